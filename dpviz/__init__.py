@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run
+    from dpviz.auditing.attacks.attacked import AttackedRun
+    from dpviz.auditing.attacks.study import attack_run
     from dpviz.common.validate import InvalidInput
     from dpviz.common.version import __version__
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 #: first moment on, and its short answers take a moment only
 _HOMES = {
     "dpviz.auditing": ("AuditResult", "OneRunResult", "audit", "audit_one_run", "audit_run"),
+    "dpviz.auditing.attacks.attacked": ("AttackedRun",),
+    "dpviz.auditing.attacks.study": ("attack_run",),
     "dpviz.common.version": ("__version__",),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
@@ -58,6 +62,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AttackedRun",
     "AuditResult",
     "Baseline",
     "Budget",
@@ -84,6 +89,7 @@ __all__ = [
     "Status",
     "SweepSpec",
     "__version__",
+    "attack_run",
     "audit",
     "audit_one_run",
     "audit_run",

@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "privacy": {"common"},
     "influence": {"common", "models"},
     "mechanisms": {"common", "models", "privacy", "influence"},
-    "auditing": {"common", "models", "privacy", "influence", "mechanisms", "experiments"},
+    "auditing": {"common", "datasets", "models", "privacy", "influence", "mechanisms", "experiments"},
     "experiments": {"common", "datasets", "models", "privacy", "influence", "mechanisms"},
     "spending": {"common", "models", "privacy", "mechanisms"},
     "estimator": {"common", "models", "privacy", "mechanisms", "experiments", "releasing", "spending"},

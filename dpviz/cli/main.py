@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dpviz.cli import (
     accounting,
+    attack,
     audit,
     calibrate,
     claims,
@@ -33,7 +34,22 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 #: modules of the commands, in the order of the help
-_MODULES = (run, sweep, calibrate, accounting, guarantees, influence, audit, groups, claims, release, ledger, report, lists)
+_MODULES = (
+    run,
+    sweep,
+    calibrate,
+    accounting,
+    guarantees,
+    influence,
+    audit,
+    attack,
+    groups,
+    claims,
+    release,
+    ledger,
+    report,
+    lists,
+)
 COMMANDS = (
     "app",
     "run",
@@ -43,6 +59,7 @@ COMMANDS = (
     "guarantees",
     "influence",
     "audit",
+    "attack",
     "groups",
     "claims",
     "release",

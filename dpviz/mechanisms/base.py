@@ -99,6 +99,7 @@ class Mechanism(ABC):
         needs: what it asks of a model beside training.
         row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
         published_form: knobs that choose the publication's own calibration, where that is not the default.
+        releases_label: whether one label for all rows is released in the place of a model.
     """
 
     id: ClassVar[str]
@@ -116,6 +117,7 @@ class Mechanism(ABC):
     needs: ClassVar[frozenset[Ability]] = frozenset()
     row_rule: ClassVar[str] = ""
     published_form: ClassVar[Mapping[str, Any]] = {}
+    releases_label: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -30,6 +30,8 @@ KEYS = {
     "audit --runs 40": "run pair pair_in_words guarantee runs seed confidence score guessed_right guessed_right_low "
     "guessed_right_high guessed_right_allowed epsilon_lower epsilon_ceiling epsilon_lower_gaussian epsilon_lower_measured_noise "
     "verdict against_claimed against_proved warnings",
+    "attack --shadows 64 --targets 16 --no-cache": "run shadows guarantee targets half sentence verdict attacks rows",
+    "attack --shadows 64 --targets 16 --no-cache --epsilons 1": "run shadows attacks",
     "groups": "run column groups gap gap_non_private",
     "claims": "claims",
     "mechanisms": "mechanisms",
@@ -95,6 +97,12 @@ def test_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) ->
     np.testing.assert_array_equal(norms, np.sort(dpviz.influence_of(spec).newton_norm)[::-1])
     found = document(["audit", *RUN, "--runs", "40", "--pair", "label-flip"], capsys)
     assert found["guessed_right"] == dpviz.audit_run(spec, "label-flip", runs=40).guessed_right
+    found = document(
+        ["attack", *RUN, "--shadows", "64", "--targets", "64", "--attacks", "rmia", "--no-baseline", "--no-cache"], capsys
+    )
+    attacked = dpviz.attack_run(spec, 64, 64, attacks=["rmia"], baseline=False)
+    assert [row["auc"] for row in found["attacks"]] == attacked.table["auc"].tolist()
+    assert [row["row_id"] for row in found["rows"]] == attacked.rows.index.tolist()
 
 
 def test_what_json_cannot_say() -> None:
@@ -108,6 +116,7 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "guarantees": "paper's claim only",
         "influence --top 1 --retrain": "retrained",
         "audit --runs 40": "verdict:",
+        "attack --shadows 64 --targets 16 --no-cache": "most exposed:",
         "groups --group x1 --cuts 0.1,0.5": "below 0.1",
         "calibrate": "sensitivity from:",
     }.items():
@@ -134,6 +143,12 @@ def test_a_link_says_what_the_page_asks(capsys: pytest.CaptureFixture[str]) -> N
         ("audit --pair without --row 99999", "row"),
         ("audit --confidence 2", "confidence"),
         ("audit --score x", "score"),
+        ("attack --shadows 3", "--shadows"),
+        ("attack --targets 3000", "--targets"),
+        ("attack --attacks lira", "attack"),
+        ("attack --epsilons 1 --no-baseline", "--no-baseline"),
+        ("attack --epsilons ,", "epsilons"),
+        ("attack --mechanism majority --no-cache", "mechanism"),
         ("influence --top=-1", "--top"),
         ("accounting --mechanism dbdp", "--mechanism"),
         ("groups --group nothing", "--group"),

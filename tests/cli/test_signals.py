@@ -135,6 +135,7 @@ LONG = {
     "guarantees": "- --target y",
     "influence": "--dataset census-200000 --retrain",
     "audit": "--dataset teaching --mechanism dp-gd --set steps=1000 --runs 1000000",
+    "attack": "--dataset census-20000 --mechanism dp-gd --set steps=5000 --shadows 4096 --no-cache",
     "groups": f"{RUN} --group age",
     "claims": "all --full",
     "release": f"{RUN} --out model",

@@ -28,6 +28,7 @@ class Majority(ProtectsQuery, DeclaresEvent):
     guarantee = "None by default; ε-DP with the private switch on (Laplace noise of scale 2/ε on a count of sensitivity 2)."
     supposes = (BOUNDED_LABELS,)
     pure = True
+    releases_label = True
 
     private: bool = knob(False, "Private count", "Add Laplace noise to the difference of the label counts, for pure ε-DP.")
 

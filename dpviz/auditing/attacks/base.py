@@ -1,0 +1,89 @@
+"""The interface of a membership attack: what an attacker has, and the score that it gives each row of each target model.
+
+Key terms:
+    signal: ln(p / (1 - p)) of the probability p that a model gives a row's own label; for two classes the margin y f(x).
+    member: a row that a model was trained on.
+    shadow models: models that the attacker trained itself on random halves of the rows, so that it knows their members.
+    target models: models that are attacked; who their members are is known to the judge alone (`judging.py`).
+    population: rows of the same kind that no model was trained on.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, silent
+
+Floats = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Shadows:
+    """What the attacker trained: K shadow models.
+
+    Attributes:
+        signals: (K, n) of the rows in question.
+        member: (K, n) which of them each model was trained on.
+        population: (K, p) signals of the population.
+    """
+
+    signals: Floats
+    member: Flags
+    population: Floats
+
+    def __len__(self) -> int:
+        return len(self.signals)
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What the attacker sees of T target models, and the rows in question: never who their members are.
+
+    Attributes:
+        signals: (T, n) of the rows in question.
+        population: (T, p) signals of the population.
+        rows: (n, k) features and label of the rows in question.
+        population_rows: (p, k) the same of the population.
+    """
+
+    signals: Floats
+    population: Floats
+    rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    population_rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __len__(self) -> int:
+        return len(self.signals)
+
+    def first(self, count: int) -> Targets:
+        """The first targets."""
+        return Targets(self.signals[:count], self.population[:count], self.rows, self.population_rows)
+
+
+class MembershipAttack(ABC):
+    """An attack. A new one is one file of this folder with one subclass that has an `id`.
+
+    Attributes:
+        id: kebab-case, used in commands, files and tables.
+        label: short name for people.
+        citation: authors, venue, year and the equation or algorithm followed.
+        formula: LaTeX of the score.
+        idea: one sentence.
+        most_targets: how many targets it is tried on at most, where one costs much; 0 for all.
+    """
+
+    id: ClassVar[str]
+    label: ClassVar[str]
+    citation: ClassVar[str]
+    formula: ClassVar[str]
+    idea: ClassVar[str]
+    most_targets: ClassVar[int] = 0
+
+    @abstractmethod
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+        """(T, n) scores, large where a row looks like a member; finite."""

@@ -1,0 +1,159 @@
+"""Models trained on random halves of a run's rows: shadow models, target models and what both say of single rows.
+
+Every half is a training problem of its own for the mechanism's public `fit`, calibrated for its number of rows, which is
+public; halves are trained side by side and kept in blocks. Model k of a role depends on the seed, its role and k alone, so
+that more shadow models begin with those that are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.common import threads
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Calibration, Mechanism, Training
+from dpviz.models import Model, Rows, Setting
+from dpviz.models.problem import Problem
+
+Floats = NDArray[np.float64]
+
+BLOCK = 16  # models that are kept in one file
+SHADOW, TARGET = "shadow", "target"
+_ROLES = (SHADOW, TARGET)
+_KEY = 6  # of the streams of random halves among those of a seed
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Random halves of the training rows of a run, and how a model is trained on one.
+
+    Attributes:
+        spec: the run; its seed is that of halves and noise.
+        problem: all training rows.
+    """
+
+    spec: RunSpec
+    problem: Problem
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> Halves:
+        """The halves of a run's training rows.
+
+        Raises:
+            InvalidInput: the mechanism refuses half of the rows, or releases no model.
+        """
+        problem = setup_for(spec).problem
+        made = cls(spec, problem)
+        mechanism = spec.build()
+        refusal = mechanism.refusal(made.setting)
+        if not refusal and mechanism.releases_label:
+            refusal = f"{mechanism.label} releases one label, which says nothing about single rows"
+        if refusal:
+            raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+        return made
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism with its knobs."""
+        return self.spec.build()
+
+    @property
+    def size(self) -> int:
+        """Rows of a half."""
+        return self.problem.n // 2
+
+    def members(self, role: str, k: int) -> NDArray[np.intp]:
+        """(size,) ascending positions of the rows that model k of a role is trained on: uniform among all halves."""
+        return np.sort(np.random.default_rng(self._stream(role, k, 0)).permutation(self.problem.n)[: self.size])
+
+    def member(self, role: str, count: int, positions: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """(count, len(positions)) which of the rows at some positions each of the first models of a role is trained on."""
+        found = np.zeros((count, self.problem.n), bool)
+        for k in range(count):
+            found[k, self.members(role, k)] = True
+        return found[:, positions]
+
+    def half(self, role: str, k: int) -> Problem:
+        """The training problem of model k of a role."""
+        return Problem(self.problem.rows.take(self.members(role, k)), self.problem.model, self.problem.lam)
+
+    @property
+    def setting(self) -> Setting:
+        """Public facts about a half."""
+        return self.problem.model.setting(self.size, self.problem.rows.X.shape[1], self.problem.lam)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The calibration of the run's budget for half of the rows."""
+        return self.mechanism.calibrate(self.setting, resolve(self.spec).budget)
+
+    def train(self, role: str, k: int, monitor: Monitor = silent) -> Floats:
+        """(m,) released parameters of model k of a role; a model of zeros where training diverged."""
+        given = Training(self.half(role, k), [self.calibration], [self._stream(role, k, 1)], record=False, monitor=monitor)
+        theta: Floats = train(self.mechanism, given, keep_diverged=True).fit.theta[0, 0]
+        return theta
+
+    def _stream(self, role: str, k: int, purpose: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.spec.seed, spawn_key=(_KEY, _ROLES.index(role), k, purpose))
+
+    def key(self, role: str, block: range) -> str:
+        """SHA-256 of all that decides a block of models; the name of its file."""
+        values = json.loads(resolve(self.spec).key())
+        del values["seeds"]
+        values |= {"halves": role, "block": [block.start, block.stop]}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def trained(
+    halves: Halves, wanted: Sequence[tuple[str, int]], store: KeptModels | None = None, monitor: Monitor = silent
+) -> Iterator[tuple[str, range, Floats]]:
+    """(role, which models, (k, m) parameters) block by block, kept in a store as soon as they are there.
+
+    Args:
+        wanted: (role, how many models), in this order.
+        monitor: told the share of all models that are there; raises to cancel.
+    """
+    blocks = [(role, range(k, min(k + BLOCK, count))) for role, count in wanted for k in range(0, count, BLOCK)]
+    here, _ = halves.spec.dataset, halves.calibration
+
+    def work(b: int, tick: Monitor) -> Floats:
+        role, block = blocks[b]
+        shape, key = (len(block), halves.problem.m), halves.key(role, block)
+        kept = store.get(key, here, shape) if store else None
+        if kept is not None:
+            return kept
+        models = np.empty(shape)
+        for i, k in enumerate(block):
+            models[i] = halves.train(role, k, lambda share, i=i: tick((i + share) / len(block)))
+        if store:
+            store.put(key, here, models)
+        return models
+
+    def listen(shares: Sequence[float]) -> None:
+        monitor(
+            sum(share * len(block) for share, (_, block) in zip(shares, blocks, strict=True)) / sum(len(b) for _, b in blocks)
+        )
+
+    for (role, block), models in zip(
+        blocks, threads.side_by_side(work, len(blocks), listen, workers=threads.processors()), strict=True
+    ):
+        yield role, block, models
+
+
+def signals(model: Model, theta: Floats, rows: Rows) -> NDArray[np.float32]:
+    """(k, n) y f(x), in single precision: ln(p / (1 - p)) of the probability of a row's label where the model has one."""
+    scores = model.scores(theta, rows)
+    return np.ascontiguousarray((rows.y[:, None] * scores).T, dtype=np.float32)

@@ -1,0 +1,166 @@
+"""Membership attacks on the ordinary rows of a run, from training to judging."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.auditing.attacks.attacked import AttackedRun
+from dpviz.auditing.attacks.base import Shadows, Targets
+from dpviz.auditing.attacks.halves import SHADOW, TARGET, Halves, signals, trained
+from dpviz.auditing.attacks.judging import Judged
+from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.auditing.attacks.registry import get_attack, list_attacks
+from dpviz.auditing.attacks.row_gaussians import separation
+from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.validate import InvalidInput, whole
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.models import Rows
+
+LEAST_SHADOWS, MOST_SHADOWS = 64, 4096
+LEAST_TARGETS, MOST_TARGETS = 16, 1024
+MOST_ROWS = 2000  # rows in question, and rows of the population: bounds the memory
+_TRAINING = 0.8  # share of the time that is training
+#: shadow and target models of the comparison without privacy where each takes several long trainings
+_FEW_LONG = (64, 32)
+
+
+def watch_attacks(
+    spec: RunSpec,
+    shadows: int = 256,
+    targets: int | None = None,
+    *,
+    attacks: Sequence[str] | None = None,
+    baseline: bool = True,
+    store: KeptModels | None = None,
+    monitor: Monitor = silent,
+) -> Iterator[AttackedRun]:
+    """Attacks a run, and yields what was found; once more with the same attacks without privacy beside it.
+
+    Shadow and target models are trained on independent random halves of the training rows, each with noise of its own.
+    An attack is given the shadow models with their members, and of the target models what they say alone. The population is
+    the test rows, which no model is trained on. At most `MOST_ROWS` rows of each are looked at, drawn without looking at them.
+
+    Args:
+        shadows: how many models the attacker trains, `LEAST_SHADOWS` to `MOST_SHADOWS`.
+        targets: how many models are attacked, `LEAST_TARGETS` to `MOST_TARGETS`; a quarter of `shadows` by default, at least 64.
+        attacks: ids; all by default.
+        baseline: whether to attack the minimiser without privacy too.
+        store: where trained models are kept and looked for.
+        monitor: told of progress; raises to cancel.
+
+    Raises:
+        InvalidInput: a bad argument, or the mechanism refuses half of the rows or releases no model.
+    """
+    shadows = whole("shadows", shadows, LEAST_SHADOWS, MOST_SHADOWS)
+    targets = whole("targets", max(64, shadows // 4) if targets is None else targets, LEAST_TARGETS, MOST_TARGETS)
+    names = list(list_attacks() if attacks is None else attacks)
+    for name in names:
+        get_attack(name)
+    if not names:
+        raise InvalidInput("attacks", "none is named", f"Name some of: {', '.join(list_attacks())}.")
+    spec = replace(resolve(spec).spec, seeds=1)
+    compared = baseline and spec.mechanism != "non-private"
+    found = _attacked(spec, shadows, targets, names, store, part(monitor, 0.0, 0.6 if compared else 1.0))
+    yield found
+    if compared:
+        plain, few = replace(spec, mechanism="non-private", params={}), not found.setting.convex
+        counts = (min(shadows, _FEW_LONG[0]), min(targets, _FEW_LONG[1])) if few else (shadows, targets)
+        yield replace(found, non_private=_attacked(plain, *counts, names, store, part(monitor, 0.6, 0.4)))
+
+
+def attack_run(
+    spec: RunSpec,
+    shadows: int = 256,
+    targets: int | None = None,
+    *,
+    attacks: Sequence[str] | None = None,
+    baseline: bool = True,
+    store: KeptModels | None = None,
+    monitor: Monitor = silent,
+) -> AttackedRun:
+    """Attacks a run to the end; see `watch_attacks`.
+
+    >>> found = attack_run(RunSpec("iris", epsilon=1.0), shadows=64, targets=64, attacks=["lira-online"], baseline=False)
+    >>> found.table["attack"].unique().tolist(), len(found.rows)
+    (['lira-online'], 80)
+    """
+    *_, last = watch_attacks(spec, shadows, targets, attacks=attacks, baseline=baseline, store=store, monitor=monitor)
+    return last
+
+
+def attack_over_epsilon(
+    spec: RunSpec,
+    epsilons: Sequence[float],
+    shadows: int = 256,
+    targets: int | None = None,
+    *,
+    attacks: Sequence[str] | None = None,
+    store: KeptModels | None = None,
+    monitor: Monitor = silent,
+) -> Iterator[pd.DataFrame]:
+    """`AttackedRun.table` at each epsilon, with a column epsilon in front; halves and standard noise draws are the same at all.
+
+    The comparison without privacy is computed once. Arguments as of `watch_attacks`.
+    """
+    if not len(epsilons):
+        raise InvalidInput("epsilons", "there is none", "Give at least one.")
+    share, plain = 1 / (len(epsilons) + 1), None
+    for k, epsilon in enumerate(epsilons):
+        here = part(monitor, share * (k + (k > 0)), share * (2 if k == 0 else 1))
+        found = attack_run(
+            replace(spec, epsilon=epsilon), shadows, targets, attacks=attacks, baseline=k == 0, store=store, monitor=here
+        )
+        plain = found.non_private if k == 0 else plain
+        table = replace(found, non_private=plain).table
+        table.insert(0, "epsilon", float(epsilon))
+        yield table
+
+
+def _attacked(
+    spec: RunSpec, shadows: int, targets: int, names: Sequence[str], store: KeptModels | None, monitor: Monitor
+) -> AttackedRun:
+    """Trains, attacks and judges one run."""
+    setup, halves = setup_for(spec), Halves.of(spec)
+    model, problem = setup.problem.model, setup.problem
+    at, beside = (_some(len(rows), spec.seed, k) for k, rows in enumerate((problem.rows, setup.test)))
+    rows, population = problem.rows.take(at), setup.test.take(beside)
+    said = {SHADOW: np.empty((shadows, len(rows)), np.float32), TARGET: np.empty((targets, len(rows)), np.float32)}
+    apart = {role: np.empty((len(of), len(population)), np.float32) for role, of in said.items()}
+    for role, block, theta in trained(halves, [(SHADOW, shadows), (TARGET, targets)], store, part(monitor, 0.0, _TRAINING)):
+        here = slice(block.start, block.stop)
+        said[role][here], apart[role][here] = signals(model, theta, rows), signals(model, theta, population)
+    known = Shadows(said[SHADOW], halves.member(SHADOW, shadows, at), apart[SHADOW])
+    seen = Targets(said[TARGET], apart[TARGET], _described(rows), _described(population))
+    truth, judged = halves.member(TARGET, targets, at), {}
+    for k, name in enumerate(names):
+        attack, listen = (
+            get_attack(name),
+            part(monitor, _TRAINING + (1 - _TRAINING) * k / len(names), (1 - _TRAINING) / len(names)),
+        )
+        listen(0.0)
+        count = min(targets, attack.most_targets or targets)
+        scores = attack.score(seen.first(count), known, listen)
+        judged[name] = Judged(np.asarray(scores, np.float32), truth[:count], spec.seed)
+    monitor(1.0)
+    return AttackedRun(
+        spec, halves.setting, halves.calibration, shadows, targets, setup.split.train[at], judged, separation(known)
+    )
+
+
+def _some(n: int, seed: int, which: int) -> np.ndarray:
+    """Ascending positions of at most `MOST_ROWS` of n rows."""
+    if n <= MOST_ROWS:
+        return np.arange(n)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7, which)))
+    return np.sort(rng.choice(n, MOST_ROWS, replace=False))
+
+
+def _described(rows: Rows) -> np.ndarray:
+    """(n, d + 1) features and label."""
+    return np.column_stack([rows.X, rows.y])

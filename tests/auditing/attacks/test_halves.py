@@ -1,0 +1,142 @@
+"""Models on random halves: independent, kept, resumed, cancelled, and refused in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import dpviz
+from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, signals, trained
+from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.datasets.sources.uploads import PREFIX
+from dpviz.experiments.run.setup import setup_for
+
+SPEC = dpviz.RunSpec("iris", mechanism="dp-gd", epsilon=1.0, seeds=1, params={"steps": 5})
+
+UPLOAD = f"{PREFIX}{0:016x}"
+
+
+def all_models(spec: dpviz.RunSpec, count: int, store: KeptModels | None = None, role: str = SHADOW) -> np.ndarray:
+    return np.concatenate([models for _, _, models in trained(Halves.of(spec), [(role, count)], store)])
+
+
+def test_halves_are_uniform_and_have_one_size() -> None:
+    halves = Halves.of(SPEC)
+    member = halves.member(SHADOW, 2000, np.arange(halves.problem.n))
+    assert (member.sum(axis=1) == halves.size).all()
+    assert chisquare(member.sum(axis=0)).pvalue > 0.001
+
+
+def test_targets_share_no_randomness_with_shadows() -> None:
+    """Neither halves nor noise: membership of a row in a target says nothing about the shadow model of the same number."""
+    halves = Halves.of(SPEC)
+    everybody = np.arange(halves.problem.n)
+    shadow, target = (halves.member(role, 400, everybody) for role in (SHADOW, TARGET))
+    assert abs(np.corrcoef(shadow.ravel(), target.ravel())[0, 1]) < 4 / np.sqrt(shadow.size)
+    assert not (shadow == target).all(axis=1).any()
+    streams = {
+        tuple(halves._stream(role, k, p).generate_state(4)) for role in (SHADOW, TARGET) for k in range(50) for p in (0, 1)
+    }
+    assert len(streams) == 200
+
+
+def test_a_model_of_a_half_is_what_the_mechanism_trains_on_those_rows() -> None:
+    halves = Halves.of(replace(SPEC, mechanism="non-private", params={}))
+    models = all_models(halves.spec, 3)
+    for k in range(3):
+        problem = halves.half(SHADOW, k)
+        assert problem.n == halves.problem.n // 2 == halves.setting.n
+        gradient = problem.model.sum_gradient(models[k][None], problem.rows)[0] / problem.n + problem.lam * models[k]
+        assert np.abs(gradient).max() < 1e-8
+    private = Halves.of(SPEC)
+    assert private.calibration.noise_scale == pytest.approx(
+        2 * SPEC.build().calibrate(setup_for(SPEC).problem.setting, dpviz.resolve(SPEC).budget).noise_scale
+    )
+
+
+def test_more_models_begin_with_those_that_are_there(tmp_path: Path) -> None:
+    store = KeptModels(tmp_path)
+    few = all_models(SPEC, BLOCK, store)
+    assert len(list(tmp_path.glob("*.models"))) == 1
+    many = all_models(SPEC, 2 * BLOCK + 3, store)
+    assert (many[:BLOCK] == few).all()
+    assert len(list(tmp_path.glob("*.models"))) == 3
+    assert (all_models(SPEC, 2 * BLOCK + 3) == many).all()
+
+
+def test_what_was_finished_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = KeptModels(tmp_path)
+    before = all_models(SPEC, BLOCK, store)
+
+    def never(*_: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(Halves, "train", never)
+    assert (all_models(SPEC, BLOCK, store) == before).all()
+    with pytest.raises(AssertionError, match="trained again"):
+        all_models(replace(SPEC, seed=1), BLOCK, store)
+
+
+def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
+    store = KeptModels(tmp_path)
+    before = all_models(SPEC, BLOCK, store)
+    (path,) = tmp_path.glob("*.models")
+    content = path.read_bytes()
+    for bad in (content[:-8], content[:100] + bytes([content[100] ^ 1]) + content[101:], b""):
+        path.write_bytes(bad)
+        assert (all_models(SPEC, BLOCK, store) == before).all()
+    assert path.read_bytes() == content
+
+
+def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path) -> None:
+    store = KeptModels(tmp_path)
+
+    class Enough(Exception):
+        pass
+
+    def monitor(share: float) -> None:
+        if len(list(tmp_path.glob("*.models"))) >= 1:
+            raise Enough
+
+    with pytest.raises(Enough):
+        list(trained(Halves.of(SPEC), [(SHADOW, 20 * BLOCK)], store, monitor))
+    assert 1 <= len(list(tmp_path.glob("*.models"))) < 20
+
+
+def test_signals_are_margins() -> None:
+    halves = Halves.of(SPEC)
+    theta = all_models(SPEC, 4)
+    rows = halves.problem.rows
+    said = signals(halves.problem.model, theta, rows)
+    assert said.shape == (4, halves.problem.n)
+    p = 1 / (1 + np.exp(-(rows.X @ theta.T).T))
+    p_label = np.where(rows.y > 0, p, 1 - p)
+    assert said == pytest.approx(np.log(p_label / (1 - p_label)), abs=1e-4)
+
+
+def test_a_method_that_releases_one_label_is_refused() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="releases one label"):
+        Halves.of(replace(SPEC, mechanism="majority", params={}))
+
+
+def test_what_is_declared_to_release_labels_does_and_nothing_else() -> None:
+    from dpviz.mechanisms import Training
+
+    problem = setup_for(SPEC).problem
+    for name, mechanism in dpviz.list_mechanisms().items():
+        if mechanism.family == "reference":
+            spec = replace(SPEC, mechanism=name, params={})
+            calibration = mechanism().calibrate(problem.setting, dpviz.resolve(spec).budget)
+            fit = mechanism().fit(Training(problem, [calibration], [np.random.SeedSequence(0)]))
+            assert (fit.constant_label is not None) == mechanism.releases_label
+
+
+def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path) -> None:
+    store = KeptModels(tmp_path)
+    store.put("key", UPLOAD, np.ones((2, 3)))
+    assert not list(tmp_path.iterdir())
+    assert store.get("key", UPLOAD, (2, 3)) is None

@@ -1,0 +1,109 @@
+"""The judge of membership attacks: curves, limits over target models, and controls that must be found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+from sklearn.metrics import roc_auc_score
+
+from dpviz.auditing.attacks.base import Shadows, Targets
+from dpviz.auditing.attacks.judging import LEAST_ALARMS, Judged
+from dpviz.auditing.attacks.registry import get_attack, list_attacks
+
+
+def members(rng: np.random.Generator, t: int, n: int) -> np.ndarray:
+    found = np.zeros((t, n), bool)
+    for row in found:
+        row[rng.permutation(n)[: n // 2]] = True
+    return found
+
+
+def test_detections_are_counted_above_the_threshold_that_false_alarms_allow() -> None:
+    rng = np.random.default_rng(0)
+    member = members(rng, 20, 50)
+    scores = np.round(rng.normal(member, 1), 1)  # with many ties
+    judged, out = Judged(scores, member), scores[~member]
+    for rate in (0.02, 0.05, 0.3):
+        best = max(np.mean(scores[member] > t) for t in np.unique(scores) if np.mean(out > t) <= rate)
+        assert judged.detections_at(rate).value == pytest.approx(best)
+        assert np.mean(out > judged.threshold_at(rate)) <= rate
+    assert judged.auc == pytest.approx(roc_auc_score(member.ravel(), scores.ravel()))
+    assert judged.curve["detections"].is_monotonic_increasing
+
+
+def test_too_few_trials_have_no_value() -> None:
+    rng = np.random.default_rng(0)
+    member = members(rng, 16, 20)
+    judged = Judged(rng.normal(size=member.shape), member)
+    assert np.isnan(judged.detections_at(0.01).value)
+    assert np.isfinite(judged.detections_at(LEAST_ALARMS / judged.trials).value)
+
+
+def test_one_outlier_moves_nothing() -> None:
+    """Thresholds are spaced by ranks; a grid between the smallest and the largest score would have one step left for all."""
+    rng = np.random.default_rng(0)
+    member = members(rng, 30, 100)
+    scores = rng.normal(1.0 * member, 1)
+    stretched = scores.copy()
+    stretched[0, np.flatnonzero(~member[0])[0]] = 1e12
+    a, b = Judged(scores, member), Judged(stretched, member)
+    for rate in (0.01, 0.1):
+        assert b.detections_at(rate).value == pytest.approx(a.detections_at(rate).value, abs=0.03)
+    assert b.advantage == pytest.approx(a.advantage, abs=0.03)
+    assert len(b.curve) == pytest.approx(len(a.curve), abs=2)
+
+
+def test_limits_have_their_confidence_and_noise_is_no_advantage() -> None:
+    """1,000 judgements of scores without signal in which rows of a model share its noise: what is declared happens.
+
+    The share of limits that miss is 5 %, and the advantage is 0 on average in more than a third of them: the largest
+    difference on the rows it was chosen on, or its absolute value, never would be.
+    """
+    rng, missed, advantages = np.random.default_rng(5), 0, []
+    for seed in range(1000):
+        member = members(rng, 40, 60)
+        scores = rng.normal(size=(40, 60)) + rng.normal(size=(40, 1))
+        judged = Judged(scores, member, seed)
+        found = judged.detections_at(0.1)
+        missed += not found.low <= 0.1 <= found.high
+        advantages.append(judged.advantage)
+    assert binom.ppf(0.001, 1000, 0.03) <= missed <= binom.ppf(0.999, 1000, 0.07)
+    assert np.mean(np.array(advantages) == 0) > 0.35
+    assert np.mean(advantages) < 0.02
+
+
+def test_limits_widen_where_rows_of_a_model_are_not_independent() -> None:
+    rng = np.random.default_rng(0)
+    member = members(rng, 30, 100)
+    alone = Judged(rng.normal(size=member.shape), member).detections_at(0.1)
+    member_of_all = member * rng.normal(size=(30, 1)) * 3  # the gain of members is shared by the rows of a model
+    shared = Judged(rng.normal(size=member.shape) + member_of_all, member).detections_at(0.1)
+    assert shared.high - shared.low > 2 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize("name", sorted(list_attacks()))
+def test_signals_without_membership_show_nothing_and_targets_among_the_shadows_show(name: str) -> None:
+    """The control: shadow models that are the targets themselves tell LiRA who the members are."""
+    rng = np.random.default_rng(2)
+    signals, population = rng.normal(size=(300, 60)), rng.normal(size=(300, 200))
+    member = members(rng, 300, 60)
+    features, others = rng.normal(size=(60, 2)), rng.normal(size=(200, 2))
+    targets = Targets(signals[:40], population[:40], features, others)
+    apart = Judged(get_attack(name).score(targets, Shadows(signals[40:], member[40:], population[40:])), member[:40])
+    found = apart.detections_at(0.1)
+    assert found.low <= 0.1 <= found.high
+    assert apart.auc == pytest.approx(0.5, abs=4 * 0.29 * 2 / np.sqrt(2400))
+    if name == "lira-online":
+        few = slice(0, 40)  # as many shadows as targets, all the same models
+        leaked = get_attack(name).score(targets, Shadows(signals[few], member[few], population[few]))
+        assert Judged(leaked, member[few]).auc > 0.54
+
+
+def test_a_signal_is_found() -> None:
+    rng = np.random.default_rng(0)
+    member = members(rng, 60, 100)
+    judged = Judged(rng.normal(1.0 * member, 1), member)
+    found = judged.detections_at(0.01)
+    assert found.low <= norm.cdf(norm.ppf(0.01) + 1) <= found.high
+    assert judged.advantage == pytest.approx(2 * norm.cdf(0.5) - 1, abs=0.05)

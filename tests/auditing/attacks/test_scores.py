@@ -1,0 +1,165 @@
+"""Scores of the five attacks against loops written out by hand, closed forms, and mistakes that other tools have made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpviz.auditing.attacks.base import Shadows, Targets
+from dpviz.auditing.attacks.judging import Judged
+from dpviz.auditing.attacks.quantile_regression import RATE
+from dpviz.auditing.attacks.registry import get_attack, list_attacks
+from dpviz.auditing.attacks.row_gaussians import FEW, row_gaussians
+from dpviz.common.validate import InvalidInput
+
+
+def world(
+    k: int = 400, t: int = 40, n: int = 30, p: int = 50, apart: float = 1.0, seed: int = 0
+) -> tuple[Shadows, Targets, np.ndarray]:
+    """Signals N(b_i + apart x member, s_i^2) of k shadow and t target models; the members of the targets."""
+    rng = np.random.default_rng(seed)
+    level, spread, beside = rng.normal(1, 2, n), rng.uniform(0.5, 2, n), rng.normal(1, 2, p)
+
+    def models(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        member = rng.random((count, n)) < 0.5
+        signals = level + spread * (apart * member + rng.standard_normal((count, n)))
+        return signals, member, beside + rng.standard_normal((count, p))
+
+    signals, member, population = models(k)
+    attacked, truth, apart_from = models(t)
+    rows, others = np.column_stack([level, spread]), np.column_stack([beside, np.ones(p)])
+    return Shadows(signals, member, population), Targets(attacked, apart_from, rows, others), truth
+
+
+def test_five_attacks_are_there_and_an_unknown_one_is_refused() -> None:
+    assert {"loss-threshold", "lira-online", "lira-offline", "rmia", "quantile-regression"} <= set(list_attacks())
+    with pytest.raises(InvalidInput, match="attack"):
+        get_attack("lira")
+
+
+def test_an_attacker_is_never_given_the_members_of_the_targets() -> None:
+    assert not {"member", "members", "truth"} & set(Targets.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("k", [20, 300])
+def test_lira_is_the_ratio_of_two_normal_densities(k: int) -> None:
+    shadows, targets, _ = world(k=k, t=3, n=5)
+    online, offline = (get_attack(name).score(targets, shadows) for name in ("lira-online", "lira-offline"))
+    sides = {}
+    for kind in (True, False):
+        kept = [[shadows.signals[j, i] for j in range(k) if shadows.member[j, i] == kind] for i in range(5)]
+        mean, own = [np.mean(v) for v in kept], [np.var(v, ddof=1) for v in kept]
+        pooled = sum(np.var(v) * len(v) for v in kept) / sum(len(v) - 1 for v in kept)
+        sides[kind] = [(m, np.sqrt(s if k > 2 * FEW else pooled)) for m, s in zip(mean, own, strict=True)]
+    for t in range(3):
+        for i in range(5):
+            inside, outside = (norm(*sides[kind][i]) for kind in (True, False))
+            s = targets.signals[t, i]
+            assert online[t, i] == pytest.approx(inside.logpdf(s) - outside.logpdf(s), abs=1e-9)
+            assert norm.cdf(offline[t, i]) == pytest.approx(1 - outside.sf(s), abs=1e-9)
+
+
+def test_lira_compares_densities_and_not_distribution_functions() -> None:
+    """A signal far above both means is likelier under the wider Gaussian; by distribution functions it never would be."""
+    rng = np.random.default_rng(1)
+    member = np.repeat([True, False], 500)[:, None]
+    signals = np.where(member, rng.normal(1, 0.3, (1000, 1)), rng.normal(0, 2, (1000, 1)))
+    shadows = Shadows(signals, member, np.zeros((1000, 1)))
+    near, far = get_attack("lira-online").score(Targets(np.array([[1.0], [6.0]]), np.zeros((2, 1))), shadows)[:, 0]
+    assert near > 0 > far
+
+
+def test_rmia_counts_the_rows_of_the_population_that_a_row_dominates() -> None:
+    shadows, targets, _ = world(k=12, t=2, n=4, p=9)
+    found = get_attack("rmia").score(targets, shadows)
+
+    def p(s: float) -> float:
+        return 1 / (1 + np.exp(-s))
+
+    for t in range(2):
+        for i in range(4):
+            inside = np.mean([p(shadows.signals[j, i]) for j in range(12) if shadows.member[j, i]])
+            outside = np.mean([p(shadows.signals[j, i]) for j in range(12) if not shadows.member[j, i]])
+            of_row = p(targets.signals[t, i]) / (0.5 * (inside + outside))
+            ratios = [p(targets.population[t, z]) / np.mean([p(s) for s in shadows.population[:, z]]) for z in range(9)]
+            assert int(found[t, i] * 10) == sum(of_row >= ratio for ratio in ratios)
+
+
+def test_the_loss_threshold_orders_rows_by_their_loss() -> None:
+    shadows, targets, _ = world(t=3)
+    scores, losses = get_attack("loss-threshold").score(targets, shadows), np.logaddexp(0, -targets.signals)
+    assert (np.argsort(scores.ravel()) == np.argsort(-losses.ravel())).all()
+
+
+def test_quantile_regression_calls_the_declared_share_of_non_members() -> None:
+    """Signals of non-members are N(b(x), 1): above the true 95 % quantile lie 5 %, for every b."""
+    rng = np.random.default_rng(0)
+    features, rows = rng.normal(size=(4000, 1)), rng.normal(size=(4000, 1))
+    population, signals = (3 * np.sign(x[:, 0]) + rng.standard_normal(len(x)) for x in (features, rows))
+    targets = Targets(signals[None], population[None], rows, features)
+    score = get_attack("quantile-regression").score(targets, Shadows(signals[None], np.ones((1, 4000), bool), population[None]))[
+        0
+    ]
+    for side in (rows[:, 0] > 0.1, rows[:, 0] < -0.1):
+        assert np.mean(score[side] > 0) == pytest.approx(RATE, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["lira-online", "lira-offline"])
+def test_on_exact_gaussians_lira_reaches_the_likelihood_ratio(name: str) -> None:
+    """In N(b + d s, s^2) against out N(b, s^2) the best test finds Phi(Phi^-1(a) + d) (Neyman, Pearson)."""
+    shadows, targets, truth = world(k=3000, t=400, n=40, apart=1.0)
+    judged = Judged(get_attack(name).score(targets, shadows), truth)
+    for rate in (0.01, 0.1):
+        found, exact = judged.detections_at(rate), norm.cdf(norm.ppf(rate) + 1.0)
+        assert found.low - 0.01 <= exact <= found.high + 0.01
+    threshold = Judged(get_attack("loss-threshold").score(targets, shadows), truth)
+    assert threshold.detections_at(0.1).high < norm.cdf(norm.ppf(0.1) + 1.0)  # one threshold for rows of all levels
+
+
+def test_a_released_gaussian_mean_is_attacked_as_well_as_theory_says() -> None:
+    """Mean of half of the rows plus noise: with row i its inner product with x_i is |x_i|^2/m larger, and its spread known."""
+    rng, n, d, m, sigma = np.random.default_rng(3), 40, 5, 20, 0.05
+    x = rng.normal(size=(n, d)) / np.sqrt(d)
+
+    def models(count: int) -> tuple[np.ndarray, np.ndarray]:
+        member = np.zeros((count, n), bool)
+        for row in member:
+            row[rng.permutation(n)[:m]] = True
+        release = member @ x / m + sigma * rng.standard_normal((count, d))
+        return release @ x.T, member
+
+    signals, member = models(6000)
+    attacked, truth = models(1500)
+    shadows = Shadows(signals, member, np.zeros((6000, 1)))
+    # given row i, the other members are a uniform subset of the others, without replacement
+    apart = []
+    for i in range(n):
+        others = np.delete(x, i, axis=0) @ x[i]
+        mean = others.mean()
+        spread = others.var(ddof=1) * (1 - m / (n - 1)) * m / m**2 + sigma**2 * (x[i] @ x[i])
+        apart.append(((x[i] @ x[i]) - mean) / m / np.sqrt(spread))
+    gaussians = [row_gaussians(shadows, kind) for kind in (True, False)]
+    measured = (gaussians[0].mean - gaussians[1].mean) / np.sqrt(gaussians[1].variance)
+    assert np.abs(measured - apart).max() < 0.25
+    assert np.corrcoef(measured, apart)[0, 1] > 0.98
+    judged = Judged(get_attack("lira-online").score(Targets(attacked, np.zeros((1500, 1))), shadows), truth)
+    exact = np.mean([norm.cdf(a / np.sqrt(2)) for a in apart])  # AUC of each row's own test, which the pooled one is near
+    assert judged.auc == pytest.approx(exact, abs=0.03)
+
+
+@pytest.mark.parametrize("name", sorted(list_attacks()))
+def test_scores_are_finite_where_all_models_are_one(name: str) -> None:
+    """A method without noise and a row without influence: every model says the same."""
+    shadows = Shadows(np.ones((70, 3)), np.arange(210).reshape(70, 3) % 2 == 0, np.ones((70, 50)))
+    targets = Targets(np.ones((2, 3)), np.ones((2, 50)), np.zeros((3, 2)), np.zeros((50, 2)))
+    assert np.isfinite(get_attack(name).score(targets, shadows)).all()
+
+
+@pytest.mark.parametrize("name", sorted(list_attacks()))
+def test_scores_are_finite_at_extreme_signals(name: str) -> None:
+    shadows, targets, _ = world(k=70, t=2, n=4)
+    wild = Targets(targets.signals * 1e6, targets.population * 1e6, targets.rows, targets.population_rows)
+    scores = get_attack(name).score(wild, Shadows(shadows.signals * 1e6, shadows.member, shadows.population * 1e6))
+    assert np.isfinite(scores).all()
+    assert np.isfinite(get_attack(name).score(wild, shadows)).all()
