@@ -1,4 +1,8 @@
-"""Cells, the units of long work: computed one by one or side by side, kept on disk, and resumed."""
+"""Cells, the units of long work: computed one by one or side by side, kept on disk, and resumed.
+
+Each cell is trained by itself, whatever else is at work: sums over many replicas round differently in another company, and a
+stored number must not depend on the way in which it was computed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -24,7 +27,7 @@ from dpviz.experiments.sweeps.cell import Cell, problems, seconds
 from dpviz.experiments.sweeps.store import CellStore
 from dpviz.mechanisms import NoisesRows
 
-SEED_BLOCK = 10  # seeds of a cell at most, also of cells that are trained together
+SEED_BLOCK = 10  # seeds of a cell at most
 #: times in a row that worker processes may be killed before anything is finished
 DEATHS = 3
 
@@ -96,63 +99,25 @@ def workers_for(cells: Sequence[Cell]) -> int:
     return max(1, min(processors(), _ENTRIES // max(made.rows.X.size for made in found)))
 
 
-def _joined(cells: Sequence[Cell]) -> list[tuple[Cell, list[int]]]:
-    """Cells that differ in seeds alone, which follow each other, as one cell of SEED_BLOCK seeds at most; their positions.
-
-    Trained together they take less time: what a step costs beside its seeds is paid once.
-    """
-    made: list[tuple[Cell, list[int]]] = []
-    open_at: dict[str, int] = {}  # where the last cell of a run is
-    for k, cell in enumerate(cells):
-        run = repr(replace(cell, replicas=range(0)))
-        at = open_at.get(run)
-        if at is not None:
-            whole, parts = made[at]
-            seeds = range(whole.replicas.start, cell.replicas.stop)
-            if whole.replicas.stop == cell.replicas.start and len(seeds) <= SEED_BLOCK:
-                made[at] = replace(whole, replicas=seeds), [*parts, k]
-                continue
-        open_at[run] = len(made)
-        made.append((cell, [k]))
-    return made
-
-
-def _part(whole: Cell, table: pd.DataFrame, cell: Cell, tick: Monitor) -> pd.DataFrame:
-    """A cell's table out of that of cells that were joined; a budget that they could not train together it tries alone."""
-    own = table[table["seed"].isin(cell.replicas)].reset_index(drop=True) if len(table) else table
-    attrs = table.attrs | {"seconds": seconds(table) * len(cell.replicas) / len(whole.replicas)}
-    missing = tuple(epsilon for epsilon, _ in problems(table))
-    if missing:
-        again = replace(cell, epsilons=missing).attempt(lambda _: tick(1.0))
-        own = pd.concat([part for part in (own, again) if len(part)] or [own], ignore_index=True)
-        own = own.sort_values(["epsilon", "seed"], ignore_index=True) if len(own) else own
-        attrs = {"seconds": attrs["seconds"] + seconds(again), "problems": again.attrs["problems"]}
-    own.attrs = attrs
-    return own
-
-
 def _in_threads(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:
     """Tables of cells in order, kept in the store as soon as they are finished: it may be long until those before them are."""
-    wholes, workers = _joined(cells), workers_for(cells)
+    workers, order = workers_for(cells), list(range(len(cells)))
     if workers > 1:  # noisy rows have no zeros to skip and take longest: begun last, they would leave threads without work
-        wholes.sort(key=lambda joined: not isinstance(joined[0].spec.build(), NoisesRows))
+        order.sort(key=lambda k: not isinstance(cells[k].spec.build(), NoisesRows))
 
-    def attempt(g: int, tick: Monitor) -> list[pd.DataFrame]:
-        whole, parts = wholes[g]
-        table = whole.attempt(tick)
-        tables = [table] if len(parts) == 1 else [_part(whole, table, cells[k], tick) for k in parts]
+    def attempt(i: int, tick: Monitor) -> pd.DataFrame:
+        cell = cells[order[i]]
+        table = cell.attempt(tick)
         if store:
-            for k, part in zip(parts, tables, strict=True):
-                store.put(cells[k], part)
-        return tables
-
-    def listen(shares: Sequence[float]) -> None:
-        monitor(sum(share * len(parts) for share, (_, parts) in zip(shares, wholes, strict=True)))
+            store.put(cell, table)
+        return table
 
     finished: dict[int, pd.DataFrame] = {}
     following = 0
-    for (_, parts), tables in zip(wholes, side_by_side(attempt, len(wholes), listen, workers=workers), strict=True):
-        finished |= zip(parts, tables, strict=True)
+    for k, table in zip(
+        order, side_by_side(attempt, len(cells), lambda shares: monitor(sum(shares)), workers=workers), strict=True
+    ):
+        finished[k] = table
         while following in finished:
             yield finished.pop(following)
             following += 1

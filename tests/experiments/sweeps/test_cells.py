@@ -67,69 +67,33 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     assert len(list(attempts([CELL]))) == 1
 
 
-def test_a_crew_computes_what_one_thread_does_and_keeps_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_workers_compute_what_one_thread_does_and_keep_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output", "dp-sgd"], epsilons=[0.1, 1.0], seeds=5)
     alone = list(run_cells(spec.cells()))
     monkeypatch.setattr(cells, "workers_for", lambda _: 3)
     store = CellStore(tmp_path)
     told: list[float] = []
-    crew = list(run_cells(spec.cells(), store=store, monitor=told.append))
-    for one, other in zip(alone, crew, strict=True):
+    beside = list(run_cells(spec.cells(), store=store, monitor=told.append))
+    for one, other in zip(alone, beside, strict=True):
         pd.testing.assert_frame_equal(one, other)
     assert told[-1] == pytest.approx(1.0)
     assert told == sorted(told)
     assert all(store.get(cell) is not None for cell in spec.cells())
 
 
-def test_cells_that_differ_in_seeds_alone_are_joined_up_to_ten_seeds() -> None:
-    spec = SweepSpec("teaching", mechanisms=["dp-gd", "rsgd"], epsilons=[0.1, 1.0], seeds=23)
-    found = spec.cells()
-    joined = cells._joined(found)
-    assert [(whole.spec.mechanism, whole.replicas) for whole, _ in joined] == [
-        (name, seeds) for seeds in (range(10), range(10, 20), range(20, 23)) for name in ("dp-gd", "rsgd")
-    ]
-    assert [[found[k].replicas for k in parts] for _, parts in joined[:2]] == [[range(2), range(2, 10)]] * 2
-    assert sorted(k for _, parts in joined for k in parts) == list(range(len(found)))
-    gap = [
-        CELL,
-        dataclasses.replace(CELL, replicas=range(4, 6)),
-        dataclasses.replace(CELL, epsilons=(1.0,), replicas=range(3, 4)),
-    ]
-    assert len(cells._joined(gap)) == 3
+@pytest.mark.parametrize("dataset", ["census-1500", pytest.param("breast-cancer", marks=pytest.mark.long)])
+def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every mechanism: by worker processes, by threads beside others, and each cell alone, which is what a page does."""
+    spec = SweepSpec(dataset, mechanisms=list(dpviz.list_mechanisms()), epsilons=[0.3, 4.0], seeds=5)
+    one_by_one, processes = list(attempts(spec.cells())), list(attempts(spec.cells(), n_jobs=2))
+    monkeypatch.setattr(cells, "workers_for", lambda _: 3)
+    threads, alone = list(attempts(spec.cells())), [one.attempt() for one in reversed(spec.cells())][::-1]
+    for tables in (processes, threads, alone):
+        for first, other in zip(one_by_one, tables, strict=True):
+            pd.testing.assert_frame_equal(first, other, check_exact=True)
 
 
-@pytest.mark.parametrize("mechanism", ["dp-gd", "rsgd", "input-perturbation", "majority"])
-def test_joined_cells_hold_what_each_gives_alone(mechanism: str, tmp_path: Path) -> None:
-    spec = SweepSpec("teaching", mechanisms=[mechanism], epsilons=[0.1, 1.0], seeds=5, metrics=["recall-at-precision=0.6"])
-    first, second = spec.cells()
-    store = CellStore(tmp_path)
-    for one, table in zip((first, second), run_cells([first, second], store=store), strict=True):
-        pd.testing.assert_frame_equal(table, one.attempt(), rtol=1e-9)
-        kept = store.get(one)
-        assert kept is not None
-        pd.testing.assert_frame_equal(kept, table)
-        assert seconds(table) > 0
-
-
-def test_a_budget_that_seeds_fail_at_together_each_cell_tries_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = Cell.compute
-
-    def compute(cell: Cell, *rest: object) -> pd.DataFrame:
-        if 0.1 in cell.epsilons and 4 in cell.replicas:
-            raise InvalidInput("mechanism", "diverged", "Use a smaller step.")
-        return true(cell, *rest)  # type: ignore[arg-type]
-
-    spec = SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[0.1, 1.0], seeds=5)
-    monkeypatch.setattr(Cell, "compute", compute)
-    coarse, others = attempts(spec.cells())
-    assert not problems(coarse)
-    assert coarse[["epsilon", "seed"]].to_numpy().tolist() == [[0.1, 0], [0.1, 1], [1.0, 0], [1.0, 1]]
-    assert [(epsilon, why.cause) for epsilon, why in problems(others)] == [(0.1, "diverged")]
-    assert set(others["epsilon"]) == {1.0}
-    assert coarse.attrs["seconds"] > 0
-
-
-def test_a_crew_begins_with_noisy_rows_and_hands_out_tables_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_begin_with_noisy_rows_and_hand_out_tables_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
     true = Cell.attempt
 
@@ -146,10 +110,10 @@ def test_a_crew_begins_with_noisy_rows_and_hands_out_tables_in_order(monkeypatch
         tables = list(run_cells(spec.cells()))
         assert [set(table["mechanism"]) for table in tables] == [{name} for name in names] * 2
         assert begun[0] == first
-        assert sorted(begun) == sorted(names)
+        assert sorted(begun) == sorted(2 * names)
 
 
-def test_what_a_crew_has_finished_is_kept_though_one_before_it_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_workers_have_finished_is_kept_though_one_before_it_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output"], epsilons=[1.0], seeds=2)
     first, second = spec.cells()
     store, true = CellStore(tmp_path), Cell.attempt

@@ -55,10 +55,10 @@ def test_resumes_from_finished_cells(tmp_path: Path) -> None:
     for _ in range(3):
         next(cells)
     del cells
-    assert len(list(store.folder.glob("*.cell"))) == 4, "the third was trained with the first, and the fourth with the second"
+    assert len(list(store.folder.glob("*.cell"))) == 3
 
     def monitor(done: float) -> None:
-        assert done >= 0.5, "finished cells were computed again"
+        assert done >= 3 / len(SPEC.cells()), "finished cells were computed again"
 
     resumed = run_sweep(SPEC, store=CellStore(store.folder), monitor=monitor)
     pd.testing.assert_frame_equal(resumed, run_sweep(SPEC))
