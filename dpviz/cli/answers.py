@@ -43,9 +43,14 @@ def give(options: argparse.Namespace, lines: Sequence[tuple[str, object]], value
 
 
 def document(values: Mapping[str, Any], command: str) -> None:
-    """Prints one JSON document; it opens with the command, the version and that of the schema."""
+    """Prints one JSON document; see `text`."""
+    print(text(values, command), end="")
+
+
+def text(values: Mapping[str, Any], command: str) -> str:
+    """One JSON document; it opens with the command, the version and that of the schema."""
     head = {"command": command, "version": __version__, "schema": SCHEMA}
-    print(json.dumps(plain(head | dict(values)), indent=1, ensure_ascii=True, allow_nan=False))
+    return json.dumps(plain(head | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

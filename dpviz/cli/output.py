@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: exit code after the reader of the output has gone, as in `dpviz datasets | head -1`: that of a program ended by SIGPIPE
 READER_GONE = 141
@@ -29,6 +35,39 @@ _SIGNS = {
     "→": "->",
 }
 _SIGNS |= {"’": "'", "‘": "'", "“": '"', "”": '"', "∞": "infinity", "Θ": "Theta", "∇": "grad ", "∈": "in", "½": "1/2"}
+
+
+#: what a spreadsheet takes for the start of a formula; numbers may begin with a sign
+_FORMULA, _SIGNED_NUMBER = ("=", "@", "+", "-"), re.compile(r"[-+]?[0-9.][0-9.eE+-]*|[-+]")
+
+
+def visible(text: str) -> str:
+    """Text with control characters, and marks that hide or turn text, spelled out, so that no terminal obeys them.
+
+    >>> visible("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def cell(text: str) -> str:
+    """A text as a cell of CSV: visible, and with an apostrophe where a spreadsheet would take it for a formula.
+
+    >>> cell("=1+1"), cell("-1"), cell("+"), cell("yes")
+    ("'=1+1", '-1', '+', 'yes')
+    """
+    shown = visible(text)
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) and not _SIGNED_NUMBER.fullmatch(shown) else shown
+
+
+def csv_of(table: pd.DataFrame) -> str:
+    """A table as CSV with its header; texts by `cell`, nothing for what is missing."""
+    plain = {k: table.iloc[:, k].map(lambda v: cell(v) if isinstance(v, str) else v).to_numpy() for k in range(table.shape[1])}
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow([cell(str(name)) for name in table.columns])
+    writer.writerows(["" if v is None or v != v else v for v in row] for row in zip(*plain.values(), strict=True))
+    return lines.getvalue()
 
 
 class OutputFailed(Exception):

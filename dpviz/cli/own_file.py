@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,16 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "drop": options.drop,
         "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item)]},
         "categories": {c: _several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
-        "defaults": {c: _filled(v) for item in options.fill or () for c, v in [_parts("--fill", item)]},
+        "defaults": filling(options.fill or ()),
     }
     if how["defaults"]:
         how["missing"] = "default"
     return {name: value for name, value in how.items() if value not in (None, {})}
+
+
+def filling(items: Sequence[str]) -> dict[str, float | str]:
+    """Values for gaps by column, of --fill NAME=VALUE."""
+    return {c: _filled(v) for item in items for c, v in [_parts("--fill", item)]}
 
 
 def _parts(option: str, item: str) -> tuple[str, str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import csv
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli import answers, one_run, own_file
+from dpviz.cli import answers, one_run, output, own_file
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
 
 def add(commands: Any) -> None:
@@ -33,26 +34,46 @@ def add(commands: Any) -> None:
     answers.add(made)
     made.set_defaults(command=_release)
 
-    predict = commands.add_parser("predict", help="predict the labels of new rows with a released model")
+    predict = commands.add_parser(
+        "predict",
+        help="predict the labels of new rows with a released model",
+        description="Writes CSV, one line for each row, in order. A row with a gap gets no prediction; the others do.",
+    )
     predict.add_argument("model", metavar="FOLDER", help="a folder that `dpviz release` wrote")
     predict.add_argument("rows", metavar="TABLE.csv", help="new rows; - reads standard input")
     own_file.add_reading(predict)
+    predict.add_argument("--proba", action="store_true", help="a column with the probability of each class, too")
+    predict.add_argument("--keep", action="append", default=[], metavar="COLUMN", help="copy a column, for example an id")
+    predict.add_argument("--fill", action="append", default=[], metavar="NAME=VALUE", help="a value for gaps in a column")
+    predict.add_argument("--out", metavar="FILE.csv", help="a new file; standard output where it is left out")
     answers.add(predict)
     predict.set_defaults(command=_predict)
 
 
+def _named(out: str) -> str:
+    """A place that was named."""
+    if not out.strip():
+        raise InvalidInput("--out", "is empty", "Name a place.")
+    return out
+
+
 def _release(options: argparse.Namespace) -> int:
-    from dpviz.releasing import release
+    from dpviz.experiments.run.spec import RunSpec
+    from dpviz.releasing import check_place, release
     from dpviz.spending import Ledger
 
-    out = Path(options.out)
+    out = Path(_named(options.out))
+    check_place(out)
+    if options.seed is not None:
+        cause = "a release has no seed: whoever knew it could subtract the noise"
+        raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")
     tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
     runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
     if 0 < runs < 40:
         raise InvalidInput("--audit", f"needs at least 40 trainings, got {runs}", "Give 1000, for example.")
     bar = Bar()
     made = release(
-        one_run.run_spec(options),
+        replace(one_run.run_spec(options), seed=RunSpec.seed),  # that of a link belongs to the explorer
         all_rows=options.all_rows,
         unproved=options.unproved,
         ranges_from_data=options.ranges_from_data,
@@ -86,19 +107,49 @@ def _release(options: argparse.Namespace) -> int:
 
 
 def _predict(options: argparse.Namespace) -> int:
+    import numpy as np
+    import pandas as pd
+
+    from dpviz.common import files
     from dpviz.datasets.sources import own
     from dpviz.releasing import load_model
 
+    out = None if options.out is None else Path(_named(options.out))
+    if out is not None and os.path.lexists(out):
+        raise InvalidInput("--out", f"{str(out)!r} is there already", "Name a new file; nothing is overwritten.")
+    if out is not None and not os.path.isdir(out.absolute().parent):
+        raise InvalidInput("--out", f"the folder of {str(out)!r} is not there", "Make it first, or name one that is there.")
+    fill = own_file.filling(options.fill)
     model = load_model(options.model)
     piped = options.rows == "-"
     content = sys.stdin.buffer.read() if piped else None
     frame = own.rows_in(None if piped else Path(options.rows), content, reading=own_file.reading(options))
+    for name in options.keep:
+        one_of("--keep", name, map(str, frame.columns))
     said: list[str] = []
-    labels = model.predict(frame, said)
+    scores = model.scores(frame, said, fill)
+    table = pd.DataFrame({"prediction": model.labels(scores)})
+    chances = model.probabilities(scores) if options.proba else None
     if options.json:
-        answers.document({"classes": model.classes, "predictions": labels, "notes": said}, "predict")
+        values: dict[str, Any] = {"classes": model.classes, "predictions": list(table["prediction"]), "notes": said}
+        if chances is not None:
+            values["probabilities"] = chances
+        if options.keep:
+            values["kept"] = {name: list(frame[name].astype(object).where(frame[name].notna(), None)) for name in options.keep}
+        text = answers.text(values, "predict")
+    else:
+        for name in reversed(options.keep):
+            table.insert(0, name, frame[name].to_numpy(), allow_duplicates=True)
+        for name, chance in zip(model.classes, [] if chances is None else chances.T, strict=chances is not None):
+            table.insert(len(table.columns), f"probability of {name}", np.round(chance, 6), allow_duplicates=True)
+        for note in said:
+            print(f"dpviz: {output.visible(note)}", file=sys.stderr)
+        text = output.csv_of(table)
+    if out is None:
+        print(text, end="")
         return 0
-    for note in said:
-        print(f"dpviz: {note}", file=sys.stderr)
-    csv.writer(sys.stdout, lineterminator="\n").writerows([["prediction"], *([label] for label in labels)])
+    try:
+        files.write(out, text.encode())
+    except OSError as error:
+        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a place that can be written.") from error
     return 0

@@ -44,7 +44,7 @@ def card(
             f"{_plain(dataset.label_names[1])} or {_plain(dataset.label_names[0])}. Made with dpviz {__version__}.",
         ],
         "Data": [
-            f"{_named(dataset)}: {rows:,} rows for training; their number is public. {_plain(dataset.source)}.",
+            f"{_named(dataset)}: {rows:,} rows for training; their number is public. Source: {_plain(dataset.source)}.",
             _looked_at(dataset),
             *([f"Taken as public: {'; '.join(dataset.taken_as_public)}."] if dataset.taken_as_public else []),
         ],

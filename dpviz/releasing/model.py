@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.common.validate import InvalidInput, number, show, truth
+from dpviz.common.validate import InvalidInput, in_range, number, show, truth
 from dpviz.datasets.sources import own
-from dpviz.datasets.table.encoder import Encoder
+from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.models import Rows, get_model
 
@@ -23,6 +24,8 @@ Floats = NDArray[np.float64]
 FORMAT = "dpviz model 1"
 FILE, CARD = "model.json", "card.md"
 _MOST = 200_000_000  # bytes of a file that is read
+_LARGEST = 1e100  # of a parameter, so that no score overflows
+_ENTRIES = 1 << 22  # of features in memory at once
 _DAMAGED: str = "The file is damaged or was not written by dpviz release; take another copy."
 
 
@@ -48,25 +51,62 @@ class ReleasedModel:
     encoder: Encoder
     privacy: dict[str, Any] = field(default_factory=dict)
 
-    def scores(self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None) -> Floats:
-        """(n,) decision values; at 0 and above the second class is predicted.
+    def scores(
+        self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+    ) -> Floats:
+        """(n,) decision values; at 0 and above the second class is predicted. NaN for rows with gaps.
 
         Args:
             data: rows with the columns that the model was trained on.
-            said: is told what was clipped or unknown in them.
+            said: is told what was clipped, unknown or missing in them.
+            fill: values for gaps by column, beside those that the model knows.
 
         Raises:
-            InvalidInput: a column is missing or holds what the model cannot read.
+            InvalidInput: a column is missing or holds what the model cannot read, or no row is without gaps.
         """
-        x = self.encoder.rows(own.table(data), said)
+        values, gaps = self.encoder.read(own.table(data), said, fill)
+        open_ = np.logical_or.reduce(gaps)
+        if open_.all():
+            worst = self.encoder.columns[int(np.argmax([gap.sum() for gap in gaps]))].name
+            raise InvalidInput(worst, "has gaps, and no row is without one", "Fill them: the model knows no value for gaps here.")
+        if open_.any() and said is not None:
+            where = ", ".join(f"{c.name} ({gap.sum():,})" for c, gap in zip(self.encoder.columns, gaps, strict=True) if gap.any())
+            said.append(f"{open_.sum():,} of {len(open_):,} rows have gaps and no prediction: {where}.")
+        out, whole = np.full(len(open_), np.nan), np.flatnonzero(~open_)
+        size = max(1, _ENTRIES // (len(self.encoder.names) + 1))
+        for part in (whole[start : start + size] for start in range(0, len(whole), size)):
+            out[part] = self._scored(self.encoder.dense([one[part] for one in values]))
+        return out
+
+    def _scored(self, x: Floats) -> Floats:
         if self.constant_label is not None:
             return np.full(len(x), self.constant_label)
         rows = Rows(add_intercept(x) if self.intercept else x, np.ones(len(x)))
         return np.asarray(get_model(self.model).scores(self.theta[None], rows)[:, 0])
 
-    def predict(self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None) -> NDArray[Any]:
-        """(n,) predicted labels in words; see `scores`."""
-        return np.array(self.classes, dtype=object)[(self.scores(data, said) >= 0).astype(int)]
+    def predict(
+        self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+    ) -> NDArray[Any]:
+        """(n,) predicted labels in words, None for rows with gaps; see `scores`."""
+        return self.labels(self.scores(data, said, fill))
+
+    def labels(self, scores: Floats) -> NDArray[Any]:
+        """(n,) labels in words of decision values; None for NaN."""
+        words = np.array(self.classes, dtype=object)[(scores >= 0).astype(int)]
+        words[np.isnan(scores)] = None
+        return words
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """(n, 2) probabilities of the classes of decision values; NaN for NaN.
+
+        Raises:
+            InvalidInput: the model gives none.
+        """
+        loss = getattr(get_model(self.model), "loss", None)
+        second = None if loss is None or self.constant_label is not None else loss.probability(scores)
+        if second is None:
+            raise InvalidInput("proba", "this model predicts labels and gives no probabilities", "Leave it out.")
+        return np.column_stack([1 - second, second])
 
     def to_json(self) -> str:
         """The file's content."""
@@ -98,14 +138,22 @@ class ReleasedModel:
         theta, classes, encoder = values.get("theta"), values.get("classes"), values.get("encoder")
         if not isinstance(theta, list) or not isinstance(encoder, dict):
             raise InvalidInput(FILE, "has no parameters or no columns", _DAMAGED)
-        if not isinstance(classes, list) or len(classes) != 2 or not all(isinstance(c, str) for c in classes):
+        if (
+            not isinstance(classes, list)
+            or len(classes) != 2
+            or not all(isinstance(c, str) and len(c) <= LONGEST for c in classes)
+        ):
             raise InvalidInput("classes", f"must be two texts, got {show(classes)}", _DAMAGED)
+        if classes[0] == classes[1]:
+            raise InvalidInput("classes", f"must differ, got {show(classes)}", _DAMAGED)
         label = values.get("constant_label")
+        if label is not None and number("constant_label", label, fix=_DAMAGED) not in (-1, 1):
+            raise InvalidInput("constant_label", f"must be -1 or 1, got {show(label)}", _DAMAGED)
         privacy = values.get("privacy")
         made = cls(
             model=str(values.get("model")),
-            theta=np.array([number("theta", value, fix=_DAMAGED) for value in theta]),
-            constant_label=None if label is None else number("constant_label", label),
+            theta=np.array([in_range("theta", value, -_LARGEST, _LARGEST) for value in theta]),
+            constant_label=None if label is None else float(label),
             intercept=truth("intercept", values.get("intercept")),
             classes=(classes[0], classes[1]),
             encoder=Encoder.from_dict(encoder),
@@ -127,6 +175,8 @@ def load_model(path: str | Path) -> ReleasedModel:
     file = Path(path)
     if os.path.isdir(file):
         file = file / FILE
+    if not os.path.isfile(file):  # a pipe or a device would be read for ever
+        raise InvalidInput(FILE, "cannot be read: it is not there, or is no file", f"Check the path {str(file)!r}.")
     try:
         if file.stat().st_size > _MOST:
             raise InvalidInput(FILE, f"is larger than {_MOST / 1e6:.0f} MB", _DAMAGED)

@@ -77,17 +77,40 @@ class Release:
         """Writes `model.json` and `card.md` into a folder, which is made.
 
         Raises:
-            InvalidInput: there is a model already, or the folder cannot be written.
+            InvalidInput: see `check_place`; or the folder cannot be written.
         """
-        if os.path.exists(folder / FILE):
-            raise InvalidInput(
-                "--out", f"{str(folder)!r} holds a model already", "Name another folder; a release is not overwritten."
-            )
+        check_place(folder)
         try:
             files.write(folder / CARD, self.card.encode())
             files.write(folder / FILE, self.model.to_json().encode())
         except OSError as error:
             raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
+
+
+def check_place(folder: Path) -> None:
+    """Whether a model can go into a folder: it must be new, or hold none of the files; nothing is overwritten.
+
+    Raises:
+        InvalidInput: it cannot.
+    """
+    fix = "Name another folder; a release is not overwritten."
+    try:
+        os.lstat(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
+    for name in (FILE, CARD):
+        if os.path.lexists(folder / name):
+            what = "a model already" if name == FILE else f"a file {name} already"
+            raise InvalidInput("--out", f"{str(folder)!r} holds {what}", fix)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise InvalidInput("--out", f"{str(folder)!r} is no folder", fix)
+    above = folder if os.path.isdir(folder) else folder.absolute().parent
+    if not os.path.isdir(above):
+        raise InvalidInput("--out", f"the folder {str(above)!r} is not there", "Make it first, or name one that is there.")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InvalidInput("--out", f"{str(above)!r} cannot be written", "Name a folder that can be written.")
 
 
 def release(
@@ -105,7 +128,7 @@ def release(
     """Trains one model of a run, to be published. Each call gives another model and spends the budget anew.
 
     Args:
-        spec: the run; its seeds of noise and its number of noise draws are not used.
+        spec: the run, without a seed of noise; its number of noise draws is not used.
         all_rows: train on all rows and not on the run's training part.
         unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
@@ -118,6 +141,9 @@ def release(
     Raises:
         InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
     """
+    if spec.seed != RunSpec.seed:
+        cause = "whoever knows the seed of a model can subtract its noise, so a release draws from the operating system"
+        raise InvalidInput("seed", cause, "Leave it out.")
     run = resolve(spec)
     shared = setup_for(run.spec)
     dataset = shared.dataset

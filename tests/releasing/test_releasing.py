@@ -253,11 +253,38 @@ def test_damaged_files_are_refused_in_words() -> None:
         {"encoder": {**good["encoder"], "scaling": "x"}},
         {"model": "forest"},
         {"intercept": 2},
+        {"theta": [1e308] * len(good["theta"])},
+        {"theta": [float("nan")] * len(good["theta"])},
+        {"theta": [True] * len(good["theta"])},
+        {"classes": ["same", "same"]},
+        {"classes": ["a", "b" * 100_000]},
+        {"constant_label": 5},
+        {"constant_label": "x"},
+        {"encoder": {**good["encoder"], "largest": 1e308, "scaling": "largest"}},
+        {"encoder": {**good["encoder"], "largest": 0.0, "scaling": "largest"}},
     ]
+    number = next(k for k, column in enumerate(good["encoder"]["columns"]) if column["kind"] == "number")
+    texts = next(k for k, column in enumerate(good["encoder"]["columns"]) if column["kind"] == "categories")
+    for place, change in (
+        (number, {"low": 2.0, "high": 1.0}),
+        (number, {"high": 1e308}),
+        (number, {"high": "x"}),
+        (number, {"levels": ["a"]}),
+        (number, {"default": "a"}),
+        (number, {"name": ""}),
+        (number, {"name": "a\x1b[2J"}),
+        (number, {"name": good["encoder"]["columns"][texts]["name"]}),
+        (texts, {"levels": ["x", "x"]}),
+        (texts, {"levels": "xy"}),
+        (texts, {"levels": [f"{k}" for k in range(200_000)]}),
+        (texts, {"levels": [1, 2]}),
+    ):
+        columns = [column | (change if k == place else {}) for k, column in enumerate(good["encoder"]["columns"])]
+        damages.append({"encoder": {**good["encoder"], "columns": columns}})
     for damage in damages:
         with pytest.raises(InvalidInput):
             ReleasedModel.from_json(json.dumps(good | damage))
-    for text in ("", "[]", "[" * 100_000, "{"):
+    for text in ("", "[]", "[" * 100_000, "{", json.dumps(good)[:-1] + ', "x": ' + "9" * 5000 + "}"):
         with pytest.raises(InvalidInput):
             ReleasedModel.from_json(text)
 

@@ -11,11 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common import norms
-from dpviz.common.validate import InvalidInput, number, one_of, positive, show, truth
+from dpviz.common.validate import InvalidInput, in_range, number, one_of, show, truth
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoding import SCALINGS, row_factors
 
 NUMBER, CATEGORIES = "number", "categories"
+DAMAGED: str = "The file is damaged; take another copy."
+MOST = 1e300  # of a number in a file: sums and differences stay within double precision
+MOST_FEATURES = 100_000
+LONGEST = 10_000  # characters of a name or a category
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,38 @@ class Encoder:
         Raises:
             InvalidInput: a column is missing, holds text in the place of numbers, or has gaps without a default.
         """
+        values, gaps = self.read(frame, said)
+        for column, gap in zip(self.columns, gaps, strict=True):
+            if gap.any():
+                cause = f"has {int(gap.sum()):,} gaps"
+                raise InvalidInput(column.name, cause, "Fill them: the model knows no value for gaps here.")
+        return self.dense(values)
+
+    def read(
+        self, frame: pd.DataFrame, said: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+    ) -> tuple[list[NDArray[Any]], list[NDArray[np.bool_]]]:
+        """Each column in narrow form, (n,) numbers or positions of categories, and (n,) where it has a gap and no value for it.
+
+        Args:
+            fill: values for gaps by column, beside the model's own.
+
+        Raises:
+            InvalidInput: a column is missing or holds text in the place of numbers, or `fill` does not fit.
+        """
+        for name in fill or {}:
+            one_of("fill", name, [column.name for column in self.columns])
         notes: list[str] = [] if said is None else said
-        blocks = [self._block(column, frame, notes) for column in self.columns]
-        x = np.hstack(blocks)
+        read = [self._column(replace(c, default=(fill or {}).get(c.name, c.default)), frame, notes) for c in self.columns]
+        return [values for values, _ in read], [gaps for _, gaps in read]
+
+    def dense(self, values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """(n, d) features in the unit ball of columns in narrow form, without gaps."""
+        x = np.hstack(
+            [
+                one[:, None] if column.kind == NUMBER else (one[:, None] == np.arange(len(column.levels))).astype(np.float64)
+                for column, one in zip(self.columns, values, strict=True)
+            ]
+        )
         if self.scaling == "largest":
             return norms.into_ball(x, self.largest)
         if self.scaling == "clip":
@@ -86,36 +119,39 @@ class Encoder:
             return norms.unit(x)
         return x * row_factors(norms.lengths(x), self.scaling, len(self.columns))[:, None]
 
-    def _block(self, column: Column, frame: pd.DataFrame, said: list[str]) -> NDArray[np.float64]:
+    def _column(
+        self, column: Column, frame: pd.DataFrame, said: list[str]
+    ) -> tuple[NDArray[np.float64] | NDArray[np.intp], NDArray[np.bool_]]:
         if column.name not in frame:
             raise InvalidInput(
                 column.name, "is missing", f"The rows need the columns: {', '.join(c.name for c in self.columns)}."
             )
         series = frame[column.name]
-        gaps = series.isna()
-        if gaps.any() and column.default is None:
-            raise InvalidInput(column.name, f"has {int(gaps.sum()):,} gaps", "Fill them: the model knows no value for gaps here.")
+        missing = series.isna()
+        gaps = missing.to_numpy(bool) if column.default is None else np.zeros(len(series), dtype=bool)
         if column.kind == CATEGORIES:
             text = series.map(word, na_action="ignore").astype(object)
-            text = text.where(~gaps, None if column.default is None else word(column.default))
+            text = text.where(~missing, None if column.default is None else word(column.default))
             codes = pd.Index(column.levels, dtype=object).get_indexer(text)
-            unknown = int((codes < 0).sum())
+            unknown = int(((codes < 0) & ~gaps).sum())
             if unknown:
                 said.append(f"{unknown:,} values of {column.name} are none of the model's categories and count as none of them.")
-            return (codes[:, None] == np.arange(len(column.levels))).astype(np.float64)
-        if not pd.api.types.is_numeric_dtype(series):
-            example = series[~gaps].iloc[0]
+            return codes, gaps
+        if not pd.api.types.is_numeric_dtype(series) and not missing.all():
+            example = series[~missing].iloc[0]
             raise InvalidInput(column.name, f"must hold numbers, got {show(example)}", "Give numbers in this column.")
-        values = series.to_numpy(np.float64)
-        values = np.where(np.isnan(values), np.nan if column.default is None else column.default, values).astype(np.float64)
+        values = np.full(len(series), np.nan) if missing.all() else series.to_numpy(np.float64)
+        if column.default is not None:
+            values = np.where(np.isnan(values), number("fill", column.default), values)
         if column.clip:
             inside = np.clip(values, column.low, column.high)
-            outside = int((inside != values).sum())
+            outside = int(((inside != values) & ~gaps).sum())
             if outside:
                 said.append(f"{outside:,} values of {column.name} outside [{column.low:g}, {column.high:g}] were clipped.")
             values = inside
         span = column.high - column.low
-        return ((values - column.low) / (span if span > 0 else 1.0))[:, None]
+        with np.errstate(over="ignore"):
+            return (values - column.low) / (span if span > 0 else 1.0), gaps
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, which `from_dict` takes back."""
@@ -130,22 +166,37 @@ class Encoder:
         """
         listed = values.get("columns")
         if not isinstance(listed, list) or not listed:
-            raise InvalidInput("columns", "must be a list of columns", "The file is damaged; take another copy.")
-        scaling, largest = one_of("scaling", values.get("scaling"), SCALINGS), positive("largest", values.get("largest"))
-        return cls(tuple(map(_column, listed)), scaling, largest)
+            raise InvalidInput("columns", "must be a list of columns", DAMAGED)
+        scaling, largest = one_of("scaling", values.get("scaling"), SCALINGS), in_range("largest", values.get("largest"), 0, MOST)
+        if largest <= 0:
+            raise InvalidInput("largest", "must be above 0", DAMAGED)
+        made = cls(tuple(map(_column, listed)), scaling, largest)
+        names = made.names
+        if len(names) > MOST_FEATURES:
+            raise InvalidInput("columns", f"make {len(names):,} features; the limit is {MOST_FEATURES:,}", DAMAGED)
+        for what, texts in (("columns", [c.name for c in made.columns]), ("levels", names)):
+            if len(set(texts)) < len(texts):
+                raise InvalidInput(what, "holds a name twice", DAMAGED)
+        return made
 
 
 def _column(values: object) -> Column:
     if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
-        raise InvalidInput("columns", f"must have names, got {show(values)}", "The file is damaged; take another copy.")
-    levels, default = values.get("levels", ()), values.get("default")
-    if not isinstance(levels, Sequence) or not all(isinstance(level, str) for level in levels):
-        raise InvalidInput("levels", f"must be a list of texts, got {show(levels)}", "The file is damaged; take another copy.")
+        raise InvalidInput("columns", f"must have names, got {show(values)}", DAMAGED)
+    name, levels, default = values["name"], values.get("levels", ()), values.get("default")
+    if not name or len(name) > LONGEST or not name.isprintable():
+        raise InvalidInput("columns", f"holds a name that no column can have: {ascii(name)[:60]}", DAMAGED)
+    if not isinstance(levels, list | tuple) or not all(isinstance(level, str) and len(level) <= LONGEST for level in levels):
+        raise InvalidInput("levels", f"must be a list of texts, got {show(levels)}", DAMAGED)
     kind = one_of("kind", values.get("kind"), (NUMBER, CATEGORIES))
+    if kind == NUMBER and levels:
+        raise InvalidInput("levels", f"of {show(name)} do not fit a column of numbers", DAMAGED)
     if default is not None:
-        default = number("default", default) if kind == NUMBER else str(default)
-    low, high = (number(end, values.get(end)) for end in ("low", "high"))
-    return Column(values["name"], kind, low, high, truth("clip", values.get("clip")), tuple(levels), default)
+        default = in_range("default", default, -MOST, MOST) if kind == NUMBER else str(default)
+    low, high = (in_range(end, values.get(end), -MOST, MOST) for end in ("low", "high"))
+    if low > high:
+        raise InvalidInput("low", f"{low:g} is above high, {high:g}", DAMAGED)
+    return Column(name, kind, low, high, truth("clip", values.get("clip")), tuple(levels), default)
 
 
 def of_numbers(names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64]) -> Encoder:

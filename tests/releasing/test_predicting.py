@@ -1,0 +1,167 @@
+"""`dpviz predict`: gaps block their own row only, options, texts that nothing obeys, places that are checked first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.releasing import ReleasedModel, check_place
+
+Read = Callable[[], str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a model and new rows: an id, and a gap in the second row of six."""
+    monkeypatch.chdir(tmp_path)
+    data = dpviz.load_dataset("census-100")
+    dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)).save(tmp_path / "model")
+    frame = data.frame.iloc[:6, :-1].assign(id=[f"p{k}" for k in range(6)])
+    frame.to_csv("whole.csv", index=False)
+    frame.loc[1, "age"] = np.nan
+    frame.to_csv("new.csv", index=False)
+    return tmp_path
+
+
+def table(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_a_gap_blocks_its_own_row_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "model", "new.csv", "--keep", "id", "--proba"]) == 0
+    said = capsys.readouterr()
+    lines = table(said.out)
+    assert lines[0][:2] == ["id", "prediction"]
+    assert lines[2] == ["p1", "", "", ""]
+    assert all(line[1] and abs(float(line[2]) + float(line[3]) - 1) < 1e-5 for k, line in enumerate(lines[1:]) if k != 1)
+    assert "1 of 6 rows have gaps and no prediction: age (1)" in said.err
+    assert main(["predict", "model", "whole.csv", "--keep", "id", "--proba"]) == 0
+    whole = table(capsys.readouterr().out)
+    assert [line for k, line in enumerate(whole) if k != 2] == [line for k, line in enumerate(lines) if k != 2]
+
+
+def test_a_gap_can_be_filled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "model", "new.csv", "--fill", "age=40", "--out", "out.csv"]) == 0
+    assert capsys.readouterr().err == ""
+    assert all(line[0] for line in table(Path("out.csv").read_text()))
+    model, frame = dpviz.load_model("model"), pd.read_csv("new.csv")
+    np.testing.assert_array_equal(
+        model.scores(frame, fill={"age": 40.0}), model.scores(frame.assign(age=frame["age"].fillna(40.0)))
+    )
+    for wrong in ("height=3", "age=old"):
+        assert main(["predict", "model", "new.csv", "--fill", wrong]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "model", "new.csv", "--json", "--proba", "--keep", "id"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["predictions"][1] is None
+    assert found["probabilities"][1] == [None, None]
+    assert found["kept"] == {"id": [f"p{k}" for k in range(6)]}
+
+
+def test_rows_in_parts_are_predicted_alike(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    model, frame = dpviz.load_model("model"), dpviz.load_dataset("census-100").frame
+    at_once = model.scores(frame)
+    monkeypatch.setattr("dpviz.releasing.model._ENTRIES", 100)
+    np.testing.assert_allclose(model.scores(frame), at_once, rtol=1e-12)
+
+
+def test_probabilities_are_those_of_the_model_and_a_label_has_none(folder: Path) -> None:
+    model, frame = dpviz.load_model("model"), dpviz.load_dataset("census-100").frame
+    scores = model.scores(frame)
+    np.testing.assert_allclose(model.probabilities(scores)[:, 1], 1 / (1 + np.exp(-scores)))
+    svm = dpviz.release(dpviz.RunSpec("census-100", model="svm", mechanism="output-gaussian", lam=0.1)).model
+    with pytest.raises(InvalidInput, match="gives no probabilities"):
+        svm.probabilities(svm.scores(frame))
+
+
+@pytest.mark.parametrize(
+    ("classes", "shown"),
+    [
+        (["=cmd|' /C calc'!A0", "@SUM(1)"], {"'=cmd|' /C calc'!A0", "'@SUM(1)"}),
+        (["\x1b]0;owned\x07", "a\nb"], {"\\x1b]0;owned\\x07", "a\\nb"}),
+        (["-", "+"], {"-", "+"}),
+        (["-1", "+1.5e3"], {"-1", "+1.5e3"}),
+        (["‮evil", " =1"], {"\\u202eevil", "' =1"}),
+    ],
+)
+def test_classes_are_shown_so_that_nothing_obeys_them(
+    classes: list[str], shown: set[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever made the model chose these texts; they reach a terminal and a spreadsheet."""
+    values = json.loads(Path("model/model.json").read_text())
+    Path("model/model.json").write_text(json.dumps(values | {"classes": classes}))
+    assert main(["predict", "model", "whole.csv", "--proba"]) == 0
+    lines = table(capsys.readouterr().out)
+    assert {line[0] for line in lines[1:]} <= shown
+    assert not any(sign in "".join(map("".join, lines)) for sign in "\x1b\x07\u202e")
+
+
+def test_nothing_is_overwritten_and_places_are_checked_before_work(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trained(*_: object, **__: object) -> None:
+        raise AssertionError("trained before the place was checked")
+
+    monkeypatch.setattr("dpviz.releasing.training.train", trained)
+    Path("mine").mkdir()
+    Path("mine/card.md").write_text("a card of a person's own")
+    Path("file").write_text("x")
+    Path("closed").mkdir(mode=0o500)
+    asked = ["release", "--dataset=census-100", "--mechanism=output-gaussian", "--out"]
+    places = ["mine", "model", "file", "", " ", "no/such/folder", "a" * 300, *(["closed"] if os.geteuid() else [])]
+    for place in places:
+        assert main([*asked, place]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("dpviz: --out: ")
+        assert said.count("\n") == 1
+    assert Path("mine/card.md").read_text() == "a card of a person's own"
+    assert main(["predict", "model", "new.csv", "--out", "file"]) == 2
+    assert main(["predict", "model", "new.csv", "--out", ""]) == 2
+    assert Path("file").read_text() == "x"
+    check_place(folder / "new")
+    check_place(folder)
+
+
+def test_a_release_refuses_a_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever knows a seed subtracts the noise. That of a link belongs to the explorer and is left out."""
+    assert main(["release", "--dataset=census-100", "--seed=3", "--out=new"]) == 2
+    assert "subtract the noise" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="subtract its noise"):
+        dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", seed=3))
+    link = "http://127.0.0.1:8501/?dataset=census-100&mechanism=output-gaussian&lam=0.1&seed=7&seeds=3"
+    assert main(["release", link, "--out=new"]) == 0
+    assert "seed" not in Path("new/model.json").read_text()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_no_model(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.json")
+    for path in (tmp_path, tmp_path / "model.json", "/dev/zero"):
+        with pytest.raises(InvalidInput, match="no file"):
+            dpviz.load_model(path)
+
+
+def test_own_files_load_again_whatever_their_columns(tmp_path: Path) -> None:
+    """What the schema refuses must be nothing that a release writes."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"x" * 120: rng.normal(size=40), "constant": 1.0, "=odd": rng.choice(["a,b", "ü|", "="], 40), "y": [0, 1] * 20}
+    )
+    rows = dpviz.dataset(frame, target="y", ranges={"x" * 120: (-1e150, 1e150)})
+    made = dpviz.release(dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1), ranges_from_data=True)
+    again = ReleasedModel.from_json(made.model.to_json())
+    np.testing.assert_array_equal(again.scores(frame), made.model.scores(frame))
