@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dpviz.privacy.budget import Budget, Neighbouring, Status
     from dpviz.privacy.individual import IndividualEpsilon
     from dpviz.releasing import Release, ReleasedModel, load_model, release
+    from dpviz.releasing.tuning import private_search
     from dpviz.spending import Entry, Ledger
 
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
@@ -58,6 +59,7 @@ _HOMES = {
     "dpviz.privacy.budget": ("Budget", "Neighbouring", "Status"),
     "dpviz.privacy.individual": ("IndividualEpsilon",),
     "dpviz.releasing": ("Release", "ReleasedModel", "load_model", "release"),
+    "dpviz.releasing.tuning": ("private_search",),
     "dpviz.spending": ("Entry", "Ledger"),
 }
 
@@ -104,6 +106,7 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_model",
+    "private_search",
     "release",
     "resolve",
     "run",

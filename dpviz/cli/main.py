@@ -25,6 +25,7 @@ from dpviz.cli import (
     report,
     run,
     sweep,
+    tune,
 )
 from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, number_from_text, whole
@@ -46,6 +47,7 @@ _MODULES = (
     groups,
     claims,
     release,
+    tune,
     ledger,
     report,
     lists,
@@ -63,6 +65,7 @@ COMMANDS = (
     "groups",
     "claims",
     "release",
+    "tune",
     "ledger",
     "predict",
     "report",

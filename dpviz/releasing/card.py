@@ -26,6 +26,7 @@ def card(
     grid: float,
     tried: int | None,
     audited: AuditResult | None,
+    searched: int = 0,
 ) -> str:
     """The card in Markdown.
 
@@ -35,6 +36,7 @@ def card(
         grid: step of the grid that parameters are multiples of.
         tried: settings tried on these rows before, None where nobody says.
         audited: an audit of the method, None where none was made.
+        searched: settings that a private search chose from, 0 where there was none.
     """
     built = spec.build()
     setting = get_model(spec.model).setting(rows, dataset.d, spec.lam)
@@ -68,7 +70,7 @@ def card(
             f"- intercept = {spec.intercept}",
             f"- row_scaling = {spec.row_scaling}",
         ],
-        "Choice of the settings": [_selection(cal, tried)],
+        "Choice of the settings": [_selection(cal, tried, searched)],
         "Audit": [_audit(audited)],
         "Not in this card": [
             "Accuracy on the rows is left out: a number that was computed from private rows without noise is not covered by ε."
@@ -95,7 +97,9 @@ def _looked_at(dataset: Dataset) -> str:
     return f"**Read from the rows, outside ε, and shown by the model's file:** ranges or categories of {names}."
 
 
-def _selection(cal: Calibration, tried: int | None) -> str:
+def _selection(cal: Calibration, tried: int | None, searched: int) -> str:
+    if searched:
+        return f"A private search chose from a list of {searched:,} settings. The ε above pays for the choice, too."
     if tried is None:
         return (
             "Not stated. Where settings were chosen by looking at results on these rows, that choice is outside ε, and so is "

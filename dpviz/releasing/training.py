@@ -47,6 +47,7 @@ class Release:
         grid: step of the grid that all parameters are multiples of, public.
         tried: settings that were tried on these rows before, None where nobody says.
         audited: an audit of the method, None where none was made.
+        searched: settings that a private search chose from, 0 where there was none.
     """
 
     model: ReleasedModel
@@ -58,6 +59,7 @@ class Release:
     grid: float
     tried: int | None
     audited: AuditResult | None
+    searched: int = 0
 
     @property
     def card(self) -> str:
@@ -71,6 +73,7 @@ class Release:
             grid=self.grid,
             tried=self.tried,
             audited=self.audited,
+            searched=self.searched,
         )
 
     def save(self, folder: Path) -> None:
@@ -147,7 +150,7 @@ def release(
     run = resolve(spec)
     shared = setup_for(run.spec)
     dataset = shared.dataset
-    encoder = _encoder(dataset, ranges_from_data)
+    encoder = encoder_of(dataset, ranges_from_data)
     problem = shared.problem
     if all_rows:
         problem = Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.spec.lam)
@@ -161,7 +164,7 @@ def release(
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    cal = _supposing(cal, dataset, made.exact)
+    cal = supposing(cal, dataset, made.exact)
     model = ReleasedModel(
         model=run.spec.model,
         theta=made.theta,
@@ -169,19 +172,19 @@ def release(
         intercept=dataset.intercept,
         classes=dataset.label_names,
         encoder=encoder,
-        privacy=_privacy(run, cal, problem.n, made),
+        privacy=privacy_of(run, cal, problem.n, made),
     )
     audited = _audited(run, cal, audit_runs, monitor)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited)
 
 
-def _supposing(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:
+def supposing(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:
     """The calibration with what this release supposes: real-valued noise where it is not exact, and what the rows decided."""
     more = [*([] if exact else [REAL_NOISE, SECRET_RANDOMNESS]), *(f"public: {what}" for what in dataset.taken_as_public)]
     return cal if cal.proved_budget is None or not more else cal.conditional(*cal.conditions, *more)
 
 
-def _encoder(dataset: Dataset, ranges_from_data: bool) -> Encoder:
+def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
     """How new rows become features, where the model may show it."""
     if dataset.encoder is None:
         raise InvalidInput("dataset", f"{dataset.name!r} cannot say how new rows become features", "Choose another dataset.")
@@ -211,7 +214,7 @@ def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) ->
     return audit(run.spec.build(), pair.first, pair.second, cal.budget, runs, monitor=monitor)
 
 
-def _privacy(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -> dict[str, object]:
+def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -> dict[str, object]:
     """What the model's file says of its privacy, for programs; the card says it for people."""
 
     def plain(budget: Budget | None) -> dict[str, float] | None:

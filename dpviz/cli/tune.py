@@ -1,0 +1,104 @@
+"""`dpviz tune`: the best model of a private search over settings, to be published."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dpviz.cli import answers, one_run
+from dpviz.cli.progress import Bar
+from dpviz.common.validate import InvalidInput, number_from_text
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "tune",
+        help="release the best model of a private search over settings; epsilon pays for the choice",
+        description="Trains a random number of private models with random settings of a list that is fixed beforehand, scores "
+        "each with noise on rows held out of training, and writes model.json and card.md of the best one.",
+        epilog="Example: dpviz tune --dataset teaching --mechanism output-gaussian --try lam=1e-3,1e-2,1e-1 --out model",
+    )
+    one_run.add(made)
+    made.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
+    made.add_argument(
+        "--try",
+        dest="values",
+        action="append",
+        default=[],
+        metavar="NAME=A,B,...",
+        help="values of a hyperparameter, or of lam (default: five values each of lam and of the first hyperparameter)",
+    )
+    made.add_argument("--mean-runs", default="10", metavar="N", help="models trained on average (10)")
+    made.add_argument(
+        "--runs",
+        dest="distribution",
+        choices=("geometric", "logarithmic", "negative-binomial", "poisson"),
+        default="logarithmic",
+        help="distribution of their number (logarithmic, which costs least)",
+    )
+    made.add_argument("--held-out", default="0.2", metavar="SHARE", help="rows that models are scored on, 0.05 to 0.5 (0.2)")
+    made.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
+    made.add_argument("--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows")
+    made.add_argument("--ledger", metavar="FILE.toml", help="enter the search into this ledger, which may refuse it")
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Searches, and writes the best model. Returns 0."""
+    from pathlib import Path
+
+    from dpviz.releasing.tuning import private_search
+    from dpviz.spending import Ledger
+
+    spec, out = one_run.run_spec(options), Path(options.out)
+    bar = Bar()
+    made = private_search(
+        spec,
+        _values(spec, options.values),
+        mean_runs=number_from_text("--mean-runs", options.mean_runs),
+        distribution=options.distribution,
+        held_out=number_from_text("--held-out", options.held_out),
+        all_rows=options.all_rows,
+        ranges_from_data=options.ranges_from_data,
+        ledger=None if options.ledger is None else Ledger(options.ledger),
+        call=options.typed[:500],
+        monitor=bar,
+    )
+    bar.end()
+    made.save(out)
+    cal, model, card = made.calibration, out / "model.json", out / "card.md"
+    values = {
+        "run": {name: value for name, value in made.spec.to_dict().items() if name not in ("seed", "seeds")},
+        "guarantee": answers.guarantee(cal),
+        "model": model,
+        "card": card,
+        "training_rows": made.rows,
+        "searched": made.searched,
+    }
+    chosen = ", ".join(f"{name} = {value}" for name, value in {"lam": made.spec.lam, **made.spec.params}.items())
+    lines = [
+        ("chosen", f"{chosen}, of {made.searched:,} settings"),
+        ("guarantee", f"{cal.status.value}: {cal.proved_budget}, which pays for the choice"),
+        ("model", model),
+        ("card", card),
+    ]
+    answers.give(options, lines, values)
+    return 0
+
+
+def _values(spec: Any, texts: list[str]) -> dict[str, list[Any]]:
+    """The settings to choose from, as typed, or those around the run's own that public facts give."""
+    from dpviz.experiments.sweeps import grid
+
+    if not texts:
+        names = grid.first_pair(spec) or ("lam",)
+        return {name: list(dict.fromkeys(grid.values(spec, name, 5))) for name in names}
+    declared, values = grid.declared(spec), dict[str, list[Any]]()
+    for text in texts:
+        name, equals, some = text.partition("=")
+        if not equals or name not in declared:
+            raise InvalidInput("--try", f"names no hyperparameter: {text!r}", f"Give NAME=A,B with one of {', '.join(declared)}.")
+        values[name] = [declared[name].parse(f"--try {name}", part) for part in some.split(",")]
+    return values

@@ -1,0 +1,153 @@
+"""Releases the best model of a private search over settings: `dpviz.private_search`."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput, in_range, one_of
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.sweeps import grid as tuning
+from dpviz.mechanisms import Fit, Training
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
+from dpviz.privacy.budget import row_budget
+from dpviz.releasing.grid import Published, publish
+from dpviz.releasing.model import ReleasedModel
+from dpviz.releasing.training import Release, encoder_of, privacy_of, supposing
+from dpviz.spending.ledger import Entry, Ledger
+from dpviz.spending.private_search import Candidate, plan, search
+
+MOST_SETTINGS = 200
+
+
+def settings_of(spec: RunSpec, values: Mapping[str, Sequence[Any]]) -> list[RunSpec]:
+    """All combinations of the values, as runs.
+
+    Args:
+        values: by name: hyperparameters of the mechanism, or "lam".
+
+    Raises:
+        InvalidInput: a name or a value that the run cannot have, no value, or more than `MOST_SETTINGS` combinations.
+
+    >>> [run.lam for run in settings_of(RunSpec(mechanism="output-gaussian"), {"lam": [0.1, 0.01]})]
+    [0.1, 0.01]
+    """
+    for name, some in values.items():
+        one_of("grid", name, tuning.declared(spec))
+        if not some:
+            raise InvalidInput("grid", f"{name} has no value", "Give at least one.")
+    count = int(np.prod([len(some) for some in values.values()])) if values else 0
+    if not 1 <= count <= MOST_SETTINGS:
+        raise InvalidInput("grid", f"holds {count:,} settings", f"Give 1 to {MOST_SETTINGS}.")
+    return [tuning.apply(spec, dict(zip(values, some, strict=True))) for some in itertools.product(*values.values())]
+
+
+def private_search(
+    spec: RunSpec,
+    values: Mapping[str, Sequence[Any]],
+    *,
+    mean_runs: float = 10.0,
+    distribution: str = "logarithmic",
+    held_out: float = 0.2,
+    all_rows: bool = False,
+    ranges_from_data: bool = False,
+    ledger: Ledger | None = None,
+    call: str = "dpviz.private_search",
+    monitor: Monitor = silent,
+) -> Release:
+    """Releases the best of a random number of private models with random settings; its epsilon pays for the choice, too.
+
+    Args:
+        spec: the run; its epsilon and delta are the total. Its seeds are not used.
+        values: the settings to choose from, see `settings_of`. They must be fixed before looking at the rows.
+        mean_runs: how many models are trained on average.
+        distribution: of the number of runs, one of `KINDS`.
+        held_out: share of the rows that models are scored on and not trained on, 0.05 to 0.5.
+        all_rows: use all rows and not the run's training part.
+        ranges_from_data: as for `dpviz.release`.
+        ledger: the search is entered before it begins, and refused where it would pass the limit.
+        call: what the ledger's entry says made the release.
+        monitor: told of progress; raises to cancel. What was spent stays spent.
+
+    Raises:
+        InvalidInput: the run does not fit what is there, or its method cannot be searched privately.
+    """
+    one_of("distribution", distribution, KINDS)
+    share = in_range("held_out", held_out, 0.05, 0.5)
+    run, shared = resolve(spec), setup_for(resolve(spec).spec)
+    dataset, model = shared.dataset, get_model(run.spec.model)
+    encoder = encoder_of(dataset, ranges_from_data)
+    rows = Rows(dataset.X, dataset.y) if all_rows else shared.problem.rows
+    # positions, and so the parts, do not depend on what is in the rows
+    order = np.random.default_rng(run.spec.split_seed).permutation(len(rows))
+    cut = len(rows) - max(1, round(share * len(rows)))
+    training, scoring = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
+    runs = settings_of(run.spec, values)
+    problems = {lam: Problem(training, model, lam) for lam in {each.lam for each in runs}}
+    built = [each.build() for each in runs]
+    candidates = [Candidate(b, problems[each.lam].setting) for b, each in zip(built, runs, strict=True)]
+    total = row_budget(run.spec.epsilon, run.spec.delta, len(training))
+    made = plan(candidates, repetitions(distribution, mean_runs), total)
+    if ledger is not None:
+        cal = made.calibrations[0]
+        status = replace(cal, proved_budget=made.total).conditional(*made.conditions).status
+        ledger.spend(Entry(made.total, "search", status, made.conditions, call), cal.neighbouring)
+    source = random.SystemRandom()
+
+    def one(index: int) -> tuple[Fit, Published] | None:
+        problem, cal = problems[runs[index].lam], made.calibrations[index]
+        stream = np.random.SeedSequence()  # entropy of the operating system
+        fit = train(built[index], Training(problem, [cal], [stream], record=False)).fit
+        try:
+            return fit, publish(built[index], problem.setting, cal, fit, source)
+        except InvalidInput:  # too large to be published: a run that scores nothing
+            return None
+
+    def right(trained: tuple[Fit, Published] | None) -> int:
+        if trained is None:
+            return 0
+        fit, published = trained
+        if fit.constant_label is not None:
+            return int((scoring.y == fit.constant_label[0, 0]).sum())
+        return round(float(model.measure(published.theta[None], scoring)[1][0]) * len(scoring))
+
+    index, best = search(made, one, right, source, monitor)
+    if best is None:
+        raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
+    fit, published = best
+    cal = replace(
+        made.calibrations[index],
+        budget=made.total,
+        proved_budget=made.total,
+        claimed_budget=None,
+        accountant=made.accountant,
+        mu=None,
+        details={},
+    ).conditional(*made.conditions)
+    cal = supposing(cal, dataset, published.exact)
+    # automatic hyperparameters followed from the budget of one run, and not from the total
+    settled = built[index].settled(candidates[index].setting, made.each)
+    chosen = resolve(replace(runs[index], params={name: getattr(settled, name) for name in settled.knobs()}))
+    released = ReleasedModel(
+        model=run.spec.model,
+        theta=published.theta,
+        constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
+        intercept=dataset.intercept,
+        classes=dataset.label_names,
+        encoder=encoder,
+        privacy=privacy_of(chosen, cal, len(training), published),
+    )
+    return Release(
+        released, chosen.spec, cal, dataset, len(training), published.exact, published.step, None, None, searched=len(runs)
+    )

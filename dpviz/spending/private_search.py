@@ -1,0 +1,170 @@
+"""Private search: settings from a fixed list are tried at random, a random number of times, and the best model is released.
+
+The rows are divided by position into a part to train on and a part to score on, so that a row takes part in one of the two.
+A run draws a setting, trains with it and scores the model by the number of right predictions plus Gaussian noise. Its Rényi
+curve is the larger one of training and score. What the best of all runs costs is in `privacy.accounting.repeated_selection`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms.capabilities import DeclaresEvent
+from dpviz.models import Setting
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
+from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.search import largest
+
+Floats = NDArray[np.float64]
+Model = TypeVar("Model")
+
+_LEAST_SHARE = 1e-3  # of the total: the smallest epsilon that a run is given
+
+#: what must hold beside the conditions of the settings
+CONDITIONS = ("the list of settings was fixed before looking at the rows", "only the best model leaves the search")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A setting of the list.
+
+    Attributes:
+        mechanism: with its hyperparameters.
+        setting: public facts of the rows that are trained on, its regularisation included.
+    """
+
+    mechanism: Mechanism
+    setting: Setting
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a search spends its budget, from public facts alone.
+
+    Attributes:
+        total: what the release of the best model is proved to cost.
+        each: the budget that every run is calibrated for.
+        calibrations: one for each candidate.
+        score_sigma: standard deviation of the noise on the number of right predictions.
+        repetitions: the distribution of the number of runs.
+    """
+
+    total: Budget
+    each: Budget
+    calibrations: tuple[Calibration, ...]
+    score_sigma: float
+    repetitions: Repetitions
+
+    @property
+    def accountant(self) -> str:
+        """How the total follows, for people."""
+        return (
+            f"best of a random number of runs, {self.repetitions.mean:.3g} on average, over {len(self.calibrations)} settings, "
+            f"each at {self.each} (Papernot, Steinke 2022, Theorem 2; Rényi DP)"
+        )
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What must hold for the total."""
+        return tuple(dict.fromkeys([*(c for cal in self.calibrations for c in cal.conditions), *CONDITIONS]))
+
+
+def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budget) -> Plan:
+    """The largest budget for each run with which the whole search meets the total.
+
+    Args:
+        candidates: the list of settings, at least one.
+        total: epsilon and delta of the release, delta > 0.
+
+    Raises:
+        InvalidInput: delta is 0, a setting cannot be used, or its mechanism has no proof or no Rényi curve under replace-one.
+    """
+    if not candidates:
+        raise InvalidInput("grid", "holds no setting", "Give at least one.")
+    if total.delta <= 0:
+        raise InvalidInput("delta", "a private search needs delta > 0", "Give a delta, for example 1e-6.")
+
+    def planned(epsilon: float) -> Plan:
+        each = Budget(epsilon, total.delta)
+        calibrations = tuple(_calibrated(candidate, each) for candidate in candidates)
+        curve = _curve(candidates, calibrations)
+        # the score may cost what training costs: sigma^2 = max a/(2 R(a)), for a count that one row changes by at most 1
+        sigma = math.sqrt(float(np.max(np.asarray(rdp.ORDERS) / (2 * np.maximum(curve, 1e-300)))))
+        cost = best_of(curve, repetitions, total.delta)
+        return Plan(Budget(max(cost, 1e-12), total.delta), each, calibrations, sigma, repetitions)
+
+    cause = f"{total} is too small for a search: a single run would be left with less than a thousandth of it"
+    refusal = InvalidInput("epsilon", cause, "Choose a larger epsilon or fewer runs.")
+    limits = (total.epsilon * _LEAST_SHARE, total.epsilon)
+    epsilon = largest(
+        lambda e: planned(e).total.epsilon - total.epsilon,
+        math.log(total.epsilon / 2),
+        tolerance=1e-4,
+        margin=1e-4,
+        limits=limits,
+        refusal=refusal,
+    )
+    return planned(epsilon)
+
+
+def _calibrated(candidate: Candidate, each: Budget) -> Calibration:
+    refusal = candidate.mechanism.refusal(candidate.setting)
+    if refusal:
+        raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
+    return candidate.mechanism.calibrate(candidate.setting, each)
+
+
+def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration]) -> Floats:
+    """(orders,) the largest Rényi divergence of all settings."""
+    curves = []
+    for candidate, cal in zip(candidates, calibrations, strict=True):
+        mechanism, usable = candidate.mechanism, cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
+        event = mechanism.released(candidate.setting, cal) if usable and isinstance(mechanism, DeclaresEvent) else None
+        if event is None:
+            cause = f"{mechanism.id} states no proved release that a search could count"
+            raise InvalidInput("mechanism", cause, "Choose output-gaussian or dp-gd, for example.")
+        curves.append(replace_one_curve(event))
+    return np.max(curves, axis=0)
+
+
+def search(
+    made: Plan,
+    train: Callable[[int], Model],
+    right: Callable[[Model], int],
+    source: random.Random,
+    monitor: Monitor = silent,
+) -> tuple[int, Model]:
+    """(index of the setting, model) of the best run. Everything else of the search must stay secret, the number of runs too.
+
+    Args:
+        made: the plan.
+        train: a new private model with the candidate of this index, calibrated as the plan says.
+        right: number of rows of the scoring part that a model predicts right.
+        source: of secret randomness: `random.SystemRandom()` for what is published.
+
+    Raises:
+        InvalidInput: a Poisson number of runs was 0.
+    """
+    runs = made.repetitions.draw(source.random())
+    best: tuple[float, int, Model] | None = None
+    for done in range(runs):
+        monitor(done / runs)
+        index = source.randrange(len(made.calibrations))
+        model = train(index)
+        score = right(model) + source.gauss(0.0, made.score_sigma)
+        if best is None or score > best[0]:
+            best = score, index, model
+    if best is None:
+        raise InvalidInput("repetitions", "the random number of runs was 0, so nothing is released", "Search again.")
+    return best[1], best[2]

@@ -1,0 +1,158 @@
+"""A private search releases one model; its epsilon pays for the choice, and mistakes are noticed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import get_mechanism
+from dpviz.models import get_model
+from dpviz.privacy.accounting import rdp
+from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
+from dpviz.privacy.budget import Budget, Status
+from dpviz.releasing import tuning
+from dpviz.releasing.tuning import private_search, settings_of
+from dpviz.spending import Ledger
+from dpviz.spending.private_search import Candidate, plan, search
+
+SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0)
+LAM = {"lam": [1e-3, 1e-2, 1e-1]}
+TOTAL = Budget(2.0, 1e-6)
+
+
+def candidates(*lams: float, mechanism: str = "output-gaussian", n: int = 1000, **knobs: object) -> list[Candidate]:
+    return [Candidate(get_mechanism(mechanism).from_params(knobs), get_model("logistic").setting(n, 5, lam)) for lam in lams]
+
+
+@pytest.mark.parametrize("mechanism", ["output-gaussian", "cms-output", "dp-gd", "rsgd-ar", "outpert-gd", "dp-sgd"])
+@pytest.mark.parametrize("kind", ["geometric", "logarithmic", "poisson"])
+def test_the_plan_meets_the_total_and_wastes_little(mechanism: str, kind: str) -> None:
+    some, distribution = candidates(1e-2, 1e-1, mechanism=mechanism), repetitions(kind, 10.0)
+    made = plan(some, distribution, TOTAL)
+    curves = [
+        replace_one_curve(c.mechanism.released(c.setting, cal))  # type: ignore[attr-defined]
+        for c, cal in zip(some, made.calibrations, strict=True)
+    ]
+    score = np.asarray(rdp.ORDERS) / (2 * made.score_sigma**2)
+    for curve in (*curves, score):  # a row takes part in training or in scores
+        assert best_of(curve, distribution, 1e-6) <= 2.0 * (1 + 1e-9)
+    assert 1.98 <= made.total.epsilon <= 2.0
+    assert made.each.epsilon < 2.0
+
+
+def test_a_run_costs_more_than_the_total_allows_if_the_choice_were_free() -> None:
+    """The control: runs at the total itself, as a search that forgets to pay would train them."""
+    each = plan(candidates(1e-2), repetitions("geometric", 10.0), TOTAL).each
+    assert each.epsilon < 0.75 * TOTAL.epsilon
+    cal = get_mechanism("output-gaussian")().calibrate(get_model("logistic").setting(1000, 5, 1e-2), TOTAL)
+    event = get_mechanism("output-gaussian")().released(get_model("logistic").setting(1000, 5, 1e-2), cal)
+    assert best_of(replace_one_curve(event), repetitions("geometric", 10.0), 1e-6) > 1.5 * TOTAL.epsilon
+
+
+def test_the_number_of_runs_and_the_settings_are_random_and_the_best_is_taken() -> None:
+    made = plan(candidates(1e-3, 1e-2, 1e-1), repetitions("geometric", 4.0), TOTAL)
+    runs, tried, source = [], Counter[int](), random.Random(5)
+    for _ in range(400):
+        scores: list[tuple[float, int]] = []
+
+        def train(index: int, scores: list[tuple[float, int]] = scores) -> int:
+            tried[index] += 1
+            scores.append((0.0, index))
+            return len(scores)
+
+        _, model = search(made, train, lambda model: 10**9 * model, source)
+        assert model == len(scores), "the run with the highest score is the last one here"
+        runs.append(len(scores))
+    assert np.mean(runs) == pytest.approx(4.0, abs=5 * np.sqrt(12 / 400))
+    assert len(set(runs)) > 5, "a fixed number of runs is not covered by the proof"
+    assert min(tried.values()) > 0.8 * max(tried.values())
+
+
+def test_scores_carry_the_noise_of_the_plan() -> None:
+    """The control is a search without noise, which would always take the model that is right once more."""
+    made = plan(candidates(1e-2, 1e-1), repetitions("geometric", 50.0), TOTAL)
+    source, wins = random.Random(2), Counter[int]()
+    for _ in range(300):
+        index, _ = search(made, lambda index: index, lambda index: 100 + index, source)
+        wins[index] += 1
+    assert made.score_sigma > 2
+    assert 20 < wins[0] < wins[1] + 60
+
+
+def test_scoring_rows_are_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    trained, scored = [], []
+    original, measure = tuning.train, get_model("logistic").measure
+
+    def watched(mechanism: object, training: object) -> object:
+        trained.append(training.problem.rows.X)  # type: ignore[attr-defined]
+        return original(mechanism, training)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tuning, "train", watched)
+    monkeypatch.setattr(
+        type(get_model("logistic")), "measure", lambda self, theta, rows: (scored.append(rows.X), measure(theta, rows))[1]
+    )
+    private_search(SPEC, LAM, held_out=0.25)
+    rows = {tuple(row) for row in trained[0]}
+    assert len(trained[0]) + len(scored[0]) == dpviz.setup_for(SPEC).problem.n
+    assert len(scored[0]) == round(0.25 * dpviz.setup_for(SPEC).problem.n)
+    assert not rows & {tuple(row) for row in scored[0]}
+    assert all(np.array_equal(x, trained[0]) for x in trained)
+
+
+def test_the_release_says_what_it_is(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(3.0, 1e-4))
+    made = private_search(SPEC, LAM, ledger=ledger, call="a search")
+    proved = made.calibration.proved_budget
+    assert proved is not None
+    assert proved.epsilon <= 2.0
+    assert made.calibration.status is Status.PROVED_IF
+    assert made.spec.lam in LAM["lam"]
+    assert "private search chose from a list of 3 settings" in made.card
+    assert "only the best model leaves the search" in made.card
+    (entry,) = ledger.entries()
+    assert (entry.what, entry.release, entry.call) == ("search", proved, "a search")
+    made.save(tmp_path / "model")
+    assert dpviz.load_model(tmp_path / "model").theta.tolist() == made.model.theta.tolist()
+    with pytest.raises(InvalidInput, match="would bring the total"):
+        private_search(SPEC, LAM, ledger=ledger)
+
+
+def test_automatic_settings_are_those_of_one_run() -> None:
+    made = private_search(dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=2.0), {"lam": [1e-2], "steps": [0]})
+    assert made.spec.params["steps"] > 0
+    assert f"- steps = {made.spec.params['steps']}" in made.card
+
+
+@pytest.mark.parametrize(
+    ("spec", "values", "more", "field"),
+    [
+        (SPEC, {}, {}, "grid"),
+        (SPEC, {"lam": []}, {}, "grid"),
+        (SPEC, {"nothing": [1]}, {}, "grid"),
+        (SPEC, {"lam": [-1.0]}, {}, "lam"),
+        (SPEC, {"lam": list(np.geomspace(1e-4, 1, 300))}, {}, "grid"),
+        (SPEC, LAM, {"mean_runs": 1.0}, "mean_runs"),
+        (SPEC, LAM, {"held_out": 0.9}, "held_out"),
+        (SPEC, LAM, {"distribution": "uniform"}, "distribution"),
+        (dpviz.RunSpec("teaching", mechanism="pidp-sgd"), LAM, {}, "mechanism"),
+        (dpviz.RunSpec("teaching", mechanism="non-private"), LAM, {}, "mechanism"),
+        (dpviz.RunSpec("teaching", mechanism="majority"), LAM, {}, "mechanism"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_in_words(
+    spec: dpviz.RunSpec, values: dict[str, list[float]], more: dict[str, object], field: str
+) -> None:
+    with pytest.raises(InvalidInput) as problem:
+        private_search(spec, values, **more)  # type: ignore[arg-type]
+    assert problem.value.field == field
+
+
+def test_settings_are_all_combinations() -> None:
+    runs = settings_of(dpviz.RunSpec(mechanism="dp-gd"), {"lam": [0.1, 0.2], "steps": [5, 6, 7]})
+    assert {(run.lam, run.params["steps"]) for run in runs} == {(lam, s) for lam in (0.1, 0.2) for s in (5, 6, 7)}
