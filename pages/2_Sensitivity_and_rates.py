@@ -1,4 +1,4 @@
-"""Where the noise comes from: what one row can change, how that falls with n, and on request training and the papers' rates."""
+"""Where the noise comes from: bounds and rates beside what is observed, what one row can change, and how that falls with n."""
 
 import streamlit as st
 
@@ -7,22 +7,26 @@ from dpviz.dashboard.shell import fields, guessing, page, sidebar
 
 theme = page.start("Sensitivity and rates", "How far can one row move what is released?")
 own = fields.Group(KEYS, settings.of)
-spec = sidebar.sidebar(own)
+answer = st.container()
+budget = st.container(key="budget")
+spec = sidebar.sidebar(own, budget=budget)
 page.problems()
-recursion.headline(spec)
-guessing.watch(spec)
+with answer:
+    recursion.headline(spec)
+    guessing.watch(spec)
 left, right = st.columns(2, gap="medium")
 with left:
-    scaling.curves(spec, theme, own["over"])
+    found = excess_risk.picture(spec, theme)
 with right:
     recursion.one_picture(spec, theme)
+scaling.curves(spec, theme, own["over"])
 recursion.promised(spec)
+if found is not None:
+    excess_risk.details(spec, found)
 part = own["part"].draw()
 if part != "none":
     st.header(settings.PARTS[part], anchor=False)
 if part == "training":
     recursion.over_training(spec, theme, own["algorithm"])
-elif part == "risk":
-    excess_risk.excess(spec, theme)
 elif part == "rates":
     rates.table(spec)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.groups import PAYS, over_epsilon, payers, settings
-from dpviz.dashboard.kit import guarantee
+from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import in_front
@@ -15,9 +15,9 @@ answer = st.container()
 left, right = st.columns([2, 3], gap="medium")
 with left:
     budget = st.container(key="budget")
-chosen_run = sidebar.sidebar(own, budget=budget, measured=True)
+spec = sidebar.sidebar(own, budget=budget, measured=True)
 with right:
-    spec = selection.run_of(own, chosen_run)
+    selection.others(spec)
 reports = st.container()
 inspection = in_front.computed(spec, inspected.inspect, "rows")
 if inspection is not None:
@@ -50,8 +50,9 @@ if inspection is not None:
         influence_map.axes(own)
     with st.expander("Which rows received noise, and the rule"):
         noised_rows.draw(inspection, influence, chosen, theme)
-    with st.expander("Noise on the most influential rows only: which, and what it costs"):
-        noised_rows.idea(inspection, influence, selection.SHARE.value(), theme)
+    with folds.on_request("Another method: noise on the most influential rows only", "idea") as opened:
+        if opened:
+            noised_rows.idea(inspection, influence, theme)
     with st.expander("Is the influence right?"):
         retraining.draw(inspection, influence, chosen, theme)
     with st.expander("All rows as a table"):

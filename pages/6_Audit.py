@@ -18,7 +18,7 @@ with answer:
     kept = pinned.outcome()
     if kept is not None:
         attack.beside(kept)
-attack.show(task, theme, kept)
+attack.show(task, spec, theme, kept)
 attack.details(task, spec, asked, theme)
 one_training.show(spec, own)
 with st.container(key="buttons-next"):

@@ -16,7 +16,7 @@ SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
 
 def with_open_folds(page: AppTest) -> AppTest:
     """The same page with its folds open when it is drawn: what is closed is not sent."""
-    for key in ("guarantee", "numbers", "attack", "weights", "computed"):
+    for key in ("guarantee", "numbers", "attack", "weights", "computed", "idea"):
         page.session_state[f"fold-{key}"] = True
     return page
 

@@ -31,12 +31,14 @@ class Pair:
         name: short id.
         first, second: the problems; they differ in one row.
         why: one sentence for people.
+        asks: what an attacker guesses, in words.
     """
 
     name: str
     first: Problem
     second: Problem
     why: str
+    asks: str = "which of two synthetic datasets was used"
 
     def __post_init__(self) -> None:
         differing_row(self.first, self.second)

@@ -20,18 +20,19 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
 
-#: kinds of pairs, in words; "" needs no data
+#: kinds of pairs, in words; the worst case needs no data
 KINDS: dict[str, str] = {
-    "": "Worst case for this mechanism",
-    "without": "With and without a row",
     "most-influential": "The most influential row, label flipped",
+    "worst-case": "The worst case for this method, on synthetic rows",
+    "without": "A row of your choice, there or not",
     "label-flip": "A row of your choice, label flipped",
     "two-rows": "A row of your choice, replaced by another",
 }
+WORST = "worst-case"
 ROWS, FEATURES = 1000, 2  # of the synthetic pairs
 
 
-def pair_of(spec: RunSpec, kind: str = "", row: int | None = None, other: int | None = None) -> Pair:
+def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None) -> Pair:
     """Two neighbouring problems for a run.
 
     Args:
@@ -41,7 +42,7 @@ def pair_of(spec: RunSpec, kind: str = "", row: int | None = None, other: int | 
     Raises:
         InvalidInput: an unknown kind, or an id that no training row has.
     """
-    if not one_of("pair", kind, KINDS):
+    if one_of("pair", kind, KINDS) == WORST:
         budget = resolve(spec).budget
         rows = min(ROWS, math.ceil(1 / budget.delta) - 1)  # few enough that delta is below 1/n
         return worst_case(spec.build(), get_model(spec.model), budget, n=rows, d=FEATURES, lam=spec.lam)
@@ -50,15 +51,20 @@ def pair_of(spec: RunSpec, kind: str = "", row: int | None = None, other: int | 
     if kind == "most-influential":
         made = most_influential(problem)
         at = differing_row(made.first, made.second)
-        return replace(made, why=f"Row {ids[at]}, whose other label moves the model most, with its label flipped.")
+        why = f"Row {ids[at]}, whose other label moves the model most, with its label flipped."
+        return replace(made, why=why, asks=f"the label of row {ids[at]}")
     at = _position("row", ids, row, 0)
     if kind == "without":
-        return replace(without(problem, at), why=f"With and without row {ids[at]}; a row of zeros takes its place.")
+        return replace(
+            without(problem, at),
+            why=f"With and without row {ids[at]}; a row of zeros takes its place.",
+            asks=f"whether row {ids[at]} was there",
+        )
     if kind == "label-flip":
-        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.")
+        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.", asks=f"the label of row {ids[at]}")
     by = _position("other", ids, other, 1)
     made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
-    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.")
+    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.", asks=f"whether row {ids[at]} was there")
 
 
 def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
@@ -72,7 +78,7 @@ def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) 
 
 def watch_run(
     spec: RunSpec,
-    kind: str = "",
+    kind: str = WORST,
     row: int | None = None,
     other: int | None = None,
     runs: int = 1000,
@@ -103,7 +109,7 @@ def watch_run(
 
 def audit_run(
     spec: RunSpec,
-    kind: str = "",
+    kind: str = WORST,
     row: int | None = None,
     other: int | None = None,
     runs: int = 1000,

@@ -12,9 +12,6 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult
 
-#: what the option says -> what the address and the engine say
-WORST = "worst-case"
-
 
 def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
@@ -36,12 +33,11 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plays the game and prints what it shows. Returns 0, also where a claim is refuted."""
-    from dpviz.auditing.runs import KINDS, watch_run
+    from dpviz.auditing.runs import KINDS, WORST, watch_run
     from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)
-    kind = one_of("--pair", one_run.own(options, "pair") or WORST, [WORST, *filter(None, KINDS)])
-    kind = "" if kind == WORST else kind
+    kind = one_of("--pair", one_run.own(options, "pair") or WORST, KINDS)
     row, other = (_row(name, one_run.own(options, name)) for name in ("row", "other"))
     runs = whole("--runs", number_from_text("--runs", one_run.own(options, "runs") or "1000"), 40, 1_000_000)
     confidence = number_from_text("--confidence", options.confidence)
@@ -51,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     game = watch_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar, looks=1)
     *_, (pair, result) = game
     bar.end()
-    values = {"run": answers.run(resolve(spec)), "pair": kind or WORST, "pair_in_words": pair.why}
+    values = {"run": answers.run(resolve(spec)), "pair": kind, "pair_in_words": pair.why}
     answers.give(options, _lines(result, values), values | _values(result))
     return 0
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import FLOOR, LINE, SIGN, Label, beside, wrapped
+from dpviz.figures.labels import FLOOR, LINE, SIGN, SIGNS, Label, beside, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 PLOT = 270  # pixels from axis to axis
@@ -100,7 +100,7 @@ def trade_off(
         theme,
         traces,
         height=(PLOT if narrow else plot) + top + 66 + below,
-        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(36 + SIGN * longest)),
+        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(34 + SIGN * (longest + 2))),
         showlegend=narrow,
         legend=_LEGEND_BELOW,
         **_CLICKS,
@@ -152,7 +152,8 @@ def _curve_name(curve: Curve, scale: float, percent: bool) -> Label:
     last = curve.points.iloc[-1]
     said = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
     end = float(_shown(curve.points["mean"], scale, percent)[-1])
-    return Label(said, math.log10(float(last["epsilon"])), end, curve.look.colour, 0.6 if curve.dim else 1.0)
+    sign = SIGNS.get(curve.look.symbol, "●")
+    return Label(said, math.log10(float(last["epsilon"])), end, curve.look.colour, sign, 0.6 if curve.dim else 1.0)
 
 
 def _level_names(

@@ -17,6 +17,7 @@ _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 MAP = 430  # pixels of the map with its legend
 _BAR = 74  # pixels of the colour scale below the map
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
+DENSE, CELLS, STRONGEST = 4_000, 60, 150  # rows from which their density is drawn; its cells a side; rows drawn on it as points
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
 
 
@@ -42,7 +43,8 @@ def training_map(
     """Every training row as a point: colour is influence, shape and outline say what the noise did to it.
 
     An amber diamond received noise, a disc was trained without noise, a hollow square was never used. Size is individual
-    epsilon. Rows that have a name are drawn above all others.
+    epsilon. Rows that have a name are drawn above all others. Of many rows the density is drawn, and on it, as points, the most
+    influential ones and those that are chosen.
 
     Clicks and lassos return `customdata`, the row id.
 
@@ -70,7 +72,16 @@ def training_map(
     xy, width = points.astype(np.float32), np.full(n, base) if epsilon is None else _sizes(epsilon, base)
     looks = _looks(n, noised, used, kinds, theme)
     (colour, bar), amounts = _logarithmic(influence, unit, below=narrow), _amounts(influence)
-    traces = _layers(xy, row_ids, looks, above, picked, (colour, width, amounts), kind, unit, theme)
+    sizes = colour, width, amounts
+    if n <= DENSE:
+        traces = _layers(xy, row_ids, looks, above, picked, sizes, kind, unit, theme)
+    else:
+        points_of = above.copy() if picked is None else above | picked
+        points_of[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
+        traces = [
+            *_density(xy, row_ids, kind, theme),
+            *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, points_of),
+        ]
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
@@ -97,10 +108,12 @@ def _layers(
     kind: str,
     unit: str,
     theme: Theme,
+    only: NDArray[np.bool_] | None = None,
 ) -> list[Trace]:
     """The points of each kind of rows, those that are raised after the others.
 
     Args:
+        only: (n,) rows that are drawn; None for all.
         above: (n,) raised rows.
         picked: (n,) rows that stand out; None where all do.
         sizes: (n,) colours, (n,) widths and (n,) amounts to be read, where there are any.
@@ -112,8 +125,29 @@ def _layers(
         made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows], unit)
         return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
 
-    layers = [(rows & layer, symbol, line, layer is above) for layer in (~above, above) for rows, _, symbol, line in looks]
+    below = ~above if only is None else only & ~above
+    layers = [(rows & layer, symbol, line, layer is above) for layer in (below, above) for rows, _, symbol, line in looks]
     return [dots(*one) for one in layers if one[0].any()]
+
+
+def _density(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, theme: Theme) -> list[Trace]:
+    """Rows in each cell of the plane, on a logarithmic scale, and the rows as points that are not seen, for box and lasso."""
+    counts, x, y = np.histogram2d(xy[:, 0], xy[:, 1], CELLS)
+    with np.errstate(divide="ignore"):
+        shade = np.where(counts > 0, np.log10(counts), np.nan).T
+    heat = {
+        "type": "heatmap",
+        "x": (x[1:] + x[:-1]) / 2,
+        "y": (y[1:] + y[:-1]) / 2,
+        "z": shade,
+        "text": counts.T.astype(int),
+        "colorscale": [[0, faint(theme.majority, 0.3)], [1, faint(theme.majority, 1.0)]],
+        "showscale": False,
+        "hovertemplate": "%{text} rows here<extra></extra>",
+    }
+    marker = {"color": faint(theme.paper, 0.0), "size": 5}
+    rows = {"type": kind, "x": xy[:, 0], "y": xy[:, 1], "mode": "markers", "marker": marker, "customdata": row_ids}
+    return [heat, rows | {"showlegend": False, "hoverinfo": "skip"}]
 
 
 def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:

@@ -13,6 +13,19 @@ LINE, SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
 FLOOR = 1e-9  # smallest value on a logarithmic scale
 
 
+#: plotly's symbols as signs of a text
+SIGNS = {
+    "circle": "●",
+    "square": "■",
+    "diamond": "◆",
+    "triangle-up": "▲",
+    "cross": "✚",
+    "x": "✖",
+    "star": "★",
+    "hexagon": "⬢",
+}
+
+
 @dataclass(frozen=True)
 class Label:
     """A label at the right end of a line.
@@ -22,6 +35,7 @@ class Label:
         x: log10 of the budget where the line ends.
         y: where it ends, on the scale of the picture.
         colour: of the line.
+        sign: how the line is marked, in front of the text.
         strength: opacity of the text.
     """
 
@@ -29,6 +43,7 @@ class Label:
     x: float
     y: float
     colour: str
+    sign: str = "–"
     strength: float = 1.0
 
 
@@ -38,7 +53,7 @@ def wrapped(text: str, width: int = 18) -> list[str]:
 
 
 def beside(names: Sequence[Label], lines: Sequence[list[str]], y: Trace, plot: int, theme: Theme) -> list[Trace]:
-    """Labels right of the plot, none on another, each tied to its line by a stroke in the line's colour."""
+    """Labels right of the plot, none on another; each opens with the mark of its line, in the line's colour."""
     low, high = y["range"]
     logarithmic = y.get("type") == "log"
     heights = [math.log10(max(one.y, FLOOR)) if logarithmic else one.y for one in names]
@@ -48,15 +63,13 @@ def beside(names: Sequence[Label], lines: Sequence[list[str]], y: Trace, plot: i
         {
             "x": one.x,
             "y": height,
-            "ax": 26,
-            "ay": place - wish,
-            "text": "<br>".join(map(plain, part)),
+            "xshift": 12,
+            "yshift": wish - place,
+            "text": f'<span style="color:{one.colour}">{one.sign}</span> ' + "<br>".join(map(plain, part)),
             "xanchor": "left",
+            "yanchor": "middle",
             "align": "left",
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 2,
-            "arrowcolor": one.colour,
+            "showarrow": False,
             "opacity": one.strength,
             "font": {"size": FONT_SIZE - 2, "color": theme.ink},
         }

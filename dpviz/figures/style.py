@@ -68,7 +68,7 @@ LIGHT = Theme(
     paper="#ffffff",
     grid="#e4e6ea",
     majority="#767676",
-    noise="#e69f00",
+    noise="#d67900",
     families={
         "reference": "#111111",
         "output": "#1a4a94",
@@ -77,10 +77,10 @@ LIGHT = Theme(
         "input": "#8b35d6",
         "local": "#b0854f",
     },
-    labels=("#3f90da", "#ffa90e"),
+    labels=("#2273bd", "#c46f00"),
     groups=("#3886fa", "#950404", "#959504", "#5b0495", "#c76bb5", "#6706f9", "#e0526e", "#821757"),
     verdicts={"green": "#1b6e35", "blue": "#1a5fb4", "red": "#b3261e", "gray": "#5f6368"},
-    scale=("#cfd8e6", "#5b7db1", "#0b1f45"),
+    scale=("#7f94bd", "#41609b", "#0b1f45"),
 )
 DARK = Theme(
     name="dark",
@@ -100,7 +100,7 @@ DARK = Theme(
     labels=("#6fb1ee", "#ffc14d"),
     groups=("#a8b7f0", "#c70505", "#26d9b5", "#8638fa", "#c7b56b", "#ad1fad", "#f99806", "#2a6f6f"),
     verdicts={"green": "#6ad08a", "blue": "#8ab4f8", "red": "#ff8a80", "gray": "#b0b6be"},
-    scale=("#2c3a52", "#7d9fd3", "#f2f6ff"),
+    scale=("#53698f", "#8fadda", "#f2f6ff"),
 )
 THEMES = {"light": LIGHT, "dark": DARK}
 
@@ -338,6 +338,7 @@ def _axis(theme: Theme, settings: dict[str, Any]) -> dict[str, Any]:
         "zeroline": False,
         "ticks": "outside",
         "tickcolor": theme.grid,
+        "exponentformat": "power",
     }
     shown = {key: value for key, value in settings.items() if key not in ("title", "standoff")}
     away = {"standoff": settings["standoff"]} if "standoff" in settings else {}

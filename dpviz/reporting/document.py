@@ -75,6 +75,7 @@ class Document:
         settings: names and values of all that decides the numbers.
         link: the address of the page, or the part of it that holds the run.
         reveals: whether real rows, or numbers computed from them without noise, are shown.
+        subject: method, data and ε that it is about.
     """
 
     question: str
@@ -85,6 +86,7 @@ class Document:
     settings: Sequence[tuple[str, object]] = ()
     link: str = ""
     reveals: bool = True
+    subject: str = ""
 
 
 def render(document: Document, *, date: datetime | None = None) -> str:

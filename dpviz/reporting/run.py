@@ -54,6 +54,7 @@ def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metri
     return Document(
         question=QUESTION,
         sentence=_sentence(result, cost, attack),
+        subject=f"{get_mechanism(result.spec.mechanism).label} on {result.setup.dataset.name}, ε = {result.spec.epsilon:.3g}",
         badges=[f"{_SIGNS[cal.status]} {cal.status.value}; {proved} ({cal.neighbouring.value})"],
         parts=_parts(result, cost, attack),
         repeat=[("Python", python_call(result.spec, measure)), ("Shell", shell_call(result.spec, metric=measure))],

@@ -40,9 +40,10 @@ ATTACK = strongest_attack(dpviz.list_mechanisms()["dp-gd"](), get_model("logisti
 
 
 def test_headline_has_the_numbers_in_twenty_words() -> None:
-    text = words.headline(1.0, COST, CAL, ATTACK)
+    text = words.headline("DP-GD at ε = 1", COST, CAL, ATTACK)
     assert text.replace("\u00a0", " ") == (
-        "At ε = 1 the model is right 82.0 % of the time: noise costs 0.5 points, training 0.4; attacks succeed at most 55.3 %."
+        "With DP-GD at ε = 1 the model is right 82.0 % of the time: noise costs 0.5 points, training 0.4; "
+        "an attacker guesses right at most 55.3 % of the time."
     )
     assert sum(any(sign.isalpha() for sign in word) for word in text.split()) <= 20  # beside its numbers
 
@@ -51,11 +52,12 @@ def test_headlines_speak_other_metrics() -> None:
     auc = dataclasses.replace(COST, metric=METRICS["roc-auc"])
     loss = Cost(np.array([0.5, 0.4]), np.array([0.41, 0.41]), 0.401, None, metric=METRICS["log-loss"])
     none = dataclasses.replace(COST, private=np.full(3, np.nan), metric=METRICS["roc-auc"])
-    said = [words.headline(1.0, cost, CAL, None).replace("\u00a0", " ").partition(";")[0] for cost in (auc, loss, none)]
+    said = [words.headline("DP-GD at ε = 1", cost, CAL, None).replace("\u00a0", " ") for cost in (auc, loss, none)]
+    said = [one.partition(";")[0] for one in said]
     assert said == [
-        "At ε = 1 ROC AUC is 82.0 %: noise costs 0.5 points, training 0.4",
-        "At ε = 1 log loss is 0.450: noise adds 0.040, training 0.009",
-        "At ε = 1 ROC AUC has no value here: the method releases no scores, or all test rows are of one class",
+        "With DP-GD at ε = 1 ROC AUC is 82.0 %: noise costs 0.5 points, training 0.4",
+        "With DP-GD at ε = 1 log loss is 0.450: noise adds 0.040, training 0.009",
+        "With DP-GD at ε = 1 ROC AUC has no value here: the method releases no scores, or all test rows are of one class",
     ]
 
 
@@ -67,9 +69,9 @@ def test_parts_of_a_cost(points: float, text: str) -> None:
 def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
     claim = dataclasses.replace(CAL, status=Status.CLAIM, proved_budget=None, conditions=())
     nothing = dataclasses.replace(CAL, status=Status.NONE, proved_budget=None, claimed_budget=None)
-    assert "no limit on attacks is proved" in words.headline(1.0, COST, claim, None)
-    assert "nothing limits attacks" in words.headline(1.0, COST, nothing, None)
-    assert all("at most" not in words.headline(1.0, COST, cal, None) for cal in (claim, nothing))
+    assert "no limit on attacks is proved" in words.headline("DP-GD at ε = 1", COST, claim, None)
+    assert "nothing limits attacks" in words.headline("DP-GD at ε = 1", COST, nothing, None)
+    assert all("at most" not in words.headline("DP-GD at ε = 1", COST, cal, None) for cal in (claim, nothing))
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_families_and_noise_can_be_told_apart(theme: Theme, sight: str) -> None:
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
 def test_lines_stand_out_from_the_paper(theme: Theme) -> None:
-    for colour in (theme.ink, theme.majority, *theme.families.values()):
+    for colour in (theme.ink, theme.majority, theme.noise, *theme.labels, *theme.scale, *theme.families.values()):
         assert contrast(colour, theme.paper) >= 3
 
 

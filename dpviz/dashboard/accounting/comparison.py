@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from dpviz.dashboard.work import in_front, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import noise_comparison
 from dpviz.figures import lines
@@ -26,64 +27,78 @@ from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting import tables as accounting_tables
-from dpviz.privacy.accounting.events import Event, only_step
+from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
 from dpviz.reporting.calls import shell_call
 
 
+@dataclass(frozen=True)
+class Subject:
+    """The run that the page accounts for, and what it releases.
+
+    Attributes:
+        run: the page's own, or one of another method at its defaults that a person asked for.
+        released: its Gaussian releases; None where there are none with a proved sensitivity.
+    """
+
+    run: RunSpec
+    mechanism: Mechanism
+    calibration: Calibration
+    released: Event | None
+
+    @property
+    def title(self) -> str:
+        """Method and budget."""
+        return f"{self.mechanism.label} at {words.budget(self.calibration.budget)}"
+
+
 def compare_choice(spec: RunSpec) -> Field[str]:
-    """Whose releases are accounted for."""
-    options = {name: list_mechanisms()[name].label for name in noise_comparison.with_releases(spec)}
-    default = spec.mechanism if spec.mechanism in options else next(iter(options), "")
-    return fields.choice("compare", "Releases of", options, default)
+    """Whose releases are accounted for: the run's own method, or another one that is asked for."""
+    others = (name for name in noise_comparison.with_releases(spec) if name != spec.mechanism)
+    options = {name: list_mechanisms()[name].label for name in (spec.mechanism, *others)}
+    return fields.choice("compare", "Method", options, spec.mechanism, few=0)
 
 
-def chosen(spec: RunSpec, choice: Field[str]) -> tuple[Mechanism, Event, Calibration] | None:
-    """The mechanism, what it releases and how it is calibrated; None, with words, where nothing can be accounted for."""
-    if choice.empty:
-        panels.empty("No method here adds Gaussian noise to this model with a proved sensitivity.")
-        return None
+def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
+    """The run that is accounted for, by the control."""
     name = choice.draw()
-    subject = noise_comparison.accounted(spec, name)
+    run = spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
+    if run is not spec:
+        mine = list_mechanisms()[spec.mechanism].label
+        st.caption(words.markdown(f"You asked for this method, at its defaults; the sidebar’s is {mine}."))
+    subject = noise_comparison.accounted(run)
     if subject is None:
-        panels.empty(
-            f"{words.markdown(list_mechanisms()[name].label)} with these settings adds no Gaussian noise that could be "
-            f"compared; choose another."
-        )
-        return None
-    if name != spec.mechanism:
-        st.caption(
-            words.markdown(
-                f"The run's own method adds no Gaussian noise of bounded sensitivity; {subject.mechanism.label} at its "
-                "defaults is shown."
-            )
-        )
-    return subject.mechanism, subject.released, subject.calibration
+        return Subject(run, run.build(), calibration_of(run), None)
+    return Subject(run, subject.mechanism, subject.calibration, subject.released)
 
 
-def computed(spec: RunSpec, mechanism: Mechanism, released: Event, calibration: Calibration) -> bool:
+def computed(subject: Subject) -> bool:
     """Whether the page's tables are there; progress where they are not. With many small batches they take seconds."""
+    released, calibration = subject.released, subject.calibration
 
     def compute(spec: RunSpec, monitor: Monitor) -> None:
-        delta = calibration.budget.delta
-        parts: tuple[Callable[[], object], ...] = (
-            lambda: attack_of(spec, mechanism, calibration),
-            lambda: options(released, calibration),
-            lambda: accounting_tables.delta_curve(released, delta),
-            lambda: accounting_tables.relations(released, delta),
+        parts: list[Callable[[], object]] = [
+            lambda: attack_of(subject),
             lambda: noise_comparison.published_noise(setting_of(spec), resolve(spec).budget),
-        )
+        ]
+        if released is not None:
+            delta = calibration.budget.delta
+            parts += [
+                lambda: options(released, calibration),
+                lambda: accounting_tables.delta_curve(released, delta),
+                lambda: accounting_tables.relations(released, delta),
+            ]
         for k, part in enumerate(parts):
             monitor(k / len(parts))
             part()
 
-    return in_front.ready(spec, compute, f"accounting-{mechanism.id}", doing="Accounting")
+    return in_front.ready(subject.run, compute, "accounting", doing="Accounting")
 
 
-def attack_of(spec: RunSpec, mechanism: Mechanism, calibration: Calibration) -> Attack | None:
-    """The best possible attack on a mechanism with the run's data; the same number on every page."""
-    return strongest_attack(mechanism, setting_of(spec), calibration)
+def attack_of(subject: Subject) -> Attack | None:
+    """The best possible attack on a method with the run's data; the same number on every page."""
+    return strongest_attack(subject.mechanism, setting_of(subject.run), subject.calibration)
 
 
 def options(released: Event, cal: Calibration) -> list[Option]:
@@ -91,26 +106,48 @@ def options(released: Event, cal: Calibration) -> list[Option]:
     return side_by_side.options(released, cal.budget)
 
 
-def headline(released: Event, cal: Calibration, accountants: Sequence[Option]) -> None:
-    """The tightest proof and the one that needs most, in one sentence."""
+def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | None) -> None:
+    """The noise that the tightest proof needs, and the one that needs most; or the method's own noise; in one sentence."""
+    cal = subject.calibration
+    if subject.released is None:
+        noise = f"it adds {cal.noise_family} noise of scale {words.three(cal.noise_scale)}" if cal.noise_scale > 0 else "no noise"
+        panels.headline(f"{subject.title}: {noise}; {words.attacks(cal, attack)}.", of=subject.run)
+        return
     smallest = min((o for o in reversed(accountants) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in accountants if math.isfinite(o.sigma)), key=lambda o: o.sigma)
-    step = only_step(released)
-    what = f"{step.count} releases of sensitivity" if step.count > 1 else "one release of sensitivity"
     panels.headline(
-        f"For {words.budget(cal.budget)} the tightest proof needs σ = {words.three(smallest.sigma)} "
-        f"({smallest.name}); {largest.name} needs "
-        f"{words.three(largest.sigma / smallest.sigma)} times as much, for {what} {words.three(step.sensitivity)}."
+        f"{subject.title}: the tightest proof needs noise σ = {words.three(smallest.sigma)} ({smallest.name}); "
+        f"{largest.name} needs {words.three(largest.sigma / smallest.sigma)} times as much.",
+        of=subject.run,
     )
 
 
-def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, accountants: Sequence[Option], ghost: Calibration | None) -> None:
+def own_noise(subject: Subject) -> None:
+    """How the noise of a method was set whose releases no accountant can compare."""
+    cal = subject.calibration
+    st.header("How its noise is set", anchor=False)
+    bound = words.three(cal.sensitivity) if np.isfinite(cal.sensitivity) else "no bound"
+    rows = [
+        ("Noise", f"{cal.noise_family}, scale {words.three(cal.noise_scale)}, on {cal.query}"),
+        ("Sensitivity", f"{bound}: {cal.sensitivity_source}"),
+        ("Accountant", cal.accountant),
+        ("Guarantee", words.guarantee(cal)),
+    ]
+    tables.table(rows, (subject.mechanism.label, "value"))
+    st.caption(
+        "Accountants can be compared where a method releases Gaussian noise on a query of bounded sensitivity. "
+        "This one does not; another method can be chosen above."
+    )
+
+
+def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], ghost: Calibration | None) -> None:
     """The noise that each accountant asks for.
 
     Args:
         ghost: how run A is calibrated, where it perturbs the same thing.
     """
-    st.header("One sensitivity, many proofs", anchor=False)
+    st.header("The same noise, by each accountant", anchor=False)
+    cal = subject.calibration
     items = [
         lines.Bar(
             o.name,
@@ -124,19 +161,21 @@ def bars(theme: Theme, mechanism: Mechanism, cal: Calibration, accountants: Sequ
     if ghost is not None:
         sign = words.LABELS[ghost.status][1]
         items.append(lines.Bar("A, as it runs", ghost.noise_scale, f"{words.three(ghost.noise_scale)}  {sign}"))
-    look = charts.method_look(mechanism.id, theme)
+    look = charts.method_look(subject.run.mechanism, theme)
     summary = (
-        f"Noise σ per coordinate by accountant; hatched is not proved, strong is what {mechanism.label} uses: "
+        f"Noise σ per coordinate that each accountant needs for {words.budget(cal.budget)}. Hatched bars are not proved; the "
+        f"strong bar is what {subject.mechanism.label} adds: "
         + "; ".join(f"{o.name} {words.three(o.sigma)}" for o in accountants if math.isfinite(o.sigma))
         + "."
     )
-    charts.chart(lines.bars(items, look, theme, x="noise σ"), "sigmas", summary, lambda: _options_table(accountants))
+    fig = lines.bars(items, look, theme, x="noise σ")
+    charts.chart(fig, "sigmas", summary, lambda: _options_table(accountants), of=subject.run)
 
 
-def beside(a: Outcome, attack: Attack | None, mechanism: Mechanism, cal: Calibration) -> None:
+def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
     """How the noise and the best possible attack differ from those of run A, in words."""
-    parts = []
-    if a.spec.mechanism == mechanism.id and a.calibration.noise_scale > 0:
+    parts, cal = [], subject.calibration
+    if a.spec.mechanism == subject.run.mechanism and a.calibration.noise_scale > 0:
         ratio = words.three(cal.noise_scale / a.calibration.noise_scale)
         parts.append(f"the noise here is {ratio} times that of A")
     if a.attack is None:
@@ -150,14 +189,14 @@ def beside(a: Outcome, attack: Attack | None, mechanism: Mechanism, cal: Calibra
     pinned.say(f"A is {pinned.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
-def promised(spec: RunSpec, cal: Calibration) -> None:
+def promised(subject: Subject) -> None:
     """The guarantee, and where to attack it."""
-    guarantee.badge(cal)
+    guarantee.badge(subject.calibration)
     with st.container(key="buttons-next"):
-        links.examine(spec.mechanism)
+        links.examine(subject.run.mechanism)
 
 
-def how(spec: RunSpec, mechanism: Mechanism, accountants: Sequence[Option]) -> None:
+def how(spec: RunSpec, accountants: Sequence[Option]) -> None:
     """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
         for o in accountants:
@@ -175,7 +214,7 @@ def how(spec: RunSpec, mechanism: Mechanism, accountants: Sequence[Option]) -> N
         )
         repeat.python_of(
             spec,
-            f"found = accounted(spec, {mechanism.id!r})\nside_by_side.options(found.released, found.calibration.budget)",
+            "found = accounted(spec)\nside_by_side.options(found.released, found.calibration.budget)",
             "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import side_by_side",
         )
@@ -191,8 +230,9 @@ def _options_table(accountants: Sequence[Option]) -> pd.DataFrame:
     )
 
 
-def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibration, accountants: Sequence[Option]) -> None:
+def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) -> None:
     """What the noise of each accountant does to the metric."""
+    spec, mechanism, cal = subject.run, subject.mechanism, subject.calibration
     finite = [o for o in accountants if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
@@ -237,7 +277,7 @@ def usefulness(spec: RunSpec, theme: Theme, mechanism: Mechanism, cal: Calibrati
     else:
         summary += " Lower is better."
         fig = lines.bars(items, look, theme, x=f"test {measure.within}")
-    charts.chart(fig, "accountant-accuracy", summary, lambda: table)
+    charts.chart(fig, "accountant-accuracy", summary, lambda: table, of=spec)
 
 
 def _deviation(measure: Metric, values: np.ndarray) -> str:

@@ -14,7 +14,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.odds import best_attack
 from dpviz.figures.style import Look, Theme, sibling
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import Event, only_step
@@ -28,12 +28,12 @@ MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise ov
 CONTROLS = (COMPOSE, RATE, MULTIPLIER)
 
 
-def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> None:
+def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """The Rényi curve and what it gives at each order."""
     if cal.noise_scale <= 0:
         return
     curve = tables.renyi_curve(released, cal.budget.delta)
-    look, x = charts.method_look(mechanism.id, theme), curve.table["alpha"] - 1
+    look, x = charts.method_look(spec.mechanism, theme), curve.table["alpha"] - 1
     drawn = [lines.Line("R(α), the Rényi divergence itself", x, curve.table["divergence"], Look("", theme.majority, "dash", "x"))]
     said = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
@@ -48,7 +48,7 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
         f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({curve.relation.value}): "
         f"{'; '.join(said)}. Without a detour through Rényi the proved ε is {words.three(curve.epsilon)} under replace-one."
     )
-    charts.chart(fig, "renyi", summary, lambda: curve.table)
+    charts.chart(fig, "renyi", summary, lambda: curve.table, of=spec)
     with st.expander("How is this computed?"):
         st.latex(
             r"\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)},\qquad "
@@ -56,17 +56,16 @@ def renyi(spec: RunSpec, theme: Theme, mechanism: Mechanism, released: Event, ca
         )
         repeat.python_of(
             spec,
-            f"found = accounted(spec, {mechanism.id!r})\n"
-            "tables.renyi_curve(found.released, found.calibration.budget.delta).table",
+            "found = accounted(spec)\ntables.renyi_curve(found.released, found.calibration.budget.delta).table",
             "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import tables",
         )
 
 
-def delta_curve(theme: Theme, mechanism: Mechanism, released: Event, cal: Calibration) -> None:
+def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
     table = tables.delta_curve(released, cal.budget.delta)
-    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(mechanism.id, theme))]
+    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(spec.mechanism, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
         if table[name].notna().any():
             drawn.append(lines.Line(f"Rényi, {label}", table["epsilon"], table[name], Look("", theme.majority, dash, "x")))
@@ -81,7 +80,7 @@ def delta_curve(theme: Theme, mechanism: Mechanism, released: Event, cal: Calibr
         "At this noise every (ε, δ) on or above the line holds, all at once. "
         f"At ε = {words.three(cal.budget.epsilon)} the proved δ is {here}."
     )
-    charts.chart(fig, "delta-curve", summary, lambda: table.dropna(axis=1, how="all"))
+    charts.chart(fig, "delta-curve", summary, lambda: table.dropna(axis=1, how="all"), of=spec)
 
 
 def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
@@ -121,7 +120,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
         st.caption(words.markdown(f"{name}: {why}."))
 
 
-def relations(theme: Theme, released: Event, cal: Calibration) -> None:
+def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
     table = tables.relations(released, cal.budget.delta)
     items = [
@@ -132,10 +131,10 @@ def relations(theme: Theme, released: Event, cal: Calibration) -> None:
         "The same noise, σ = " + words.three(cal.noise_scale) + ": " + "; ".join(f"{b.name}: {b.words}" for b in items) + "."
     )
     fig = lines.bars(items, Look("", theme.families["gradient"], "solid", "x"), theme, x="ε at the same δ")
-    charts.chart(fig, "relations", summary, lambda: table)
+    charts.chart(fig, "relations", summary, lambda: table, of=spec)
 
 
-def attacker(theme: Theme, attack: Attack | None, ghost: Attack | None = None) -> None:
+def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, ghost: Attack | None = None) -> None:
     """The best possible attack at every rate of false alarms, and what (epsilon, delta) alone would allow.
 
     Args:
@@ -154,4 +153,4 @@ def attacker(theme: Theme, attack: Attack | None, ghost: Attack | None = None) -
     )
     if ghost is not None:
         summary += f" The dotted line is A: right at most {words.percent(ghost.accuracy)}."
-    charts.chart(fig, "test", summary, lambda: table)
+    charts.chart(fig, "test", summary, lambda: table, of=spec)

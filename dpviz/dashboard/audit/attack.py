@@ -12,9 +12,10 @@ import streamlit as st
 
 from dpviz.auditing import AuditResult, Pair, watch_run
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
-from dpviz.auditing.runs import KINDS
+from dpviz.auditing.runs import KINDS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, repeat, words
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
@@ -22,6 +23,7 @@ from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
@@ -30,7 +32,9 @@ from dpviz.privacy.budget import Budget, corner, trade_off
 from dpviz.reporting.calls import shell_call, with_spec
 
 RUNS = ("200", "1000", "5000", "20000")
-WEAK = 0.8  # share of the noise in the example of what N can see
+WEAK = 0.8  # share of the noise in the example of what so many trainings can show
+UNSAFE = 0.75  # share of correct guesses from which an allowed attack is not left to sound safe
+LARGE = 300_000  # training rows times parameters from which fewer models are trained unasked
 _power = lru_cache(256)(power)
 #: verdicts in words, sign and colour, never colour alone; an audit never confirms
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
@@ -38,14 +42,23 @@ _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """What the page keeps in the address: neighbouring pair, rows, and trainings a side."""
-    most = "More trainings can show more; the largest bound that N can give is shown below."
-    ids = "As in the tables of the other pages; a training row."
+    most = "More models can show more. “Lower bounds on ε” below says how much so many can show."
+    ids = "The id of a training row, as on the other pages."
     return (
-        fields.choice("pair", "Neighbouring pair", KINDS, "", few=0),
-        fields.choice("runs", "Trainings a side", {n: f"{int(n):,}" for n in RUNS}, "1000", most, few=0),
+        fields.choice("pair", "Which row is attacked", KINDS, "most-influential", few=0),
+        fields.choice("runs", "Models trained on each dataset", {n: f"{int(n):,}" for n in RUNS}, _usual(spec), most, few=0),
         fields.row("row", "Row", spec, ids),
         fields.row("other", "Replaced by row", spec, ids),
     )
+
+
+def _usual(spec: RunSpec) -> str:
+    """How many models are trained unasked: fewer on large tables."""
+    try:
+        setting = setting_of(spec)
+    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
+        return "1000"
+    return "1000" if setting.n * setting.m <= LARGE else "200"
 
 
 class Asked(NamedTuple):
@@ -92,9 +105,10 @@ def headline(task: tasks.Task[Any], spec: RunSpec) -> None:
 
     def draw() -> None:
         if task.results:
-            panels.headline(sentence(task.results[-1][1], task.over))
+            pair, result = task.results[-1]
+            panels.headline(*sentence(result, pair, spec, task.over), of=spec)
         else:
-            panels.headline("The attacker trains models on two datasets that differ in one row.")
+            panels.headline(f"{pinned.title(spec)}: models are trained on two datasets that differ in one row.", of=spec)
 
     watching.live(task, draw, every=1.0)
 
@@ -107,10 +121,11 @@ def beside(a: Outcome) -> None:
     pinned.say(f"A is {pinned.title(a.spec)}: {allows}.")
 
 
-def show(task: tasks.Task[Any], theme: Theme, ghost: Outcome | None) -> None:
+def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme, ghost: Outcome | None) -> None:
     """The attack so far as two pictures, redrawn while it goes on.
 
     Args:
+        spec: the run that is attacked.
         ghost: what run A gave.
     """
 
@@ -120,11 +135,10 @@ def show(task: tasks.Task[Any], theme: Theme, ghost: Outcome | None) -> None:
             chosen, result = task.results[-1]
             left, right = st.columns(2, gap="large")
             with left:
-                _guesses(
-                    result, chosen, task.over, theme, None if ghost is None or ghost.attack is None else ghost.attack.accuracy
-                )
+                a = None if ghost is None or ghost.attack is None else ghost.attack.accuracy
+                _guesses(result, chosen, task.over, spec, theme, a)
             with right:
-                _clouds(result, chosen, theme)
+                _clouds(result, chosen, spec, theme)
 
     watching.live(task, draw, every=1.0)
 
@@ -138,29 +152,35 @@ def details(task: tasks.Task[Any], spec: RunSpec, asked: Asked, theme: Theme) ->
             with st.expander("Lower bounds on ε"):
                 _numbers(result, chosen)
             with st.expander("False alarms and detections"):
-                _curve(result, theme)
+                _curve(result, spec, theme)
             _how(spec, asked)
 
     watching.live(task, draw)
 
 
-def sentence(result: AuditResult, over: bool) -> str:
-    """The share of correct guesses, what the guarantee allows, and the verdict, in about 20 words."""
+def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tuple[str, ...]:
+    """Whether the attacker can tell, with which odds; then what the guarantee allows, and the verdict."""
     cal, right = result.calibration, words.percent(result.guessed_right)
-    claim = cal.claimed_budget or cal.proved_budget
-    allowed = ""
-    if claim is not None and result.allowed is not None:
-        allowed = f"; ε = {words.three(claim.epsilon)} allows up to {words.percent(result.allowed)}"
+    does = f"with {pinned.title(spec)} an attacker guesses {pair.asks} right {right} of the time"
     if not (over and result.runs == result.requested):
-        return f"After {result.runs:,} of {result.requested:,} trainings the attacker guessed right {right} of the time{allowed}."
-    if result.verdict == NO_CLAIM:
-        return f"The attacker guessed right {right} of the time; this method claims no privacy."
-    by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
-    how = f", ε is at least {words.three(result.epsilon_lower)}" if by == BY_BOUND else f" by {by}" if by else ""
-    return f"The attacker guessed right {right} of the time{allowed}: {result.verdict}{how}."
+        return (f"After {result.runs:,} of {result.requested:,} trainings: {does}.",)
+    low, high = result.guessed_right_limits
+    says = f"Within chance: {does}." if low <= 0.5 <= high else f"Yes: {does}; a coin toss is right half of the time."
+    claim = cal.claimed_budget or cal.proved_budget
+    if result.verdict == NO_CLAIM or claim is None or result.allowed is None:
+        return says, "This method claims no privacy."
+    allows = f"{'A proved' if cal.proved_budget else 'The claimed'} ε = {words.three(claim.epsilon)}"
+    allows += f" allows up to {words.percent(result.allowed)}"
+    if result.verdict == EXCEEDED:
+        by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
+        how = f"ε is at least {words.three(result.epsilon_lower)}" if by == BY_BOUND else by
+        return says, f"{allows}: claim exceeded ({how})."
+    if result.guessed_right >= UNSAFE:
+        return says, f"{allows}: no violation, and hardly any protection."
+    return says, f"{allows}: no violation found."
 
 
-def _guesses(result: AuditResult, pair: Pair, over: bool, theme: Theme, ghost: float | None) -> None:
+def _guesses(result: AuditResult, pair: Pair, over: bool, spec: RunSpec, theme: Theme, ghost: float | None) -> None:
     """The share of correct guesses beside what is allowed, also to run A, with the verdict."""
     final = over and result.runs == result.requested
     sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
@@ -174,7 +194,7 @@ def _guesses(result: AuditResult, pair: Pair, over: bool, theme: Theme, ghost: f
         f"Right in {words.percent(result.guessed_right)} of {2 * result.middle.trials:,} guesses ({100 * result.confidence:g} % "
         f"limits {words.percent(low)} to {words.percent(high)}); a coin toss is right in 50 %. Pair: {pair.why}"
     )
-    charts.chart(fig, "guesses", summary)
+    charts.chart(fig, "guesses", summary, of=spec)
 
 
 def _numbers(result: AuditResult, pair: Pair) -> None:
@@ -196,10 +216,10 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
         f"{words.three(cal.budget.delta)}.",
     )
     columns[3].metric(
-        f"Ceiling for N = {result.requested:,}",
+        f"Most that {result.requested:,} models can show",
         words.three(_ceiling(result)),
-        help="No attack with this N shows more; "
-        "what a correct mechanism can be seen to spend is far less, because its worst errors are too rare to be counted.",
+        help="No attack with so many models shows a larger ε. A correct method shows far less, because its worst errors are too "
+        "rare to be counted.",
     )
     st.caption(words.markdown(_apart(result, claim, by, final)))
     start = (
@@ -244,9 +264,10 @@ def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> s
         free = _power(claim, result.counts.trials, WEAK, result.confidence)[0]
         counted = _power(claim, result.middle.trials, WEAK, result.confidence)[1]
         said.append(
-            f"What this N can see: Gaussian noise of {100 * WEAK:g} % of what the claim needs would be refuted by the bound "
-            f"without assumptions in {words.percent(free)} of such audits, by errors counted under the Gaussian assumption in "
-            f"{words.percent(counted)}" + (", by the measured noise practically always." if measured is not None else ".")
+            f"How much so many models can show: if a method added {100 * WEAK:g} % of the Gaussian noise that its claim needs, "
+            f"the bound without assumptions would refute it in {words.percent(free)} of such audits, and errors counted under "
+            f"the Gaussian assumption in {words.percent(counted)}"
+            + (", and the measured noise nearly always." if measured is not None else ".")
         )
     return " ".join(said)
 
@@ -257,20 +278,19 @@ def _ceiling(result: AuditResult) -> float:
     return epsilon_ceiling(max(counted, 1), result.calibration.budget.delta, result.counts_confidence)
 
 
-def _clouds(result: AuditResult, pair: Pair, theme: Theme) -> None:
+def _clouds(result: AuditResult, pair: Pair, spec: RunSpec, theme: Theme) -> None:
     st.header("What the attacker sees", anchor=False)
     sides = ("with the row", "without it") if pair.name == "without" else ("first dataset", "second dataset")
     means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
     apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
     summary = (
-        f"Each mark is one trained model, up to 1,000 a side. Along the attacker's direction the clouds lie "
-        f"{apart:.2g} standard "
-        "deviations apart."
+        f"Each mark is one trained model, at most 1,000 of each dataset. Along the direction that the attacker looks at, the "
+        f"two groups lie {apart:.2g} standard deviations apart."
     )
-    charts.chart(pictures.clouds(result.cloud, theme, sides), "clouds", summary, lambda: result.cloud)
+    charts.chart(pictures.clouds(result.cloud, theme, sides), "clouds", summary, lambda: result.cloud, of=spec)
 
 
-def _curve(result: AuditResult, theme: Theme) -> None:
+def _curve(result: AuditResult, spec: RunSpec, theme: Theme) -> None:
     claim = result.calibration.claimed_budget or result.calibration.proved_budget
     allowed, label = None, ""
     if claim is not None:
@@ -282,7 +302,7 @@ def _curve(result: AuditResult, theme: Theme) -> None:
         f"{counts.false_negatives:g} in {counts.trials:,}"
         + (f"; {label} allows what lies below the dotted line." if label else ".")
     )
-    charts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve)
+    charts.chart(pictures.attack(result.curve, theme, allowed, label), "roc", summary, lambda: result.curve, of=spec)
 
 
 def _how(spec: RunSpec, asked: Asked) -> None:
@@ -300,7 +320,7 @@ def _how(spec: RunSpec, asked: Asked) -> None:
 def _call(spec: RunSpec, asked: Asked) -> str:
     """The call that repeats an audit."""
     arguments = {"kind": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
-    plain = {"kind": "", "row": None, "other": None}
+    plain = {"kind": WORST, "row": None, "other": None}
     said = "".join(f", {name}={value!r}" for name, value in arguments.items() if name == "runs" or value != plain[name])
     return with_spec(spec, f"dpviz.audit_run(spec{said}).epsilon_lower")
 

@@ -38,7 +38,7 @@ def headline(shown: Sequence[Shown]) -> None:
     parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := outcomes.count(o))]
     said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
-    panels.headline(f"{claims}, {said}." if outcomes else f"{claims}, none was tested yet: test them below.")
+    panels.headline(f"{claims}, {said}." if outcomes else f"{claims}, none was tested yet: test them below.", of=None)
     st.caption(words.markdown(f"{origin(shown)} {KEPT}".strip()))
 
 

@@ -76,7 +76,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
         f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on. "
         f"Privacy costs {glance(n, dataset.d)}."
     )
-    panels.headline(sentence)
+    panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
         tested = "These are the test rows now." if spec.published_split else "“Published split” under Advanced tests on them."
         aside = int(dataset.published_test.sum())

@@ -97,7 +97,7 @@ def headline(view: Seen, measure: str) -> None:
     curve = view.here.curves(measure).set_index("group")["mean"]
     there = curve[view.here.compared].dropna()
     name = MEASURES[measure].lower()
-    start = f"At ε = {words.three(view.outcome.spec.epsilon)}"
+    start = f"With {pinned.title(view.outcome.spec)}"
     if len(there) < 2:
         sentence = f"{start} there is nothing to compare: fewer than two groups have {SMALL} test rows and a value."
     else:
@@ -109,7 +109,7 @@ def headline(view: Seen, measure: str) -> None:
             f"{start} {name} is {_value(measure, there[worst])} for “{worst}” and {_value(measure, there[best])} for “{best}”: "
             f"{_apart(measure, gap)} apart, {_apart(measure, base, unit=False)} without privacy."
         )
-    panels.headline(sentence)
+    panels.headline(sentence, of=view.outcome.spec)
     if view.a is not None and view.kept is not None:
         other = view.a.curves(measure).set_index("group")["mean"][view.a.compared].dropna()
         apart = f"{_apart(measure, float(other.max() - other.min()))} apart" if len(other) > 1 else "nothing to compare"
@@ -156,7 +156,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
         fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost, shares=shares, narrow=charts.narrow())
         st.markdown(f"**{MEASURES[measure]} of each group**")
-        charts.chart(fig, "groups", summary + _refused(view), lambda: curves)
+        charts.chart(fig, "groups", summary + _refused(view), lambda: curves, of=spec)
     with right:
         if gaps.empty:
             panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value.")
@@ -175,7 +175,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             "means, for the noise of one draw alone sets groups apart."
         )
         st.markdown(f"**Gap: largest minus smallest{', in points' if shares else ''}**")
-        charts.chart(fig, "gap", summary, lambda: gaps)
+        charts.chart(fig, "gap", summary, lambda: gaps, of=spec)
 
 
 def _refused(view: Seen) -> str:

@@ -21,6 +21,7 @@ from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import State
 from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.guarantees import Guaranteed, Measured, watch
 from dpviz.figures import guarantees as pictures
@@ -110,8 +111,8 @@ def lines(measured: Measured, metric: Metric) -> list[Line]:
     return made
 
 
-def headline(methods: Sequence[Line]) -> None:
-    """How many methods are proved, conditional, claimed and refuted."""
+def headline(methods: Sequence[Line], spec: RunSpec) -> None:
+    """The guarantee of the run's method, and how many methods are proved, conditional, claimed and refuted."""
     counts = [sum(line.status == status for line in methods) for status in _ORDER]
     parts = [
         f"{counts[0]} of {len(methods)} methods are proved",
@@ -119,7 +120,8 @@ def headline(methods: Sequence[Line]) -> None:
         f"{counts[2]} {'is' if counts[2] == 1 else 'are'} only claimed" if counts[2] else "",
         f"audits refute {counts[3]}" if counts[3] else "",
     ]
-    panels.headline(", ".join(part for part in parts if part) + ".")
+    own = words.LABELS[calibration_of(spec).status][0].removesuffix(" if …")
+    panels.headline(f"{pinned.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
 
 
 def beside(methods: Sequence[Line], ghost: Outcome) -> None:
@@ -163,7 +165,7 @@ def picture(
         summary += f" The dotted line is A, {pinned.title(ghost.spec)}: {words.measured(metric, a)}."
     lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
     title = f"test {metric.within}"
-    fig = pictures.lanes(
+    fig = pictures.ranked(
         rows,
         lanes,
         base,
@@ -293,7 +295,7 @@ def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[st
             tasks.controls(task, "Looking at every method")
             return
         now = lines(task.results[-1], measure)
-        headline(now)
+        headline(now, spec)
         if ghost is not None:
             beside(now, ghost)
         if task.state is not State.DONE:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, glossary, recorder, tables, words
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures.still import pictures
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
@@ -73,6 +74,7 @@ def chart(
     clicks: bool | Callable[[list[str]], None] = False,
     rows: bool = False,
     still: bool = False,
+    of: RunSpec | None = None,
 ) -> list[str]:
     """A picture with its content in words (also its alternative text) and its data as CSV.
 
@@ -85,11 +87,12 @@ def chart(
             needs dragmode "pan" or "zoom".
         rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
         still: whether the page draws it as SVG, which a browser does ten times as fast as plotly: for what a slider moves.
+        of: the run that is drawn; None for pictures of many.
 
     Returns:
         The customdata of the points that are clicked now, as text.
     """
-    recorder.keep(key, Chart(figure, summary, data), rows=rows)
+    recorder.keep(key, Chart(figure, summary, data), rows=rows, of=of)
     if folds.closed():
         return []
     points: list[dict[str, Any]] = []

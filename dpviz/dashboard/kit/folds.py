@@ -30,3 +30,15 @@ def fold(title: str, key: str) -> Iterator[None]:
             yield
     finally:
         _closed.reset(token)
+
+
+@contextmanager
+def on_request(title: str, key: str) -> Iterator[bool]:
+    """A fold whose content is made when it is opened, and not recorded before; gives whether it is open.
+
+    Args:
+        key: unique on the page.
+    """
+    place = st.expander(title, key=f"fold-{key}", on_change="rerun")
+    with place:
+        yield bool(place.open)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, recorder, words
+from dpviz.experiments.run.spec import RunSpec
 
 
-def headline(*sentences: str, badge: str = "", without_rows: str | None = None) -> None:
+def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows: str | None = None) -> None:
     """The page's answer in large type, a line for each sentence; reports open with it.
 
     Args:
+        of: the run that it speaks of; None where it speaks of none.
         badge: shown behind it, in Markdown.
         without_rows: what a report says that shows no real row; the same where the answer names none.
     """
     said = " ".join(sentences)
-    recorder.answer(said, said if without_rows is None else without_rows)
+    recorder.answer(said, said if without_rows is None else without_rows, of)
     with st.container(key="headline"):
         st.markdown(" ".join(filter(None, ["  \n".join(words.together(words.markdown(one)) for one in sentences), badge])))
 

@@ -39,6 +39,7 @@ class Recorder:
         badges: labels of guarantees.
         code: (language, code) that repeats what the page shows.
         run: the run that its controls stand for, and what people call its dataset; None before they are drawn.
+        drew: the run that the answer ("headline") and each chart declare to show, by name; charts of many runs declare none.
     """
 
     title: str
@@ -49,6 +50,7 @@ class Recorder:
     closed: bool = False
     code: list[tuple[str, str]] = field(default_factory=list)
     run: tuple[RunSpec, str] | None = None
+    drew: dict[str, RunSpec] = field(default_factory=dict)
 
     def document(self, spec: RunSpec, dataset: str, *, rows: bool = False, link: str = "") -> Document:
         """The report.
@@ -58,7 +60,8 @@ class Recorder:
             rows: whether views of single real rows go into it.
             link: where the page is found; the part of the address that holds the run by default.
         """
-        label = get_mechanism(spec.mechanism).label
+        spec = self.drew.get("headline", spec)
+        subject = f"{get_mechanism(spec.mechanism).label} on {dataset}, ε = {words.three(spec.epsilon)}"
         said = None if self.answers is None else self.answers[0 if rows else 1]
         kept = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
         parts = [part() if callable(part) else part for part in kept]
@@ -67,7 +70,8 @@ class Recorder:
         repeat = [("Python", python_call(spec)), ("Shell", shell_call(spec)), *self.code]
         return Document(
             question=self.title,
-            sentence=said or f"{label} on {dataset}, ε = {words.three(spec.epsilon)}.",
+            subject=subject,
+            sentence=said or f"{subject}.",
             badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec))],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
@@ -85,7 +89,7 @@ def begin(title: str) -> None:
     before = _found()
     if before is not None:  # the server keeps a button's function for a while, and with it what was made of rows that may be gone
         before.answers = None
-        for kept in (before.parts, before.of_rows, before.badges, before.code):
+        for kept in (before.parts, before.of_rows, before.badges, before.code, before.drew):
             kept.clear()
     st.session_state[_KEY] = Recorder(title)
 
@@ -105,25 +109,33 @@ def recorded(state: Any) -> Recorder:
     return recorder
 
 
-def answer(said: str, without_rows: str) -> None:
-    """Remembers the page's answer; nothing happens outside a page."""
+def answer(said: str, without_rows: str, of: RunSpec | None) -> None:
+    """Remembers the page's answer and the run that it speaks of; nothing happens outside a page."""
     recorder = _found()
     if recorder is not None and not recorder.closed:
         recorder.answers = (said, without_rows)
+        _declare(recorder, "headline", of)
 
 
-def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False) -> None:
+def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False, of: RunSpec | None = None) -> None:
     """Remembers something that was drawn.
 
     Args:
         part: it, or what makes it when a report is written.
         rows: whether it shows single real rows.
+        of: the run that it shows.
     """
     recorder = _found()
     if recorder is not None and not recorder.closed:
         recorder.parts[name] = part
+        _declare(recorder, name, of)
         if rows:
             recorder.of_rows.add(name)
+
+
+def _declare(recorder: Recorder, name: str, of: RunSpec | None) -> None:
+    if of is not None:
+        recorder.drew[name] = of
 
 
 def close(why: str) -> None:
@@ -131,7 +143,7 @@ def close(why: str) -> None:
     recorder = _found()
     if recorder is not None:
         recorder.answers = None
-        for kept in (recorder.parts, recorder.of_rows, recorder.badges, recorder.code):
+        for kept in (recorder.parts, recorder.of_rows, recorder.badges, recorder.code, recorder.drew):
             kept.clear()
         recorder.parts["closed"] = Text(why)
         recorder.closed = True

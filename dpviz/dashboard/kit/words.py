@@ -100,7 +100,7 @@ def attacks(cal: Calibration, attack: Attack | None) -> str:
         return "nothing limits attacks"
     if attack is None:
         return "no limit on attacks is proved"
-    return f"attacks succeed at most {percent(attack.accuracy)}"
+    return f"an attacker guesses right at most {percent(attack.accuracy)} of the time"
 
 
 def part(points: float) -> str:
@@ -108,9 +108,13 @@ def part(points: float) -> str:
     return "nothing" if abs(points) < 0.0005 else f"{100 * points:.1f}".replace("-", "−")
 
 
-def headline(epsilon: float, cost: Cost, cal: Calibration, attack: Attack | None) -> str:
-    """The first sentence of a page about one run, at most 20 words."""
-    start = f"At ε = {three(epsilon)}" if cal.status is not Status.NONE else "Without a privacy guarantee"
+def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) -> str:
+    """The first sentence of a page about one run, at most 20 words.
+
+    Args:
+        title: its method and ε.
+    """
+    start = f"With {title}"
     name = cost.metric.within
     if not cost.there:
         return f"{start} {name} has no value here: {NO_VALUE[cost.metric.needs]}; {attacks(cal, attack)}."

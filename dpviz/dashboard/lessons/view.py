@@ -34,7 +34,7 @@ def draw(own: Group, theme: Theme) -> None:
         sheet()
         return
     lesson = next(one for one in LESSONS if one.id == chosen)
-    panels.headline(lesson.question)
+    panels.headline(lesson.question, of=None)
     with st.container(key="buttons-lesson"):
         links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more)
     with st.form(f"answer-{lesson.id}", border=False):

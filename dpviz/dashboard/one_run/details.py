@@ -117,7 +117,7 @@ def weights(outcome: Outcome, theme: Theme) -> None:
         f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
         f"{words.three(values.min())} and {words.three(values.max())} with noise."
     )
-    charts.chart(fig, "weights", summary, lambda: weight_table(outcome, names))
+    charts.chart(fig, "weights", summary, lambda: weight_table(outcome, names), of=outcome.spec)
 
 
 def gap(outcome: Outcome, theme: Theme) -> None:
@@ -139,7 +139,7 @@ def gap(outcome: Outcome, theme: Theme) -> None:
         below = int((gaps < 0).sum())
         if below:
             summary += f" Here {below} of {len(gaps)} draws did."
-    charts.chart(fig, "gap", summary, lambda: per_draw(outcome))
+    charts.chart(fig, "gap", summary, lambda: per_draw(outcome), of=outcome.spec)
 
 
 def how(outcome: Outcome) -> None:

@@ -118,7 +118,7 @@ def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     end = "right" if measure.id == "accuracy" else measure.within
     names = [f"step {k} of {path.total}: {words.measured(measure, a)} {end}" for k, a in zip(path.steps, means, strict=True)]
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
-    charts.chart(enlarged(figure, larger), "training", _said(path, measure, means), rows=True)
+    charts.chart(enlarged(figure, larger), "training", _said(path, measure, means), rows=True, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
 
 

@@ -91,9 +91,10 @@ def around(starts: DeltaGenerator, beside: DeltaGenerator, controls: sidebar.Sid
 
 def headline(outcome: Outcome) -> None:
     """The answer in one sentence, with the badge of its guarantee."""
-    sentence = words.headline(outcome.spec.epsilon, outcome.cost, outcome.calibration, outcome.attack)
+    sentence = words.headline(pinned.title(outcome.spec), outcome.cost, outcome.calibration, outcome.attack)
     colour = words.LABELS[outcome.calibration.status][2]
-    panels.headline(sentence, badge=f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration))}]")
+    badge = f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration))}]"
+    panels.headline(sentence, of=outcome.spec, badge=badge)
     guessing.say(outcome)
 
 
@@ -112,12 +113,16 @@ def scale(outcome: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
     if outcome.cost.metric.shares:
         rows = [row for row in (useful, attack) if row is not None]
         if rows:
-            charts.chart(gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), outcome.cost.table, still=True)
+            charts.chart(
+                gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), outcome.cost.table, still=True, of=outcome.spec
+            )
     else:
         if useful is not None:
-            charts.chart(gauges([useful], method, theme, shares=False), "cost", said, outcome.cost.table, still=True)
+            charts.chart(
+                gauges([useful], method, theme, shares=False), "cost", said, outcome.cost.table, still=True, of=outcome.spec
+            )
         if attack is not None:
-            charts.chart(gauges([attack], method, theme), "attack", limit, still=True)
+            charts.chart(gauges([attack], method, theme), "attack", limit, still=True, of=outcome.spec)
     if useful is None:
         panels.empty(said)
 
@@ -224,7 +229,7 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outco
         f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
         f"non-private {words.measured(measure, cost.non_private)}, majority {words.measured(measure, cost.majority)}."
     )
-    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome), still=larger == 1)
+    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome), still=larger == 1, of=outcome.spec)
 
 
 def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> bool:
@@ -261,7 +266,9 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | 
         + ("." if crossed == len(outcome.theta) else "; the others call every point the same.")
     )
     table = picture.dataset.frame.reset_index
-    charts.chart(enlarged(fig, larger), "lines", summary, lambda: table(names="row id"), rows=True, still=larger == 1)
+    charts.chart(
+        enlarged(fig, larger), "lines", summary, lambda: table(names="row id"), rows=True, still=larger == 1, of=outcome.spec
+    )
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 

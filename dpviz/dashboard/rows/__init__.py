@@ -1,4 +1,4 @@
 """The page Influence and noise."""
 
 #: what it keeps in the address beside the run
-KEYS = ("row", "other", "x", "y", "whose", "share")
+KEYS = ("row", "other", "x", "y", "share")

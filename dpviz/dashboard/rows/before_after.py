@@ -12,6 +12,7 @@ from dpviz.dashboard.rows.influence_map import dataset_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.units import Units
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures import noised
@@ -54,10 +55,10 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
             other = int(run.row_ids[changed[influence.newton_norm[changed].argmax()]])
             st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
         return
-    _change(dataset, row_id, after[i], theme)
+    _change(run.spec, dataset, row_id, after[i], theme)
 
 
-def _change(dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> None:
+def _change(spec: RunSpec, dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> None:
     """A row beside the same row after noise: a picture, a sentence and the features that moved most."""
     before, units = dataset.X[row_id], Units(dataset)
     texts = units.read(row_id, before), units.read(row_id, noisy)
@@ -81,7 +82,7 @@ def _change(dataset: Dataset, row_id: int, noisy: np.ndarray, theme: Theme) -> N
         fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
     else:
         fig = noised.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
-    charts.chart(fig, "before-after", summary, lambda: data, rows=True)
+    charts.chart(fig, "before-after", summary, lambda: data, rows=True, of=spec)
     if image is None:
         order = np.argsort(-np.abs(noisy - before), kind="stable")[:8]
         tables.table(
@@ -111,4 +112,4 @@ def _one_step(run: Inspected, theme: Theme) -> None:
         f"{words.three(float(np.linalg.norm(before)))}; the noise has length "
         f"{words.three(float(np.linalg.norm(after - before, axis=1).mean()))} on average over {len(after)} draws."
     )
-    charts.chart(fig, "one-step", summary, lambda: table.assign(coordinate=names))
+    charts.chart(fig, "one-step", summary, lambda: table.assign(coordinate=names), of=run.spec)

@@ -26,7 +26,7 @@ from dpviz.mechanisms.base import RuleView
 
 Floats = NDArray[np.float64]
 
-TOP = 5  # rows that carry their ids on the map
+TOP, NARROW = 5, 2  # rows that carry their ids on the map, and on a narrow one
 
 
 def dataset_of(spec: RunSpec) -> Dataset:
@@ -44,9 +44,12 @@ def headline(run: Inspected, influence: Influence) -> None:
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
-    sentence = f"Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}; {received(run, brief=True)}."
-    brief = received(run, brief=True)
-    panels.headline(sentence, without_rows=f"{brief[:1].upper()}{brief[1:]}.")
+    noise = f"{pinned.title(run.spec)}: {received(run, brief=True)}"
+    panels.headline(
+        f"{noise}. Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}.",
+        of=run.spec,
+        without_rows=f"{noise}.",
+    )
 
 
 def not_private() -> None:
@@ -95,8 +98,8 @@ def received(run: Inspected, *, brief: bool = False) -> str:
     if run.calibration.noise_scale == 0:
         return "no noise is added at all"
     if run.ever is None:
-        whole = "noise is not put on single rows, so no row can be said to have received it"
-        return "noise covers all rows equally" if brief else whole
+        whole = "this method puts no noise on single rows: its noise covers all of them together"
+        return "noise covers all rows together" if brief else whole
     count = int(run.ever.sum())
     if brief:
         return f"{f'all {n:,}' if count == n else f'{count:,} of {n:,}'} rows received noise"
@@ -143,7 +146,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
     points, titles, scaled = place(run, dataset, names)
     ring, bright = selection.on_map(f"{resolve(run.spec).key()}|{names}|{theme.name}", chosen)
     named = np.zeros(len(points), bool)
-    named[np.argsort(-influence.newton_norm, kind="stable")[:TOP]] = True
+    named[np.argsort(-influence.newton_norm, kind="stable")[: NARROW if charts.narrow() else TOP]] = True
     other = differs(run, a)
     fig = training_map(
         points,
@@ -161,7 +164,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         ghost=other,
         narrow=charts.narrow(),
     )
-    size = "" if run.epsilon is None else " Size is individual ε."
+    size = "" if run.epsilon is None else f" Size is each row's individual ε with {pinned.title(run.spec)}."
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."
     rough = inspected.approximation(influence)
     rough = f"; {rough}" if rough else ""
@@ -170,7 +173,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         f"Newton step{rough}).{size}{crossed} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
         "chooses a person; box or lasso (tools above the picture) a group; a double click lets it go."
     )
-    charts.chart(fig, selection.MAP, summary, lambda: table(run, influence), on_select=selection.from_map, rows=True)
+    charts.chart(fig, selection.MAP, summary, lambda: table(run, influence), on_select=selection.from_map, rows=True, of=run.spec)
     if chosen.group.any():
         group(run, influence, chosen)
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, progress, tables, words
+from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import received
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
@@ -87,20 +88,29 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     finite = view.statistic[np.isfinite(view.statistic)]
     between = f"{words.three(finite.min())} and {words.three(finite.max())}" if len(finite) else "no finite values"
     summary = (
-        f"{passing:,} of {n:,} rows pass, {n - passing:,} receive noise: {view.statistic_label} lies between {between}, and what "
-        f"passes is {limits(view.low, view.high)}. {_why(view)}Row {run.row_ids[chosen.person]} has {words.three(mine)} and "
-        f"{'passes' if view.passes[chosen.person] else 'receives noise'}."
+        f"The rule trains {passing:,} of {n:,} rows without noise and asks for noise on {n - passing:,}: "
+        f"{view.statistic_label} lies between {between}, and a row without noise has {limits(view.low, view.high)}. "
+        f"{_why(view)}Row {run.row_ids[chosen.person]} has {words.three(mine)}: "
+        f"{'without' if view.passes[chosen.person] else 'with'} noise{_drawn(run, chosen.person)}."
     )
     if view.log10_pass is not None:
         best = float(view.log10_pass.max())
         chance = words.percent(10**best) if best > -4 else f"10^{best:.0f}"
-        summary += f" The rule's own noise comes on top: with it the likeliest row passes with probability {chance}."
+        summary += (
+            f" The rule's own noise comes on top: with it the likeliest row is trained without noise with probability {chance}."
+        )
     if chosen.group.any():
-        summary += f" Of the {int(chosen.group.sum()):,} rows of the group {int(view.passes[chosen.group].sum()):,} pass."
+        spared = int(view.passes[chosen.group].sum())
+        summary += f" Of the {int(chosen.group.sum()):,} rows of the group {spared:,} are trained without noise."
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
-    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(run, view), rows=True)
+    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(run, view), rows=True, of=run.spec)
     for note in view.notes:
         st.caption(words.markdown(note))
+
+
+def _drawn(run: Inspected, i: int) -> str:
+    visits = float(run.rows["visits"].iloc[i])
+    return ", if training drew it, which it never did" if visits == 0 else ""
 
 
 def _why(view: RuleView) -> str:
@@ -142,7 +152,7 @@ def rounds(run: Inspected, theme: Theme) -> None:
         f"first and {words.three(per_round[-1])} in the last round, mean over {len(run.timeline)} noise draws."
     )
     table = pd.DataFrame({"round": np.arange(1, count + 1), f"{run.timeline_counts}, mean": per_round})
-    charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table)
+    charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table, of=run.spec)
 
 
 def budgets(run: Inspected) -> None:
@@ -176,8 +186,9 @@ def _cheap(run: Inspected) -> bool:
     return len(run.row_ids) * run.parameters <= inspected.RULE_WORK
 
 
-def idea(run: Inspected, influence: Influence, share: float, theme: Theme) -> None:
+def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
     """Noise on the most influential share of the rows only: which rows that is, and what it does to the metric."""
+    share = selection.share()
     n = len(run.row_ids)
     k = round(share * n)
     order = np.argsort(-influence.newton_norm, kind="stable")
@@ -219,4 +230,6 @@ def idea(run: Inspected, influence: Influence, share: float, theme: Theme) -> No
             base = (words.measured(measure, value) for value in (cost.non_private, cost.majority))
             lines.append((f"{other:.0%}", mean, *base))
         tables.table(lines, ("Share with noise", f"{label}, test {measure.within}", "non-private", "majority"))
-        st.caption("No guarantee holds for any of these: which rows are spared depends on the data, and they are not hidden.")
+        st.caption(
+            "None of these has a guarantee: which rows are trained without noise depends on the data, and nothing hides that."
+        )

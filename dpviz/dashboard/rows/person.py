@@ -39,13 +39,13 @@ def card(own: Group, run: Inspected, influence: Influence, chosen: Chosen, a: In
         ("Why influential", _why(run, influence, i)),
         ("Without this row", _without(run, influence, i)),
         ("Best attack", _attack(run, i)),
-        ("Noise", _received(run, i)),
+        ("Noise", _received(run, influence, i)),
     ]
     heads = [f"Row {run.row_ids[i]}", label_of(run, i)]
     if a is None:
         tables.table(lines, heads, real=True)
         return
-    theirs = ("the same", "the same", _without(a, inspected.row_influence(a.spec), i), _attack(a, i), _received(a, i))
+    theirs = ("the same", "the same", _without(a, inspected.row_influence(a.spec), i), _attack(a, i), _received(a, influence, i))
     tables.table([(*line, other) for line, other in zip(lines, theirs, strict=True)], (*heads, "A"), real=True)
 
 
@@ -86,12 +86,16 @@ def _attack(run: Inspected, i: int) -> str:
     return f"right at most {mine} on this row; {anybody}"
 
 
-def _received(run: Inspected, i: int) -> str:
+def _received(run: Inspected, influence: Influence, i: int) -> str:
     facts = run.rows.iloc[i]
     if run.calibration.noise_scale == 0:
         return "none is added"
     if run.noised is None:
-        return "none on rows: it covers every row equally"
+        rows = "none on the row itself"
+        if not run.noise_length > 0:
+            return f"{rows}: it covers all rows together"
+        share = words.percent(float(influence.newton_norm[i]) / run.noise_length)
+        return f"{rows}: the noise moves the parameters by {words.three(run.noise_length)}; this row moves them {share} of that"
     if np.isfinite(facts["visits"]) and facts["visits"] == 0:
         return "never used in training"
     used = f"used {words.times(facts['visits'])}, " if np.isfinite(facts["visits"]) else ""
@@ -201,7 +205,7 @@ def _noise(run: Inspected, people: list[int]) -> list[Line]:
         (
             "Noise, mean over the draws",
             [
-                f"{u}, received noise {words.times(t)}, passed {words.times(p)}"
+                f"{u}, with noise {words.times(t)}, without noise {words.times(p)}"
                 for u, t, p in zip(used, facts["times_noised"], facts["passed"], strict=True)
             ],
         ),
@@ -211,7 +215,7 @@ def _noise(run: Inspected, people: list[int]) -> list[Line]:
         lines.append(
             (
                 f"The rule {view.name}{' (in use)' if view.used else ''}",
-                [f"{'passes' if view.passes[i] else 'receives noise'}: {_against(view, i)}" for i in people],
+                [f"{'trains it without noise' if view.passes[i] else 'asks for noise'}: {_against(view, i)}" for i in people],
             )
         )
     return lines
@@ -248,7 +252,7 @@ def _privacy(run: Inspected, people: list[int]) -> list[Line]:
         if individual.replace is not None:
             lines.append(("… any row in its place, at most", [words.three(individual.replace[:, i].max()) for i in people]))
         if individual.publishable is not None:
-            lines.append(("… may be told to this person", [words.three(individual.publishable[:, i].max()) for i in people]))
+            lines.append(("… that this person may be told", [words.three(individual.publishable[:, i].max()) for i in people]))
         lines.append(
             ("Best possible attack on this row", [words.percent(attack_on_person(individual, i, run.attack)) for i in people])
         )

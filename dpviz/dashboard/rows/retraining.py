@@ -87,7 +87,7 @@ def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, 
             "certificate of the exact value": truth.certificate,
         }
     )
-    charts.chart(fig, "validation", summary, lambda: data, rows=True)
+    charts.chart(fig, "validation", summary, lambda: data, rows=True, of=run.spec)
 
 
 def _order(influence: Influence, length: Floats, truth: Retrained) -> None:

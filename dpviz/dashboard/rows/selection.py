@@ -15,6 +15,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
+from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.datasets import Dataset
@@ -83,28 +84,25 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
         for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
     ]
     people = (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec))
-    return (*people, *axes, _whose(spec), SHARE)
+    return (*people, *axes, SHARE)
 
 
-def _whose(spec: RunSpec) -> Field[str]:
-    """Whose noise the page shows: the sidebar's method, or the method that noises a share of the rows.
+def others(spec: RunSpec) -> None:
+    """Where the run's method adds its noise, and a button that offers the methods that put noise on rows."""
+    mine = list_mechanisms()[spec.mechanism]
+    where = mine.noise_enters.partition(". ")[0].rstrip(".")
+    st.markdown(f"**Where {words.markdown(mine.label)} adds noise:** {words.markdown(where[:1].lower() + where[1:])}.")
+    if issubclass(mine, NoisesRows | HasRule | NoisesShare):
+        return
+    with st.popover("Methods that put noise on rows"):
+        st.caption("Each becomes the method of the sidebar, and of every page.")
+        for run in inspected.noising_rows(spec, SHARE.default):
+            label = list_mechanisms()[run.mechanism].label
+            st.button(label, key=f"noising-{run.mechanism}", on_click=address.put, args=(run,), width="stretch")
 
-    The page opens on something to see: where the sidebar's method puts noise on no row, the other one comes first.
-    """
-    mechanisms, other = list_mechanisms(), inspected.sharing(spec, SHARE.default)
-    mine = mechanisms[spec.mechanism]
-    names = {"own": f"{mine.label} (sidebar)"}
-    if other is None:
-        return fields.choice("whose", "Noise of", names, "own")
-    names = {"share": f"{mechanisms[other.mechanism].label} on a share of the rows"} | names
-    noises = issubclass(mine, NoisesRows | HasRule | NoisesShare)
-    return fields.choice("whose", "Noise of", names, "own" if noises else "share")
 
-
-def run_of(own: Group, spec: RunSpec) -> RunSpec:
-    """Draws the choice of the method and of the share; returns the run that the page shows."""
-    if "whose" not in own or own["whose"].draw() == "own":
-        return spec
+def share() -> float:
+    """Draws the share of the rows that receives noise where the idea is tried out."""
     share = SHARE.value()
     address.tell(_SHARE, share)
     st.select_slider(
@@ -115,7 +113,7 @@ def run_of(own: Group, spec: RunSpec) -> RunSpec:
         help=SHARE.knob.help,
         on_change=lambda: SHARE.keep(float(st.session_state[_SHARE])),
     )
-    return inspected.sharing(spec, share) or spec
+    return share
 
 
 def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
@@ -263,9 +261,9 @@ def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np
                 "<": numbers < value,
             }[test]
             continue
-        words = column.astype(str)
+        texts = column.astype(str)
         if test == "contains":
-            mask &= words.str.contains(condition.value, case=False, regex=False).to_numpy(bool)
+            mask &= texts.str.contains(condition.value, case=False, regex=False).to_numpy(bool)
         else:
-            mask &= (words == condition.value).to_numpy() == (test == "is")
+            mask &= (texts == condition.value).to_numpy() == (test == "is")
     return mask

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -38,6 +38,7 @@ CENSUS = {
     "large": (1_000, 10_000, 30_000, 100_000),
     "huge": (1_000, 10_000, 100_000, 400_000),
 }
+LIGHT = 20_000_000  # training rows times parameters up to which points over ε are trained unasked
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: what `Mechanism.excess_theory` may give -> its name
 FORMULAS = {"bound": "bound with all constants", "near the minimum": "second-order prediction"}
@@ -51,35 +52,54 @@ def _grid(spec: RunSpec, over: Axis) -> tuple[float, ...]:
     return tuple(d * 2**k for k in range(5)) if over.key == "d" else EPSILONS
 
 
-def excess(spec: RunSpec, theme: Theme) -> None:
-    """Observed excess empirical risk and every rate through one point."""
+@dataclass(frozen=True)
+class Found:
+    """Measured points with every formula and rate beside them."""
+
+    over: Axis
+    grid: tuple[float, ...]
+    points: list[Excess]
+    formulas: list[dict[str, float]]
+    published: list[rate_curves.RateCurve]
+    slope: float
+
+
+def picture(spec: RunSpec, theme: Theme) -> Found | None:
+    """Bounds, published rates and observed excess empirical risk of the run's method; None until something was trained."""
+    st.header("Bounds, rates and what is observed", anchor=False)
     over = _controls()
     if over.key == "d" and not setting_of(spec).linear:
         panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
-        return
+        return None
     grid = _grid(spec, over)
     points = _measured(spec, over, grid)
     if points is None:
-        return
+        return None
     formulas = excess_risk.theory(spec, points)
     published = rate_curves.rate_curves(spec, over, points)
-    slope = _picture(spec, theme, over, points, formulas, published)
-    _regime(spec, formulas)
-    middle = len(points) // 2
-    rows = [("observed", words.two(slope), words.three(points[middle].mean), "trained")]
-    for label, values, fitted in _lines(over, points, formulas):
-        rows.append((label, words.two(fitted), words.three(values[middle]), "[ours], no free factor"))
-    rows += [
-        (
-            f"rate: {c.row.method} ({c.table})" + (" ← this method" if c.own else ""),
-            words.two(c.slope),
-            words.three(c.value),
-            "O(·) taken as 1",
-        )
-        for c in published
-    ]
-    tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
-    _how(spec, over, grid)
+    return Found(over, grid, points, formulas, published, _picture(spec, theme, over, points, formulas, published))
+
+
+def details(spec: RunSpec, found: Found) -> None:
+    """Slopes and values of every line of the picture, what decides them, and how they are computed."""
+    over, points = found.over, found.points
+    with st.expander("Slopes and values of every bound and rate"):
+        middle = len(points) // 2
+        rows = [("observed", words.two(found.slope), words.three(points[middle].mean), "trained")]
+        for label, values, fitted in _lines(over, points, found.formulas):
+            rows.append((label, words.two(fitted), words.three(values[middle]), "all constants known [ours]"))
+        rows += [
+            (
+                f"rate: {c.row.method} ({c.table})" + (" ← this method" if c.own else ""),
+                words.two(c.slope),
+                words.three(c.value),
+                "O(·) taken as 1",
+            )
+            for c in found.published
+        ]
+        tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
+        _regime(spec, found.formulas)
+    _how(spec, over, found.grid)
 
 
 def _controls() -> Axis:
@@ -96,7 +116,7 @@ def _controls() -> Axis:
 def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess] | None:
     """The measured points, on request where training takes long; None until they are there."""
     setting = setting_of(spec)
-    light = over.key == "epsilon" and setting.n * setting.m < 200_000
+    light = over.key == "epsilon" and setting.n * setting.m < LIGHT
     points, fresh = tasks.observe(
         f"excess {over.key} {grid} {resolve(spec).key()}",
         f"Training on {over.data}",
@@ -106,7 +126,7 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
         ask="" if light else f"Train on {over.data} and draw what happens",
     )
     if points is None:
-        st.caption("The observed points are drawn once they were trained.")
+        st.caption("The picture appears when its points are trained.")
         return None
     if not fresh:
         st.caption("These are the points of the previous setting.")
@@ -141,7 +161,7 @@ def _picture(
     table = excess_risk.table(points, formulas)
     spread = 2 * table["standard_error"].fillna(0.0)
     own = lines.Line(
-        f"observed, mean of {len(points[0].gap)} draws: slope {words.two(slope)}",
+        f"observed, {len(points[0].gap)} noise draws: slope {words.two(slope)}",
         x,
         y,
         replace(charts.method_look(spec.mechanism, theme), symbol="circle"),
@@ -166,7 +186,7 @@ def _picture(
             "only slopes compare."
         )
     fig = lines.curves(drawn, theme, x=over.title, y="excess empirical risk", marks=marks)
-    charts.chart(fig, f"excess-{over.key}", summary, lambda: table)
+    charts.chart(fig, f"excess-{over.key}", summary, lambda: table, of=spec)
     return slope
 
 
@@ -207,17 +227,16 @@ def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
         return
     if worst < 0.05:
         st.caption(
-            f"Here noise decides: the start is forgotten up to {100 * worst:.2g} % of the bound, so the slope is "
-            f"that of the noise."
+            f"Noise decides here: at most {100 * worst:.2g} % of the bound comes from stopping early, so the slope is that of "
+            "the noise."
         )
         return
     setting = setting_of(spec)
     mechanism = spec.build().settled(setting, resolve(spec).budget)
     steps = f"{mechanism.step_count(setting)} steps" if isinstance(mechanism, CountsSteps) else "the steps"
     st.info(
-        f"Up to {100 * worst:.0f} % of the bound is the start that {steps} have not yet forgotten, "
-        f"(1−μ/L)^T. That part does not fall with n or ε, so the published slope shows only where it is small: "
-        f"more steps, or a larger λ.",
+        f"Up to {100 * worst:.0f} % of the bound comes from stopping after {steps}, (1−μ/L)^T. That part does not fall with n "
+        "or ε, so the published slope appears only where it is small: with more steps, or a larger λ.",
         icon="ℹ️",
     )
 
@@ -230,4 +249,4 @@ def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
 
     if settled:
         knobs = ", ".join(f"{mechanism.knobs()[name].label.lower()} {value:g}" for name, value in settled.items())
-        st.button(f"Go where noise decides: λ = 0.05, {knobs}", on_click=move)
+        st.button(f"Choose settings where noise decides: λ = 0.05, {knobs}", on_click=move)

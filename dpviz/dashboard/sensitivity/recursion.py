@@ -40,24 +40,26 @@ def algorithms(setting: Setting) -> dict[str, HasTrace]:
 
 
 def algorithm_choice(spec: RunSpec) -> Field[str]:
-    """Whose recursion is shown: the run's own, or that of the algorithm with most parts to switch."""
+    """Whose recursion is shown: the run's own, or that of another method that is asked for."""
     mechanisms = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
-    switches = {name: sum(isinstance(k, Switch) for k in m.knobs().values()) for name, m in mechanisms.items()}
-    default = spec.mechanism if spec.mechanism in mechanisms else max(switches, key=lambda n: switches[n], default="")
-    return fields.choice("algorithm", "Algorithm", {name: m.label for name, m in mechanisms.items()}, default)
+    own = list_mechanisms()[spec.mechanism].label
+    names = {name: m.label for name, m in mechanisms.items() if name != spec.mechanism}
+    return fields.choice("algorithm", "Method", {spec.mechanism: own} | names, spec.mechanism, few=0)
 
 
 def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """The recursion as it runs, and four answers."""
     setting = setting_of(spec)
-    if choice.empty:
-        panels.empty(
-            "No algorithm here trains this model step by step with a proved distance between two runs; it needs convexity."
-        )
-        return
     name = choice.draw()
     mechanism = spec.build() if name == spec.mechanism else list_mechanisms()[name]()
-    assert isinstance(mechanism, HasTrace)
+    if not isinstance(mechanism, HasTrace) or mechanism.refusal(setting) is not None:
+        source = words.markdown(calibration_of(spec).sensitivity_source)
+        panels.empty(
+            f"**{words.markdown(mechanism.label)}** bounds what one row changes in one formula ({source}), so nothing adds up "
+            "over training. Methods that add noise to the end of a training have such a picture: choose one above."
+        )
+        return
+    run = spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
     mechanism = mechanism.settled(setting, resolve(spec).budget)
     trace = mechanism.sensitivity_trace(setting)
     keep = _thin(trace)
@@ -69,7 +71,7 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         f"the batches that may hold "
         f"it. It ends between {words.three(float(trace.value[-1].min()))} and {words.three(float(trace.value[-1].max()))}."
     )
-    charts.chart(fig, "trace", summary, lambda: _trace_table(trace))
+    charts.chart(fig, "trace", summary, lambda: _trace_table(trace), of=run)
     st.markdown(f"**Where does it come from?** {words.markdown(explanation.where(trace, setting))}")
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
@@ -80,11 +82,11 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(event, budget, trace))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
-    _variants(mechanism, setting, theme)
-    with st.expander("One pass under the magnifier"):
-        _one_pass(trace, theme)
+    _variants(run, mechanism, setting, theme)
+    with st.expander("One pass in detail"):
+        _one_pass(run, trace, theme)
     _formula(
-        spec,
+        run,
         RECURSION,
         "Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is [ours].",
     )
@@ -117,7 +119,7 @@ def _trace_table(trace: Any) -> pd.DataFrame:
     return table
 
 
-def _one_pass(trace: Any, theme: Theme) -> None:
+def _one_pass(run: RunSpec, trace: Any, theme: Theme) -> None:
     first = 1.0 if trace.epoch[-1] >= 2 else 0.0
     inside = np.flatnonzero((trace.epoch >= first - 1e-9) & (trace.epoch <= first + 1 + 1e-9))
     pick = np.unique(np.linspace(0, len(trace.positions) - 1, 3).round().astype(int))
@@ -135,10 +137,10 @@ def _one_pass(trace: Any, theme: Theme) -> None:
         f"batch with the replaced "
         "row has its turn (expansion). An early jump is contracted by all batches that follow; a late one is not."
     )
-    charts.chart(fig, "one-pass", summary)
+    charts.chart(fig, "one-pass", summary, of=run)
 
 
-def _variants(mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
+def _variants(run: RunSpec, mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
     """The end of the recursion with each part switched, as bars."""
     switches = [name for name, knob in mechanism.knobs().items() if isinstance(knob, Switch)]
     if not switches:
@@ -157,21 +159,22 @@ def _variants(mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
         "variants",
         summary,
         lambda: pd.DataFrame({"variant": list(cases), "sensitivity": list(cases.values())}),
+        of=run,
     )
 
 
 def headline(spec: RunSpec) -> None:
     """How much one row can change what this very mechanism protects, and how that falls with n, in one sentence."""
-    cal, label = calibration_of(spec), list_mechanisms()[spec.mechanism].label
+    cal, label = calibration_of(spec), pinned.title(spec)
     value, query = cal.sensitivity, cal.query
     more = scaling.in_use(spec, 10 * setting_of(spec).n)
     what = query if len(query.split()) <= LONGEST else "what the noise is added to"
     said = f"{label}: one row changes {what} by at most {words.three(value)}"
     if not np.isfinite(value):
-        said = f"{label}: no bound is known for what one row changes"
+        said = f"{label}: no bound is proved for what one row changes"
     elif np.isfinite(more):
         said += f"; with ten times the rows {words.three(more)}"
-    panels.headline(f"{said}.")
+    panels.headline(f"{said}.", of=spec)
     kept = pinned.PINNED.value()
     if kept is not None:
         a = calibration_of(kept).sensitivity
@@ -184,13 +187,13 @@ def headline(spec: RunSpec) -> None:
 
 def one_picture(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
-    st.header("Bounds and what is observed", anchor=False)
+    st.header("What one row can change", anchor=False)
     setting = setting_of(spec)
     mechanism = spec.build().settled(setting, resolve(spec).budget)
     bounds = mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
-        panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity.")
+        _movement(spec, mechanism, theme)
         return
     items = [
         lines.Bar(b.label, b.value, words.three(b.value), solid=b.proved, strong=abs(b.value / cal.sensitivity - 1) < 1e-9)
@@ -205,24 +208,55 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     changes, fresh = _observed(spec, mechanism)
     text = ""
     if changes is not None and fresh:
-        for kind in ("worst-case data", "adversarial", "flipped", "random"):
-            value = changes.largest(kind)
-            if np.isfinite(value):
-                items.append(
-                    lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
-                )
+        items += [
+            lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
+            for kind, value in _by_kind(changes)
+        ]
         text = (
-            f" The largest movement seen is {words.three(changes.largest())}, "
-            f"{100 * changes.largest() / cal.sensitivity:.0f} % of the bound: "
-            "the rest is slack, or a neighbour that was not tried."
+            f" The largest change seen is {words.three(changes.largest())}, "
+            f"{100 * changes.largest() / cal.sensitivity:.0f} % of the bound. The bound may be loose, or a worse neighbour "
+            "exists that was not tried."
         )
     fig = lines.bars(
         items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
     )
     summary = f"The noise is scaled to {words.three(cal.sensitivity)}, the strong bar: {cal.sensitivity_source}.{text}"
-    charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]))
+    charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]), of=spec)
     if text:
         panels.not_private("Observed movements come from training on the rows without noise.")
+
+
+def _by_kind(changes: observed.ObservedSensitivity) -> list[tuple[str, float]]:
+    """The largest observed change of each kind of neighbours that was tried."""
+    found = ((kind, changes.largest(kind)) for kind in ("worst-case data", "adversarial", "flipped", "random"))
+    return [(kind, value) for kind, value in found if np.isfinite(value)]
+
+
+def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
+    """How far the trained parameters move on neighbouring datasets, for methods without a bound."""
+    problem, budget = setup_for(spec).problem, resolve(spec).budget
+    changes, fresh = tasks.observe(
+        f"movement {resolve(spec).key()}",
+        "Retraining on neighbouring datasets",
+        lambda monitor: observed.observed_movement(problem, mechanism, budget, 8, seed=spec.seed, monitor=monitor),
+        section="movement",
+        dataset=spec.dataset,
+        ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
+    )
+    if changes is None or not fresh:
+        return
+    items = [lines.Bar(f"observed, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
+    look = charts.method_look(spec.mechanism, theme)
+    fig = lines.bars(
+        items, look, theme, x="change of the parameters (L2)", span=(0, 1.4 * max([b.value for b in items] + [1e-12]))
+    )
+    summary = (
+        f"{mechanism.label} has no proved bound. Trained without noise on datasets that differ in one row, its parameters "
+        f"change by at most {words.three(changes.largest())} here; a worse neighbour may exist that was not tried."
+    )
+    data = pd.DataFrame(_by_kind(changes), columns=["neighbour", "change"])
+    charts.chart(fig, "slack", summary, lambda: data, of=spec)
+    panels.not_private("Observed changes come from training on the rows without noise.")
 
 
 def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:

@@ -14,7 +14,7 @@ from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import observed, scaling
 from dpviz.experiments.studies.scaling import Axis
@@ -34,17 +34,16 @@ def over_choice(spec: RunSpec) -> Field[str]:
 
 
 def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
-    """Sensitivity over n, lambda, batch size, step size: bounds, slopes, and what retraining shows."""
-    st.header("How it changes", anchor=False)
+    """Sensitivity over n, lambda, batch size, step size: bounds, slopes, and what retraining shows; nothing without a bound."""
+    if not np.isfinite(calibration_of(spec).sensitivity):
+        return
+    st.header("How the sensitivity changes", anchor=False)
     over = scaling.axis(spec, choice.draw())
     table, of_this = _worst_cases(spec, over, "bounds")
     if table is None or not of_this:
         return
     labels = [str(c) for c in table.columns if c != over.name]
     mechanism = spec.build()
-    if not np.isfinite(table[labels].to_numpy(float)).any():
-        panels.empty(f"{words.markdown(mechanism.label)} protects no query of bounded sensitivity, so there is nothing to draw.")
-        return
     drawn, slopes = _bounds(spec, theme, over, table, labels)
     drawn += _beside(theme, over)
     above = st.container()
@@ -59,7 +58,7 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     fitted = "; ".join(f"{label} {slope}" for label, slope, _, _ in slopes)
     summary = f"Sensitivity of {mechanism.label} over {over.title}, logarithmic on both axes. Fitted slopes: {fitted}."
     with above:
-        charts.chart(fig, "falls", summary, lambda: table)
+        charts.chart(fig, "falls", summary, lambda: table, of=spec)
     with st.expander("Slopes"):
         tables.table(slopes, _COLUMNS)
     if over.name == "n":

@@ -12,16 +12,15 @@ from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.run.spec import RunSpec
 
 PARTS = {
-    "none": "The answer alone",
-    "training": "Where it comes from: two runs drifting apart",
-    "risk": "Excess risk: observed, bounded, as published",
-    "rates": "The papers' tables",
+    "none": "Nothing more",
+    "training": "Where the sensitivity comes from, step by step",
+    "rates": "The papers' tables of rates",
 }
 
 
 def part() -> Field[str]:
     """What is shown below the answer; a link that sets something of a part opens it."""
-    keys = {"training": ("algorithm",), "risk": ("risk", "sizes"), "rates": tuple(field.key for field in rates.CONTROLS)}
+    keys = {"training": ("algorithm",), "rates": tuple(field.key for field in rates.CONTROLS)}
     asked = [name for name, its in keys.items() if any(st.session_state.get(key) for key in its)]
     return fields.choice("part", "Look closer", PARTS, asked[0] if len(asked) == 1 else "none")
 

@@ -115,4 +115,4 @@ def against(measure: Metric, value: float, a: float) -> str:
 
 def title(spec: RunSpec) -> str:
     """A run in a few words."""
-    return f"{list_mechanisms()[spec.mechanism].label}, ε = {words.three(spec.epsilon)}"
+    return f"{list_mechanisms()[spec.mechanism].label} at ε = {words.three(spec.epsilon)}"

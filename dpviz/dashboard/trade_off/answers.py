@@ -24,12 +24,12 @@ def headline(view: running.View) -> None:
     table = view.table()
     target = view.wanted(table)
     if not len(table):
-        panels.headline("The first numbers are on their way.")
+        panels.headline("The first numbers are on their way.", of=view.spec)
         return
     measure = view.choices.metric
     if no_value(view, table):
         why = words.NO_VALUE[measure.needs]
-        panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.")
+        panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.", of=view.spec)
         return
     (top, floor), names = view.baselines(table), labels()
     if measure.higher_is_better and top <= floor + LEAST:
@@ -37,6 +37,7 @@ def headline(view: running.View) -> None:
             f"Nothing to compare: the non-private model has {measure.within} {words.measured(measure, top)}, no more than the "
             "majority label.",
             "Choose another metric in the sidebar, for example ROC AUC, or lower λ.",
+            of=view.spec,
         )
         return
     first, least = best_at(view), least_for(view, target)
@@ -44,6 +45,7 @@ def headline(view: running.View) -> None:
     panels.headline(
         words.best_at(first, names, floor, measure, len(at_budget(view)), view.status().state.over),
         words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure, top),
+        of=view.spec,
     )
 
 
@@ -60,7 +62,7 @@ def least_for(view: running.View, target: float) -> curves.Needed | None:
 
 
 def at_budget(view: running.View) -> list[pd.Series]:
-    """Each method's row of the summary at the computed budget next to the sidebar's: proved first, then by the metric."""
+    """Each method's row of the summary at the sidebar's budget, once it is computed: proved first, then by the metric."""
     name = ("at budget", view.choices.metric, view.spec.epsilon)
     return view.job.once(name, lambda: _at_budget(view))
 
@@ -70,7 +72,7 @@ def _at_budget(view: running.View) -> list[pd.Series]:
     rows = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
     rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
     return sorted(
-        (one for one in rows if one is not None),
+        (one for one in rows if one is not None and one["epsilon"] == view.spec.epsilon),
         key=lambda one: (rank[one["status"]], math.isnan(one["mean"]), sign * one["mean"]),
     )
 

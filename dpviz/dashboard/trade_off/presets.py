@@ -120,7 +120,8 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
             st.caption(f"{status.done:.0%} computed; the verdicts come when all of it is.")
             judgements = [(s, Verdict(Outcome.CANNOT_TELL, "Still being computed.")) for s in figure.statements]
         else:
-            judgements = base.judge(figure, view.table(), view.sweep.named)
+            table = view.table()
+            judgements = base.judge(figure, table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)
         _table(judgements)
 
     running.live(view, verdicts)
@@ -144,7 +145,7 @@ def _changes(setup: base.Setup, view: running.View) -> list[str]:
     changes = [name for name, value in now.items() if value != then[name]]
     if values["delta"] is not None and sweep.delta != values["delta"]:
         changes.append("δ")
-    if (sweep.epsilons[0], sweep.epsilons[-1]) != (setup.low, setup.high):
+    if (view.choices.low, view.choices.high) != (setup.low, setup.high):
         changes.append("range of ε")
     knobs = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in sweep.named.items()}
     meant = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in values["mechanisms"].items()}

@@ -134,8 +134,15 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme, ghost: Outcome | None = 
             )
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
-    job = watching.watch(SweepJob(key, sweep.cells(), CellStore.personal()), _MINE)
+    job = watching.watch(SweepJob(key, _cells(sweep, chosen.epsilons, spec.epsilon), CellStore.personal()), _MINE)
     return View(spec, sweep, job, chosen, theme, ghost)
+
+
+def _cells(sweep: SweepSpec, grid: Sequence[float], epsilon: float) -> list[Cell]:
+    """The sweep's cells; the run's own budget in cells of their own where it is off the grid, which then stays computed."""
+    if epsilon in grid:
+        return sweep.cells()
+    return [*replace(sweep, epsilons=(epsilon,)).cells(), *replace(sweep, epsilons=tuple(grid)).cells()]
 
 
 def status(job: SweepJob) -> SweepStatus:

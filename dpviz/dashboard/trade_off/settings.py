@@ -236,13 +236,14 @@ class Choices:
         return curves.grid(self.low, self.high, self.points)
 
     def sweep(self, spec: RunSpec) -> SweepSpec:
-        """The sweep that these choices and the sidebar's run make.
+        """The sweep that these choices and the sidebar's run make: over the grid, and at the run's own budget.
 
         Raises:
             InvalidInput: no method, or one that does not fit the model.
         """
         knobs = {**self.knobs, spec.mechanism: dict(spec.params)}
-        return SweepSpec.around(spec, {m: knobs.get(m, {}) for m in self.methods}, self.epsilons, self.levels)
+        epsilons = sorted({*self.epsilons, spec.epsilon})
+        return SweepSpec.around(spec, {m: knobs.get(m, {}) for m in self.methods}, epsilons, self.levels)
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -92,6 +92,12 @@ class Inspected:
         """(n,) individual epsilon, mean over the seeds."""
         return None if self.individual is None else self.individual.epsilon.mean(axis=0)
 
+    @cached_property
+    def noise_length(self) -> float:
+        """Root mean square distance of the released parameters from their mean; NaN for one seed."""
+        seeds = len(self.theta)
+        return float(np.linalg.norm(self.theta - self.theta.mean(axis=0)) / (seeds - 1) ** 0.5) if seeds > 1 else float("nan")
+
     def at(self, row_id: int) -> int:
         """Position of a training row's id."""
         return int(np.searchsorted(self.row_ids, row_id))
@@ -311,6 +317,17 @@ def sharing(spec: RunSpec, share: float) -> RunSpec | None:
         knobs = cls.noising(share)
         return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
     return None
+
+
+def noising_rows(spec: RunSpec, share: float) -> list[RunSpec]:
+    """The run with each method that puts noise on rows and fits its model; on a share of the rows where a method can be told "
+    "one."""
+    setting, runs = setting_of(spec), []
+    for name, cls in list_mechanisms().items():
+        if issubclass(cls, NoisesRows | HasRule | NoisesShare) and cls.refusal(setting) is None:
+            knobs = cls.noising(share) if issubclass(cls, NoisesShare) else {}
+            runs.append(replace(spec, mechanism=name, params=knobs))
+    return runs
 
 
 def one_step(spec: RunSpec) -> pd.DataFrame | None:

@@ -18,7 +18,7 @@ from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, ProtectsQuery
+from dpviz.mechanisms import Mechanism, ProtectsQuery, Training
 from dpviz.mechanisms.knobs import Number
 from dpviz.models import Ability, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
@@ -92,28 +92,53 @@ def observed_sensitivity(
     """
     if not isinstance(mechanism, ProtectsQuery):
         raise InvalidInput("mechanism", f"{mechanism.id} protects no query of bounded sensitivity", "Choose another mechanism.")
+    rng = np.random.default_rng(seed)
+    pools = spawn(seed, streams)
+    budget = Budget(1.0, default_delta(problem.n))
+    bound = mechanism.calibrate(problem.setting, budget).sensitivity
+    settled = mechanism.settled(problem.setting, budget)
+    theta = np.zeros((streams, problem.m))
+    theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (streams - 1, 1))
+    return _changes(problem, lambda there: settled.query(there, theta, pools), bound, pairs, kinds, seed, monitor)
+
+
+def observed_movement(
+    problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int = 12, *, seed: int = 0, monitor: Monitor = silent
+) -> ObservedSensitivity:
+    """How far the trained parameters move between neighbouring datasets when training has no noise; any mechanism, no bound."""
+    quiet, pools = [mechanism.calibrate(problem.setting, budget).noiseless()], spawn(seed, 1)
+
+    def trained(there: Problem) -> Floats:
+        return mechanism.fit(Training(there, quiet, pools, record=False)).theta
+
+    return _changes(problem, trained, float("inf"), pairs, None, seed, monitor)
+
+
+def _changes(
+    problem: Problem,
+    of: Callable[[Problem], Floats],
+    bound: float,
+    pairs: int,
+    kinds: Sequence[str] | None,
+    seed: int,
+    monitor: Monitor,
+) -> ObservedSensitivity:
+    """The largest distance between the rows of `of` on both sides of every neighbouring pair."""
     possible = kinds_of(problem.setting)
     kinds = possible if kinds is None else kinds
     for kind in kinds:
         if kind not in possible:
             raise InvalidInput("kinds", f"{problem.model.id!r} has no kind {kind!r}", f"Choose from: {', '.join(possible)}.")
     count = whole("pairs", pairs, 1, 100_000)
-    rng = np.random.default_rng(seed)
-    pools = spawn(seed, streams)
-    budget = Budget(1.0, default_delta(problem.n))
-    bound = mechanism.calibrate(problem.setting, budget).sensitivity
-    mechanism = mechanism.settled(problem.setting, budget)
-    theta = np.zeros((streams, problem.m))
-    theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (streams - 1, 1))
-    base = mechanism.query(problem, theta, pools)
+    base = of(problem)
     made = [(kind, k) for kind in kinds for k in range(1 if kind == "worst-case data" else count)]
     seeds = np.random.SeedSequence(seed).spawn(len(made))
 
     def work(k: int, tick: Callable[[float], None]) -> float:
         first, second = _pair(problem, made[k][0], np.random.default_rng(seeds[k]))
-        before = base if first is problem else mechanism.query(first, theta, pools)
+        before = base if first is problem else of(first)
         tick(0.5)
-        return float(np.linalg.norm(mechanism.query(second, theta, pools) - before, axis=1).max())
+        return float(np.linalg.norm(of(second) - before, axis=1).max())
 
     distances = map_streams(work, len(made), monitor)
     return ObservedSensitivity(np.array([kind for kind, _ in made]), np.array(distances), bound)

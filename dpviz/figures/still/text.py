@@ -41,9 +41,13 @@ class _Lines(HTMLParser):
             self.lines.append([])
         elif tag in _STYLES:
             self.open.append(tag)
+        elif tag == "span":  # in a colour of its own
+            self.open.append((dict(attrs).get("style") or "").partition("color:")[2])
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self.open:
+        if tag == "span" and self.open:
+            self.open.pop()
+        elif tag in self.open:
             self.open.remove(tag)
 
     def handle_data(self, data: str) -> None:
@@ -111,7 +115,7 @@ def write(
         for part, styles in line:
             holder = row
             for style in styles:
-                holder = add(holder, "tspan", **_STYLES[style])
+                holder = add(holder, "tspan", **_STYLES.get(style, {"fill": style}))
             if len(holder):
                 holder[-1].tail = (holder[-1].tail or "") + part
             else:
