@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import FLOOR, LINE, SIGN, SIGNS, Label, beside, wrapped
+from dpviz.figures.labels import FLOOR, LINE, SIGN, SIGNS, Label, listed, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 
 PLOT = 270  # pixels from axis to axis
@@ -71,7 +71,7 @@ def trade_off(
     narrow: bool = False,
     ghost: tuple[float, float] | None = None,
 ) -> go.Figure:
-    """Curves over a logarithmic epsilon axis, each with its name at its right end.
+    """Curves over a logarithmic epsilon axis; at its right a list of what they are, ranked by their values at the chosen budget.
 
     Each point's customdata is "<index of curve>|<epsilon>", so that a click can be told from any other.
 
@@ -86,7 +86,7 @@ def trade_off(
         ghost: (epsilon, value) of another run, marked A.
     """
     x = _padded(span)
-    traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span)
+    traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span, here)
     if ghost is not None:
         traces.append(_ghost(*ghost, quantity, theme))
     lines = [wrapped(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
@@ -106,7 +106,7 @@ def trade_off(
         **_CLICKS,
         annotations=[
             _caption(title, 52 if odds else 8),
-            *([] if narrow else beside(names, lines, y, plot, theme)),
+            *([] if narrow else listed(names, lines, theme, rising=quantity not in LOSSES)),
             *(note for _, note in marks),
         ],
         shapes=[mark for mark, _ in marks],
@@ -128,15 +128,16 @@ def _drawn(
     baselines: Mapping[str, float],
     wanted: float | None,
     span: tuple[float, float],
+    here: float | None,
 ) -> tuple[list[Trace], Trace, list[Label]]:
-    """Lines of levels and curves, the vertical axis, and the names to write beside them."""
+    """Lines of levels and curves, the vertical axis, and the names to list beside them."""
     scale = 100.0 if percent else 1.0
     traces = [trace for k, curve in enumerate(curves) for trace in _line(k, curve, scale, percent)]
     if wanted is not None:
         traces += [_needs(k, c, c.needs, wanted * scale, theme) for k, c in enumerate(curves) if c.needs is not None]
-    levels = _level_names(baselines, wanted, scale, percent, theme, math.log10(span[1]))
+    levels = _level_names(baselines, wanted, scale, percent, theme)
     traces = [*_levels(baselines, wanted, scale, theme, percent, _padded(span), levels), *traces]
-    names = [one for one in (*levels, *(_curve_name(c, scale, percent) for c in curves)) if math.isfinite(one.y)]
+    names = [one for one in (*levels, *(_curve_name(c, scale, percent, here) for c in curves)) if math.isfinite(one.y)]
     return traces, _vertical(curves, baselines, wanted, scale, percent), names
 
 
@@ -147,18 +148,17 @@ def _padded(span: tuple[float, float]) -> list[float]:
     return [low - pad, high + pad]
 
 
-def _curve_name(curve: Curve, scale: float, percent: bool) -> Label:
-    """A curve's name, at its last point."""
-    last = curve.points.iloc[-1]
-    said = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
-    end = float(_shown(curve.points["mean"], scale, percent)[-1])
-    sign = SIGNS.get(curve.look.symbol, "●")
-    return Label(said, math.log10(float(last["epsilon"])), end, curve.look.colour, sign, 0.6 if curve.dim else 1.0)
+def _curve_name(curve: Curve, scale: float, percent: bool, here: float | None) -> Label:
+    """A curve's name, with its value at the chosen budget once that is computed, or ranked by its last one."""
+    e, means = curve.points["epsilon"].to_numpy(float), _shown(curve.points["mean"], scale, percent)
+    at = np.flatnonzero(e == here)
+    value = float(means[at[0] if len(at) else -1])
+    number = "" if not len(at) else f" {value:.1f} %" if percent else f" {value:.3g}"
+    said = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "") + number
+    return Label(said, value, curve.look.colour, SIGNS.get(curve.look.symbol, "●"), 0.6 if curve.dim else 1.0)
 
 
-def _level_names(
-    baselines: Mapping[str, float], wanted: float | None, scale: float, percent: bool, theme: Theme, end: float
-) -> list[Label]:
+def _level_names(baselines: Mapping[str, float], wanted: float | None, scale: float, percent: bool, theme: Theme) -> list[Label]:
     """Names of the horizontal lines."""
     words = {"none": "non-private", "majority": "majority", "wanted": "wanted"}
     colours = {"none": theme.ink, "majority": theme.majority, "wanted": theme.noise}
@@ -166,7 +166,7 @@ def _level_names(
     for kind, value in (dict(baselines) | ({"wanted": wanted} if wanted is not None else {})).items():
         level = value * scale if percent else max(value * scale, FLOOR)
         number = f"{level:.1f} %" if percent else f"{level:.3g}"
-        made.append(Label(f"{words[kind]} {number}", end, level, colours[kind]))
+        made.append(Label(f"{words[kind]} {number}", level, colours[kind]))
     return made
 
 

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, tens
 
 ROW = 140  # pixels of one gauge with its labels
+ABOVE = 0.34  # of a gauge more, where parts carry their names
 _SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
 
 _LINES: dict[str, Trace] = {"line": {"width": 3, "dash": "solid"}, "dot": {"width": 2, "dash": "dot"}}
@@ -21,7 +22,7 @@ class Part:
     """A stretch of a gauge.
 
     Attributes:
-        name: what the stretch stands for.
+        name: what the stretch stands for, written above it; "" for nothing.
         start, end: shares in [0, 1]; end may be below start.
         kind: "base", "noise", "training", "preparation" or "attack".
     """
@@ -78,33 +79,36 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
     }
     traces: list[Trace] = []
     notes: list[Trace] = []
-    for k, row in enumerate(rows):
-        y = len(rows) - 1 - k
-        notes.append(_text([f"<b>{row.title}</b>"], [low], [y + 0.3], theme, "middle right", FONT_SIZE))
+    named = [[Mark(part.name, (part.start + part.end) / 2) for part in row.parts if part.name] for row in rows]
+    heights = [1 + ABOVE * bool(names) for names in named]
+    places = [float(sum(heights[k + 1 :])) for k in range(len(rows))]
+    for row, names, y, height in zip(rows, named, places, heights, strict=True):
+        notes.append(_text([f"<b>{row.title}</b>"], [low], [y + height - 0.7], theme, "middle right", FONT_SIZE))
         traces += [_bar(part, y, low, fills[part.kind], theme, shares) for part in row.parts]
-        notes.append(_labels(row.marks, y, (low, high), unit, theme))
+        notes.append(_labels(row.marks, y - 0.25, -0.15, (low, high), unit, theme))
+        notes += [_labels(names, y + 0.22, 0.14, (low, high), unit, theme)] if names else []
     shapes = [
         {
             "type": "line",
             "x0": unit * mark.at,
             "x1": unit * mark.at,
-            "y0": len(rows) - 1 - k - 0.17,
-            "y1": len(rows) - 1 - k + 0.17,
+            "y0": y - 0.17,
+            "y1": y + 0.17,
             "line": {
                 "color": theme.ink,
                 "width": 3 if mark.kind == "line" else 2,
                 "dash": "solid" if mark.kind == "line" else "dot",
             },
         }
-        for k, row in enumerate(rows)
+        for row, y in zip(rows, places, strict=True)
         for mark in row.marks
     ]
     return figure(
         theme,
         [*traces, *notes],
-        height=ROW * len(rows) + 60,
+        height=round(ROW * sum(heights)) + 60,
         x={"range": [low, high], "ticksuffix": " %" if shares else ""} | tens(low, shares=shares),
-        y={"visible": False, "range": [-0.62, len(rows) - 1 + 0.42]},
+        y={"visible": False, "range": [-0.62, sum(heights) - 0.58]},
         barmode="overlay",
         shapes=shapes,
         margin=margin(top=4),
@@ -133,8 +137,12 @@ def _bar(part: Part, y: float, low: float, fill: str, theme: Theme, shares: bool
     }
 
 
-def _labels(marks: Sequence[Mark], y: float, span: tuple[float, float], unit: int, theme: Theme) -> Trace:
-    """Labels below a gauge, on three levels: in the middle below their marks where there is room, else to one side of them."""
+def _labels(marks: Sequence[Mark], y: float, step: float, span: tuple[float, float], unit: int, theme: Theme) -> Trace:
+    """Labels of a gauge on three levels: at the middle of their marks where there is room, else to one side of them.
+
+    Args:
+        y, step: height of the first level, and from one level to the next.
+    """
     low, high = span
     widths = [(high - low) * _SIGN * len(mark.name) for mark in marks]
     placed: dict[int, tuple[int, float]] = {}
@@ -144,7 +152,7 @@ def _labels(marks: Sequence[Mark], y: float, span: tuple[float, float], unit: in
         placed[k] = _place(unit * marks[k].at, widths[k], others, (low, high))
     names = [marks[k].name for k in placed]
     x = [left + widths[k] / 2 for k, (_, left) in placed.items()]
-    return _text(names, x, [y - 0.25 - 0.15 * level for level, _ in placed.values()], theme, "middle center", FONT_SIZE - 2)
+    return _text(names, x, [y + step * level for level, _ in placed.values()], theme, "middle center", FONT_SIZE - 2)
 
 
 def _place(at: float, width: float, others: Sequence[tuple[int, float, float]], span: tuple[float, float]) -> tuple[int, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import LINE, SIGN, Label, beside, wrapped
+from dpviz.figures.labels import LINE, SIGN, SIGNS, Label, listed, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
 
 _PLOT = 240  # pixels from axis to axis
@@ -46,7 +46,7 @@ def groups(
 ) -> go.Figure:
     """Values of each group over a logarithmic epsilon axis; short lines at the right end are the non-private values.
 
-    Each group's name stands at the right, tied to its line.
+    The groups' names are listed at the right, the best first.
 
     Args:
         here: the epsilon of the page, marked.
@@ -83,7 +83,7 @@ def groups(
         traces[-1] |= {"text": ["A" if k == rung else "" for k in range(len(lines))]}
         traces[-1] |= {"mode": "markers+text", "textposition": "top center"}
     names = [
-        Label(_cut(line.name), math.log10(1.9 * last), unit * end, line.look.colour)
+        Label(_cut(line.name), unit * end, line.look.colour, SIGNS.get(line.look.symbol, "●"))
         for line, end in ((line, _end(line)) for line in lines)
         if math.isfinite(end)
     ]
@@ -271,9 +271,9 @@ def _figure(
         theme,
         traces,
         height=plot + above + 58,
-        margin=margin(left=58, top=above, right=round(36 + SIGN * longest) if names else 16),
+        margin=margin(left=58, top=above, right=round(34 + SIGN * (longest + 2)) if names else 16),
         showlegend=not names,
-        annotations=beside(names, parts, vertical, plot, theme),
+        annotations=listed(names, parts, theme, rising=True),
         shapes=marks,
         x={
             "title": "privacy budget ε",

@@ -79,10 +79,10 @@ def ranked(
     return figure(
         theme,
         [marks],
-        height=_ROW * k + 84,
-        margin=margin(left=pixels, right=16, top=8),
+        height=_ROW * k + 102,
+        margin=margin(left=pixels, right=16, top=26),
         shapes=_lines(unit * non_private, unit * majority, unit * ghost, theme),
-        annotations=heads + _name_of_ghost(unit * ghost),
+        annotations=heads + _names({"majority": unit * majority, "non-private": unit * non_private, "<b>A</b>": unit * ghost}),
         hovermode="closest",
         x={"title": title, "range": [low, high], "ticksuffix": sign, "nticks": 4 if narrow else 6},
         y={
@@ -105,6 +105,7 @@ def _lines(non_private: float, majority: float, ghost: float, theme: Theme) -> l
     return [upright | {"x0": at, "x1": at, "line": line} for at, line in styles if math.isfinite(at)]
 
 
-def _name_of_ghost(at: float) -> list[Trace]:
-    top = {"y": 1, "yref": "paper", "yanchor": "top", "xanchor": "left", "showarrow": False}
-    return [top | {"x": at, "text": "<b>A</b>"}] if math.isfinite(at) else []
+def _names(lines: dict[str, float]) -> list[Trace]:
+    """Names of the upright lines above the plot."""
+    top = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "font": {"size": FONT_SIZE - 3}}
+    return [top | {"x": at, "text": name} for name, at in lines.items() if math.isfinite(at)]

@@ -79,7 +79,7 @@ def training_map(
         points_of = above.copy() if picked is None else above | picked
         points_of[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
         traces = [
-            *_density(xy, row_ids, kind, theme),
+            *_density(xy, row_ids, ~points_of, kind, theme),
             *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, points_of),
         ]
     traces += _keys(looks, theme)
@@ -130,8 +130,10 @@ def _layers(
     return [dots(*one) for one in layers if one[0].any()]
 
 
-def _density(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, theme: Theme) -> list[Trace]:
-    """Rows in each cell of the plane, on a logarithmic scale, and the rows as points that are not seen, for box and lasso."""
+def _density(
+    xy: NDArray[np.float32], row_ids: NDArray[np.integer], rest: NDArray[np.bool_], kind: str, theme: Theme
+) -> list[Trace]:
+    """Rows in each cell of the plane, on a logarithmic scale, and the rest of them as points that are not seen, for a lasso."""
     counts, x, y = np.histogram2d(xy[:, 0], xy[:, 1], CELLS)
     with np.errstate(divide="ignore"):
         shade = np.where(counts > 0, np.log10(counts), np.nan).T
@@ -146,7 +148,7 @@ def _density(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, t
         "hovertemplate": "%{text} rows here<extra></extra>",
     }
     marker = {"color": faint(theme.paper, 0.0), "size": 5}
-    rows = {"type": kind, "x": xy[:, 0], "y": xy[:, 1], "mode": "markers", "marker": marker, "customdata": row_ids}
+    rows = {"type": kind, "x": xy[rest, 0], "y": xy[rest, 1], "mode": "markers", "marker": marker, "customdata": row_ids[rest]}
     return [heat, rows | {"showlegend": False, "hoverinfo": "skip"}]
 
 

@@ -19,7 +19,7 @@ def test_the_run_goes_along_to_every_page_and_back(reader: Callable[..., Any]) -
     one = reader()
     page = one.open("?dataset=iris&epsilon=0.5&seeds=3")
     sentence = one.sentence
-    assert sentence.startswith("At ε = 0.5 ")
+    assert "at ε = 0.5 " in sentence
     for path in PAGES:
         page.get_by_role("link", name=title(path.stem), exact=True).click()
         page.wait_for_function("stem => location.pathname.endsWith(stem)", arg=path.stem.partition("_")[2])
@@ -45,7 +45,7 @@ def test_one_back_undoes_one_link(reader: Callable[..., Any], link: str) -> None
     assert page.evaluate("history.length") == before + 1
     page.go_back()
     page.wait_for_function(
-        "() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText.startsWith('At ε = 0.5 ')"
+        "() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText.includes('at ε = 0.5 ')"
     )
 
 

@@ -15,7 +15,7 @@ def test_labels_of_one_gauge_do_not_cover_each_other(places: tuple[float, ...]) 
     names = ("majority", "private", "no noise", "non-private")
     marks = [Mark(f"{name} {at:.1f} %", at / 100) for name, at in zip(names, places, strict=False)]
     fig = gauges(
-        [Gauge("Accuracy", [Part("private", 0.0, places[1] / 100, "base")], marks)],
+        [Gauge("Accuracy", [Part("", 0.0, places[1] / 100, "base")], marks)],
         Look("m", "#123456", "solid", "circle"),
         LIGHT,
     )

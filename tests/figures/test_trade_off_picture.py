@@ -1,25 +1,14 @@
-"""The picture of curves over epsilon: names stand apart, one band, the chosen budget marked."""
+"""The picture of curves over epsilon: names are ranked, one band, the chosen budget marked."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+import re
 
 import pandas as pd
 import pytest
 
 from dpviz.figures.curves import Curve, trade_off
-from dpviz.figures.labels import apart
 from dpviz.figures.style import THEMES, look
-
-
-@pytest.mark.parametrize("wished", [[10.0, 11.0, 12.0], [290.0, 295.0, 299.0], [0.0, 150.0, 300.0], [50.0] * 28])
-def test_labels_stand_apart_and_inside(wished: list[float]) -> None:
-    sizes = [20.0] * len(wished)
-    room = max(300.0, sum(sizes))
-    places = sorted(apart(wished, sizes, room))
-    assert all(b - a >= 20 - 1e-9 for a, b in pairwise(places))
-    assert places[-1] <= room - 10 + 1e-9
-    assert apart([40.0, 120.0], [20.0, 20.0], 300.0) == [40.0, 120.0], "what does not collide stays"
 
 
 @pytest.mark.parametrize("count", [2, 28])
@@ -34,9 +23,23 @@ def test_every_line_carries_its_whole_name_and_one_its_band(count: int) -> None:
     fig = trade_off(
         lines, theme, quantity="accuracy", title="a", baselines={"majority": 0.4}, wanted=None, span=(0.1, 1.0), here=0.5
     )
-    said = [note.text.replace("<br>", " ") for note in fig.layout.annotations]
+    said = [re.sub(r"<span.*?</span> ", "", note.text.replace("<br>", " ")) for note in fig.layout.annotations]
     assert all(name in said for name in names)
     assert "majority 40.0 %" in said
     assert "chosen ε = 0.5" in said
     assert sum(t.fill == "toself" for t in fig.data) == 1
     assert fig.layout.shapes[0].x0 == 0.5
+
+
+def test_the_list_is_ranked_by_the_values_at_the_chosen_budget() -> None:
+    theme = THEMES["light"]
+    ends = pd.DataFrame({"epsilon": [0.1, 1.0], "low": [0.4, 0.7], "high": [0.6, 0.9], "draws": 10, "exact": False})
+    means = {"first at 1": [0.5, 0.9], "first at 0.1": [0.6, 0.8]}
+    lines = [
+        Curve(name, look(theme, name, "output", k), ends.assign(mean=mean), False, "proved")
+        for k, (name, mean) in enumerate(means.items())
+    ]
+    for here, first in ((0.1, "first at 0.1 60.0 %"), (1.0, "first at 1 90.0 %")):
+        fig = trade_off(lines, theme, quantity="accuracy", title="a", baselines={}, wanted=None, span=(0.1, 1.0), here=here)
+        entries = sorted((n for n in fig.layout.annotations if "<span" in n.text), key=lambda n: -n.yshift)
+        assert entries[0].text.replace("<br>", " ").endswith(first)

@@ -37,7 +37,7 @@ def test_a_stays_on_every_page(name: str) -> None:
     column, mark = PAGES[name]
     query = {"mechanism": "output-gaussian", "epsilon": "2", "pinned": pinned.PINNED.write(A)}
     page = settled(opened(name, **query))
-    assert "A is Output perturbation (Gaussian), ε = 0.5" in text(page)
+    assert "A is Output perturbation (Gaussian) at ε = 0.5" in text(page)
     if column:
         assert any(str(head).replace("\\", "").startswith(column) for table in page.table for head in table.value.columns)
     assert not mark or mark in pictures(page)
@@ -51,7 +51,7 @@ def test_a_stays_on_every_page(name: str) -> None:
 
 def test_the_map_marks_rows_whose_noise_differs_in_a() -> None:
     a = dpviz.RunSpec("teaching", mechanism="pidp-sgd", epsilon=0.5, seeds=2)
-    page = settled(opened("Influence_and_noise", mechanism="output-gaussian", whose="own", pinned=pinned.PINNED.write(a)))
+    page = settled(opened("Influence_and_noise", mechanism="output-gaussian", pinned=pinned.PINNED.write(a)))
     assert " differ in A" in pictures(page)
     assert "moves its model most" in text(page)
 

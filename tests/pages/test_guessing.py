@@ -18,7 +18,7 @@ def test_every_page_about_one_run_says_the_same(page: str) -> None:
     spec = dpviz.RunSpec("breast-cancer", mechanism="cms-output", epsilon=0.01, seed=4, seeds=3)
     run = dpviz.run(spec)
     assert run.accuracy.mean() < run.majority.accuracy, "the note is about a model that is worse than guessing"
-    said = text(settled(opened(page, **_NOISY, whose="own")))
+    said = text(settled(opened(page, **_NOISY)))
     assert "Worse than guessing" in said
     assert "Most is lost to noise: raise ε" in said
 

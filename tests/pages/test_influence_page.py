@@ -56,21 +56,21 @@ def person(page: AppTest) -> dict[str, list[str]]:
 def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     setting = get_model(model_id).setting(320, 3, 1e-3)
     refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
-    page = opened(mechanism=mechanism, model=model_id, whose="own")
+    page = opened(mechanism=mechanism, model=model_id)
     assert not page.error
     assert bool(page.warning) == refused
     if refused:
         return
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2))
     influence = dpviz.influence_of(result.setup.problem)
-    assert sentence(page).startswith(f"Row {result.setup.split.train[influence.newton_norm.argmax()]} ")
+    assert f"Row {result.setup.split.train[influence.newton_norm.argmax()]} " in sentence(page)
     assert result.record is not None
     if result.record.times_noised is not None:
         count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
         assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
     built = dpviz.list_mechanisms()[mechanism]()
     for view in built.rule_views(result.setup.problem, result.calibration) if isinstance(built, HasRule) else ():
-        assert f"{int(view.passes.sum())} of 320 rows pass" in said(page)
+        assert f"The rule trains {int(view.passes.sum())} of 320 rows without noise" in said(page)
     facts = person(page)
     known = result.individual is not None
     assert facts["Individual ε: mean, largest draw" if known else "Individual ε"]
@@ -167,9 +167,7 @@ def test_the_idea_can_be_tried_and_trained() -> None:
     page.select_slider(key="own.share").set_value(0.05).run()
     assert address(page)["share"] == "0.05"
     assert "The 16 most influential of 320 rows receive noise" in said(page)
-    received = re.search(r"; (\d+) of 320 rows received noise", sentence(page))
-    assert received is not None
-    assert int(received[1]) <= 16, "no more rows than the share allows"
+    assert "covers all rows together" in sentence(page), "the answer stays that of the sidebar's method"
     assert len(sentence(page).split()) <= 24
     page.toggle(key="idea-train").set_value(True).run()
     assert not page.exception
@@ -211,13 +209,13 @@ def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
-    page = opened(mechanism="renyi-filter", seeds="2", whose="own")
+    page = opened(mechanism="renyi-filter", seeds="2")
     assert "until the squares of its gradients have used up its budget" in said(page)
     assert "rows that took part: 320 in the first" in said(page)
     assert "received noise in the first" not in said(page)
-    assert "see individual ε and influence" in said(opened(mechanism="dp-sgd", whose="own"))
+    assert "see individual ε and influence" in said(opened(mechanism="dp-sgd"))
     # where individual ε is not known the page does not send people there
-    unknown = said(opened(mechanism="nsgd", whose="own"))
+    unknown = said(opened(mechanism="nsgd"))
     assert "see influence" in unknown
     assert "see individual ε" not in unknown
 
@@ -258,7 +256,7 @@ def test_nobody_is_compared_with_himself(query: dict[str, str]) -> None:
 
 
 def test_a_method_that_noises_no_rows_shows_one_step() -> None:
-    page = opened(mechanism="dp-gd", whose="own")
+    page = opened(mechanism="dp-gd")
     assert "Every row is covered equally" in said(page)
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=2)
     step = inspected.one_step(spec)
@@ -266,9 +264,12 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     problem = setup_for(spec).problem
     np.testing.assert_allclose(step["before"], problem.model.sum_gradient(np.zeros((1, 3)), problem.rows, clip_norm=1.0)[0] / 320)
     assert step.shape == (3, 3)
-    page.radio(key="own.whose").set_value("share").run()
+    page.button(key="noising-pidp-sgd").click().run()
     assert not page.exception
-    assert "rows received noise" in sentence(page)
+    assert address(page)["mechanism"] == "pidp-sgd"
+    received = re.search(r"PIDP-SGD at ε = 1: (\d+) of 320 rows received noise", sentence(page))
+    assert received is not None
+    assert int(received[1]) <= 32, "no more rows than the share allows"
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"
 
 

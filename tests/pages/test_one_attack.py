@@ -13,9 +13,9 @@ from dpviz.dashboard.work import cached_runs
 
 #: page to what it says before the share, and settings of its own
 SAID = {
-    "": (r"attacks succeed at most ([\d.]+)", {}),
+    "": (r"An attacker guesses right at most ([\d.]+)", {}),
     "Privacy_accounting": (r"Guesses are right at most ([\d.]+)", {}),
-    "Influence_and_noise": (r"([\d.]+)\s%\**\s*on anybody", {"whose": "own"}),
+    "Influence_and_noise": (r"([\d.]+)\s%\**\s*on anybody", {}),
     "Audit": (r"ε = 1 allows up to ([\d.]+)", {"runs": "200"}),
 }
 

@@ -29,7 +29,7 @@ def _fresh() -> Iterator[None]:
 
 
 def test_a_student_finds_the_four_answers() -> None:
-    said = text(opened(SENSITIVITY, part="training"))
+    said = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training"))
     for question in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
         assert question in said
     assert "2ηG/ν" in said
@@ -111,11 +111,11 @@ def test_excess_risk_on_request_over_d() -> None:
 
 
 def test_the_regime_button_moves_the_run() -> None:
-    page = settled(opened(SENSITIVITY, part="risk"))
-    button = next(b for b in page.button if b.label.startswith("Go where noise decides"))
+    page = settled(opened(SENSITIVITY))
+    button = next(b for b in page.button if b.label.startswith("Choose settings where noise decides"))
     button.click().run()
     assert page.query_params["lam"] in ("0.05", ["0.05"])
-    assert "Here noise decides" in text(settled(page))
+    assert "Noise decides here" in text(settled(page))
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
 
 def test_the_page_opens_with_the_sidebars_own_mechanism_and_parts_open_by_links() -> None:
     page = opened(SENSITIVITY, mechanism="dp-gd")
-    assert "DP-GD: one row changes the mean gradient of one step by at most" in text(page)
+    assert "DP-GD at ε = 1: one row changes the mean gradient of one step by at most" in text(page)
     assert not [h for h in page.header if h.value in settings.PARTS.values()]
     assert opened(SENSITIVITY, table="pidp").radio(key="own.part").value == "rates"
     none = opened(SENSITIVITY, mechanism="pidp-sgd")
-    assert "no bound is known for what one row changes" in text(none)
+    assert "no bound is proved for what one row changes" in text(none)

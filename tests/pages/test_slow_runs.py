@@ -60,28 +60,28 @@ def done(page: AppTest) -> AppTest:
 def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None]) -> None:
     first = cached_runs.outcome(RunSpec("teaching", seeds=2))
     page = opened()
-    assert "At ε = 1 " in said(page)
+    assert "at ε = 1 " in said(page)
     assert page.select_slider(key="epsilon").set_value(2.0).run()
-    assert "At ε = 1 " in said(page)
+    assert "at ε = 1 " in said(page)
     assert "Until then the page shows the run before" in said(page)
     assert page.button(key="cancel-run").label == "Cancel"
     report = page.session_state["dpviz.recorder"]
     assert not report.badges, "a report would show one run and name another"
     assert [type(part).__name__ for part in report.parts.values()] == ["Text"]
     held()
-    assert "At ε = 2 " in said(done(page))
+    assert "at ε = 2 " in said(done(page))
     assert "the run before" not in said(page)
     assert cached_runs.stored(first.spec) is first
 
 
 def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], None]) -> None:
     page = opened()
-    assert "the model is right" not in said(page)
+    assert " is right " not in said(page)
     page.button(key="cancel-run").click().run()
     assert "**Cancelled.**" in said(page)
     held()
     page.button(key="again-run").click().run()
-    assert "the model is right" in said(done(page))
+    assert " is right " in said(done(page))
     assert not pool.pool()._jobs, "it is in its cache, and needs no job any more"
 
 
@@ -91,7 +91,7 @@ def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert left.state.stopped
     held()
-    assert "At ε = 2 " in said(done(page))
+    assert "at ε = 2 " in said(done(page))
 
 
 def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatc
         page = opened()
         assert "epsilon: is too small for this" in said(page)
     held()
-    assert "the model is right" in said(page.run())
+    assert " is right " in said(page.run())
 
 
 def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:

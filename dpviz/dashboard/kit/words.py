@@ -86,7 +86,7 @@ def budget(value: Budget) -> str:
 
 
 def spread(values: np.ndarray, *, shares: bool = True) -> str:
-    """ "± 0.3 over 10 noise draws", in percentage points, one standard deviation; as it is where values are no shares."""
+    """ "± 0.3 over 10 noise draws", one standard deviation (as every ± of the pages), in points where values are shares."""
     draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
     if len(values) == 1:
         return f"in {draws}"
@@ -108,22 +108,64 @@ def part(points: float) -> str:
     return "nothing" if abs(points) < 0.0005 else f"{100 * points:.1f}".replace("-", "−")
 
 
-def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) -> str:
-    """The first sentence of a page about one run, at most 20 words.
+def adding_up(parts: Sequence[float], total: int) -> list[int]:
+    """Parts rounded to whole numbers whose sum is the total: those that rounding changes least are moved (largest remainders)."""
+    whole = [math.floor(part) for part in parts]
+    order = sorted(range(len(parts)), key=lambda k: whole[k] - parts[k])
+    missing = total - sum(whole)
+    for k in range(abs(missing)):
+        whole[order[k % len(order)] if missing > 0 else order[-1 - k % len(order)]] += 1 if missing > 0 else -1
+    return whole
+
+
+def best(cost: Cost) -> tuple[str, float]:
+    """What a run is compared with: the ordinary model where it is known, else the non-private one; its name and its value."""
+    return ("non-private model", cost.non_private) if cost.ordinary is None else ("ordinary model", cost.ordinary)
+
+
+def lost(cost: Cost) -> tuple[int, dict[str, int]]:
+    """What a run loses against `best`, and the parts of that, which add up; in thousandths of the metric, as they are shown."""
+    raw = {"training": cost.training, "noise": cost.noise}
+    if cost.preparation is not None:
+        raw = {"bounding rows": cost.preparation} | raw
+    sign = 1 if cost.metric.higher_is_better else -1
+    total = sign * (round(1000 * best(cost)[1]) - round(1000 * cost.mean))
+    return total, dict(zip(raw, adding_up([1000 * value for value in raw.values()], total), strict=True))
+
+
+def thousandths(metric: Metric, value: int) -> str:
+    """An amount from `lost`: "2.3" points, 0.023 of a loss, or "nothing"; without its sign."""
+    return "nothing" if value == 0 else f"{abs(value) / 10:.1f}" if metric.shares else f"{abs(value) / 1000:.3f}"
+
+
+def split(cost: Cost) -> str:
+    """The parts of what a run loses in words: "bounding rows 4.0, training nothing, noise 5.3"; a part below 0 gains."""
+    parts = lost(cost)[1].items()
+    return ", ".join(f"{name} {'gains ' * (value < 0)}{thousandths(cost.metric, value)}" for name, value in parts)
+
+
+def against(cost: Cost) -> str:
+    """How far a run is from what it is compared with: "5.3 points below the ordinary model"."""
+    total, name = lost(cost)[0], best(cost)[0]
+    if total == 0:
+        return f"as good as the {name}"
+    unit = " points" if cost.metric.shares else ""
+    return f"{thousandths(cost.metric, total)}{unit} {'worse' if total > 0 else 'better'} than the {name}"
+
+
+def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) -> tuple[str, str]:
+    """The answer of a page about one run: what it reaches and what that costs, and what limits an attacker.
 
     Args:
         title: its method and ε.
     """
-    start = f"With {title}"
-    name = cost.metric.within
+    name, limit = cost.metric.within, attacks(cal, attack)
+    second = f"{limit[:1].upper()}{limit[1:]}."
     if not cost.there:
-        return f"{start} {name} has no value here: {NO_VALUE[cost.metric.needs]}; {attacks(cal, attack)}."
+        return f"{title}: {name} has no value here: {NO_VALUE[cost.metric.needs]}.", second
     mean = measured(cost.metric, cost.mean)
-    noise, training = amount(cost.metric, cost.noise), amount(cost.metric, cost.training)
-    unit = "" if noise == "nothing" or not cost.metric.shares else " points"
-    says = f"the model is right {mean} of the time" if cost.metric.id == "accuracy" else f"{name} is {mean}"
-    verb = "costs" if cost.metric.higher_is_better else "adds"
-    return f"{start} {says}: noise {verb} {noise}{unit}, training {training}; {attacks(cal, attack)}."
+    says = f"{title} is right {mean} of the time" if cost.metric.id == "accuracy" else f"{title}: {name} is {mean}"
+    return f"{says}, {against(cost)}: {split(cost)}.", second
 
 
 #: what is said wherever a metric on test rows is read
@@ -231,7 +273,7 @@ def best_at(
     """Which proved method is best at a budget, in one sentence.
 
     Args:
-        best: its row of `curves.summarise` with the band "mean"; None where no method is proved.
+        best: its row of `curves.summarise`; None where no method is proved.
         labels: what to call each mechanism.
         floor: the metric of the majority label, NaN where it has no value.
         measure: the metric.
@@ -240,8 +282,8 @@ def best_at(
     """
     if best is None:
         return "None of these methods has a proved guarantee."
-    mean, half = float(best["mean"]), float(best["high"] - best["low"]) / 2
-    spread = "" if best["exact"] else f" ± {100 * half:.1f}" if measure.shares else f" ± {half:.3f}"
+    mean, half = float(best["mean"]), float(best["spread"])
+    spread = "" if math.isnan(half) else f" ± {100 * half:.1f}" if measure.shares else f" ± {half:.3f}"
     name = labels.get(str(best["mechanism"]), str(best["mechanism"]))
     name += f" ({LABELS[Status(best['status'])][0]})"
     end = ", worse than guessing" if measure.higher_is_better and worse(mean, floor) else ""

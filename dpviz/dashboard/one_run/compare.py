@@ -19,7 +19,7 @@ def differences(a: Outcome, b: Outcome) -> None:
     tables.table([("Settings that differ", *_settings(a.spec, b.spec)), *rows[1:]], ("", f"A: {rows[0][1]}", f"B: {rows[0][2]}"))
 
 
-_NAMES = ("Private", "Cost of noise", "Cost of training", "Non-private", "Attacks succeed at most", "Guarantee")
+_NAMES = ("Private", "Cost of privacy", "Its parts", "Non-private", "An attacker is right at most", "Guarantee")
 
 
 def _column(outcome: Outcome) -> tuple[str, ...]:
@@ -30,8 +30,8 @@ def _column(outcome: Outcome) -> tuple[str, ...]:
     else:
         values = (
             words.measured(measure, float(cost.private.mean())),
-            words.amount(measure, cost.noise),
-            words.amount(measure, cost.training),
+            words.against(cost),
+            words.split(cost),
             words.measured(measure, cost.non_private),
         )
     limit = "–" if outcome.attack is None else words.percent(outcome.attack.accuracy)

@@ -91,10 +91,10 @@ def around(starts: DeltaGenerator, beside: DeltaGenerator, controls: sidebar.Sid
 
 def headline(outcome: Outcome) -> None:
     """The answer in one sentence, with the badge of its guarantee."""
-    sentence = words.headline(pinned.title(outcome.spec), outcome.cost, outcome.calibration, outcome.attack)
+    sentences = words.headline(pinned.title(outcome.spec), outcome.cost, outcome.calibration, outcome.attack)
     colour = words.LABELS[outcome.calibration.status][2]
     badge = f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration))}]"
-    panels.headline(sentence, of=outcome.spec, badge=badge)
+    panels.headline(*sentences, of=outcome.spec, badge=badge)
     guessing.say(outcome)
 
 
@@ -151,30 +151,27 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         return words.measured(measure, number)
 
     mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
-    parts = [Part("private model", 0.0, mean, "base")] if measure.higher_is_better else [Part("non-private", 0.0, best, "base")]
-    parts += [Part("noise", mean, noiseless, "noise"), Part("training", noiseless, best, "training")]
+    shown = {name: f"{name} {words.thousandths(measure, value)}" for name, value in words.lost(cost)[1].items()}
+    parts = [Part("", 0.0, mean, "base")] if measure.higher_is_better else [Part("", 0.0, best, "base")]
+    parts += [Part(shown["noise"], mean, noiseless, "noise"), Part(shown["training"], noiseless, best, "training")]
     marks = [
         Mark(f"majority {value(cost.majority)}", cost.majority, "dot"),
         Mark(f"private {value(mean)}", mean),
-        Mark(f"no noise {value(noiseless)}", noiseless),
         Mark(f"non-private {value(best)}", best),
     ]
-    spread = f" {words.spread(cost.private, shares=measure.shares)}" if outcome.calibration.noise_scale > 0 else ""
-    unit = " points" if measure.shares and words.amount(measure, cost.noise) != "nothing" else ""
-    said = (
-        f"Private {measure.within} {value(mean)}{spread}, non-private {value(best)}: noise takes "
-        f"{words.amount(measure, cost.noise)}{unit}, training {words.amount(measure, cost.training)}."
-    )
+    noisy = outcome.calibration.noise_scale > 0
+    spread = f" {words.spread(cost.private, shares=measure.shares)} (one standard deviation)" if noisy else ""
+    said = f"Private {measure.within} {value(mean)}{spread}, {words.against(cost)}: {words.split(cost)}."
     if not measure.higher_is_better:
         said += " Lower is better."
     if np.isnan(cost.majority):
         said += " The majority label alone has no value."
-    if cost.ordinary is not None and cost.preparation is not None:
-        parts.append(Part("preparation of the rows", best, cost.ordinary, "preparation"))
-        reaches = "is right" if measure.id == "accuracy" else f"has {measure.within}"
+    if cost.ordinary is not None:
+        parts.append(Part(shown["bounding rows"], best, cost.ordinary, "preparation"))
+        marks.append(Mark(f"ordinary {value(cost.ordinary)}", cost.ordinary))
         said += (
-            f" Scaling rows into the unit ball takes {words.amount(measure, cost.preparation)}: an ordinary logistic "
-            f"regression on standardised columns {reaches} {value(cost.ordinary)}."
+            f" The ordinary model, a logistic regression on standardised columns without bounds, has {value(cost.ordinary)}. "
+            f"Non-private, {value(best)}, is the optimum on bounded rows."
         )
     return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), said
 
@@ -186,7 +183,7 @@ def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:
     reached = outcome.attack.accuracy
     row = Gauge(
         "Best possible attack on one person",
-        [Part("above a coin toss", 0.5, reached, "attack")],
+        [Part("", 0.5, reached, "attack")],
         [Mark("coin toss 50 %", 0.5, "dot"), Mark(f"at most {words.percent(reached)}", reached)],
     )
     return row, (

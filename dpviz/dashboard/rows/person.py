@@ -177,7 +177,7 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
     own = truth.on_scores(rows)  # (rows, models)
     margins = run.rows["margin_non_private"].to_numpy()[people]
     if influence.problem.model.convex:
-        error = [f" ± {words.three(max(c, 1e-15))}" for c in truth.certificate]
+        error = [f" (error at most {words.three(max(c, 1e-15))})" for c in truth.certificate]
         lines.append(("Leave-one-out truth", [f"{words.three(v)}{e}" for v, e in zip(truth.norm, error, strict=True)]))
     else:
         lines.append(("Leave-one-out retraining, from the same point", [words.three(v) for v in truth.norm]))

@@ -49,8 +49,9 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
             percentile bootstrap interval of the mean over the draws (how well the line is known).
 
     Returns:
-        Columns: mechanism, epsilon, mean, low, high, draws, exact, status, neighbouring, claimed_epsilon,
-        proved_epsilon. `exact` says that `mean` is the closed form over all noise draws; its "mean" band has no width.
+        Columns: mechanism, epsilon, mean, low, high, spread (one standard deviation over the draws, NaN for one), draws, exact,
+        status, neighbouring, claimed_epsilon, proved_epsilon. `exact` says that `mean` is the closed form over all noise draws;
+        its "mean" band has no width.
     """
     rises(quantity)
     one_of("band", band, BANDS)
@@ -72,6 +73,7 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
                 "mean": mean,
                 "low": low,
                 "high": high,
+                "spread": float(np.std(values, ddof=1)) if len(values) > 1 else np.nan,
                 "draws": len(values),
                 "exact": exact,
                 **{name: first[name] for name in ("status", "neighbouring", "claimed_epsilon", "proved_epsilon")},
