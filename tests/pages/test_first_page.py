@@ -252,7 +252,7 @@ def test_the_cost_is_split_and_the_attack_is_the_tightest() -> None:
     assert done.attack.accuracy < done.attack.accuracy_by_budget
     said = sentence(page).replace("\u00a0", " ")
     parts = re.search(
-        r"([\d.]+) points worse than the [-\w]+ model: (?:bounding rows ([\d.]+), )?training ([\d.]+), noise ([\d.]+)", said
+        r"([\d.]+) points worse than the [-\w]+ model: (?:bounding rows ([\d.]+), )?training ([\d.]+), noise (\d+\.\d)", said
     )
     assert parts is not None
     total, *shown = (float(part) for part in parts.groups() if part)
