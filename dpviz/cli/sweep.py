@@ -8,7 +8,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -324,12 +324,11 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     """A connection to a Dask scheduler whose workers have this very engine.
 
     Raises:
-        InvalidInput: Dask is not installed, nobody answers, or the workers' engine is another one.
+        InvalidInput: Dask is not installed, the scheduler does not answer, or its workers cannot be used.
     """
     import logging
 
-    from dpviz.common.boundary import Boundary
-    from dpviz.common.version import engine_version
+    from dpviz.experiments.sweeps.cluster import check_workers
 
     if scheduler is None:
         raise InvalidInput("--scheduler", "is missing", "Start one with `dask scheduler` and give its address, tcp://host:8786.")
@@ -337,23 +336,15 @@ def _client(scheduler: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise InvalidInput("--backend", "needs Dask, which is not installed", "pip install 'dpviz[dask]'.") from error
-    for name in ("distributed", "tornado", "asyncio"):  # what breaks a connection is said below, in one line
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict):  # some have a level of their own
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):  # what breaks a connection is said below, in one line
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler, timeout=10, set_as_default=True)
     except (OSError, ValueError) as error:
         raise InvalidInput("--scheduler", f"{scheduler} does not answer", "Check the address and that it runs.") from error
     try:
-        versions: Mapping[str, str] = {}
-        with Boundary("asking Dask's workers for their engine") as asked:  # whatever stops them there is raised here
-            versions = client.run(engine_version)
-        if asked.error is not None:
-            cause = f"its workers cannot load dpviz: {asked.error}"
-            raise InvalidInput("--scheduler", cause, "Install dpviz there too.") from asked.error
-        if not versions:
-            raise InvalidInput("--scheduler", "it has no workers", f"Start some: dask worker {scheduler}.")
-        if set(versions.values()) != {engine_version()}:
-            raise InvalidInput("--scheduler", "its workers have another version of dpviz", "Install the same version there.")
+        check_workers(client, scheduler)
         yield client
     finally:
         client.close()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
+from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps.cell import Cell
 
 if TYPE_CHECKING:
@@ -28,6 +30,45 @@ NO_WORKERS = 60.0  # seconds without any worker after which the work ends
 
 class ClusterLost(InvalidInput):
     """The scheduler stopped, or no worker is left."""
+
+
+def check_workers(client: Client, address: str) -> None:
+    """Checks that there are workers, and that each answers within `SILENCE` seconds and has this very engine.
+
+    Args:
+        address: of the scheduler.
+
+    Raises:
+        ClusterLost: the scheduler stopped answering.
+        InvalidInput: there is no worker, or one that cannot be used.
+    """
+    from distributed import CancelledError, wait
+
+    def refused(cause: str, fix: str) -> InvalidInput:
+        return InvalidInput("--scheduler", cause, fix)
+
+    try:
+        asked = {worker: client.submit(engine_version, workers=[worker], pure=False) for worker in client.nthreads()}
+        if not asked:
+            raise refused("it has no workers", f"Start some: dask worker {address}.")
+        with suppress(TimeoutError):
+            wait(list(asked.values()), timeout=SILENCE)
+        for worker, future in asked.items():
+            if future.status == "cancelled":
+                raise _stopped()
+            if future.status not in ("finished", "error"):
+                raise refused(f"its worker {worker} does not answer", "Stop that worker, or start it again, then call it again.")
+            error = future.exception(timeout=SILENCE) if future.status == "error" else None
+            if isinstance(error, ImportError | AttributeError):
+                raise refused(f"its worker {worker} cannot load dpviz: {error}", "Install dpviz there too.")
+            if error is not None:
+                raise refused(f"its worker {worker} failed: {type(error).__name__}: {error}", "Look into that worker's log.")
+            if future.result(timeout=SILENCE) != engine_version():
+                raise refused(f"its worker {worker} has another version of dpviz", "Install the same version there.")
+    except TimeoutError as error:  # an answer is lost with the worker that had it
+        raise refused("a worker died while it was asked for its version", "Start it again, then call it again.") from error
+    except (OSError, CancelledError) as lost:
+        raise _stopped() from lost
 
 
 def failed(cell: Cell, cause: str) -> pd.DataFrame:

@@ -19,6 +19,8 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.progress import silent
+from dpviz.common.validate import InvalidInput
+from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps import cluster
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems
 
@@ -50,6 +52,11 @@ class Client:
 
     def submit(self, *arguments: Any, **named: Any) -> Future:
         return next(self._futures)
+
+    def nthreads(self) -> dict[str, int]:
+        if self._workers is None:
+            raise OSError("closed")
+        return self._workers
 
     def sync(self, *arguments: Any, **named: Any) -> dict[str, Any]:
         if self._workers is None:
@@ -88,6 +95,31 @@ def test_what_is_finished_comes_first_and_a_part_whose_workers_died_is_named(pat
 def test_a_scheduler_that_dies(patient: list[int]) -> None:
     with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
         computed(Client([Future("cancelled"), Future("pending")]))
+
+
+@pytest.mark.parametrize(
+    ("future", "cause"),
+    [
+        (Future("finished", "another"), "its worker w has another version of dpviz"),
+        (Future("pending"), "its worker w does not answer"),
+        (Future("error", ModuleNotFoundError("No module named 'dpviz'")), "its worker w cannot load dpviz: No module"),
+        (Future("error", RuntimeError("no")), "its worker w failed: RuntimeError: no"),
+        (Future("cancelled"), "its scheduler stopped answering"),
+    ],
+)
+def test_a_worker_that_cannot_be_used_is_named(patient: list[int], future: Future, cause: str) -> None:
+    cluster.check_workers(Client([Future("finished", engine_version())], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=cause):
+        cluster.check_workers(Client([future], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
+
+
+def test_workers_and_schedulers_that_are_gone_when_they_are_asked(patient: list[int]) -> None:
+    with pytest.raises(InvalidInput, match=r"it has no workers\. Start some: dask worker tcp://x:1"):
+        cluster.check_workers(Client([], {}), "tcp://x:1")  # type: ignore[arg-type]
+    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
+        cluster.check_workers(Client([]), "tcp://x:1")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="a worker died while it was asked"):
+        cluster.check_workers(Client([Gone("finished", "x")], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
 
 
 class Gone(Future):
@@ -175,28 +207,51 @@ def machines(tmp_path: Path) -> Iterator[Cluster]:
         made.stop()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("victim", ["worker", "scheduler"])
-def test_deaths_in_the_middle_of_a_sweep(
-    victim: str, machines: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
-    flags = "--dataset teaching --mechanisms dp-gd,cms-output --epsilons 0.3,3 --seeds 40"
-    arguments = ["sweep", *flags.split(), "--out", str(tmp_path / "a.csv")]
+FLAGS = ["--dataset", "teaching", "--mechanisms", "dp-gd,cms-output", "--epsilons", "0.3,3"]
 
+
+@pytest.mark.long
+def test_a_worker_that_dies_in_the_middle_of_a_sweep(
+    machines: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def kill(bar: object, done: float) -> None:
         if 0 < done < 1:
-            (machines.scheduler if victim == "scheduler" else machines.workers[0]).send_signal(signal.SIGKILL)
+            machines.workers[0].send_signal(signal.SIGKILL)
 
     monkeypatch.setattr(Bar, "__call__", kill)
-    code = main([*arguments, "--backend", "dask", "--scheduler", machines.address])
-    said = capsys.readouterr().err
-    if victim == "worker":
-        assert (code, said) == (0, "")
-    else:
-        assert code == 2
-        assert said.count("\n") == 1
-        assert "of 10 parts are finished. They are kept." in said
-        assert "dpviz sweep --dataset teaching" in said
-        assert main(arguments) == 0, "the same command goes on, here without the cluster"
+    arguments = ["sweep", *FLAGS, "--seeds", "40", "--out", str(tmp_path / "a.csv"), "--no-cache"]
+    assert main([*arguments, "--backend", "dask", "--scheduler", machines.address]) == 0
+    assert capsys.readouterr().err == ""
     assert len(pd.read_csv(tmp_path / "a.csv")) == 2 * 2 * 40
+
+
+@pytest.mark.long
+def test_a_scheduler_that_dies_in_the_middle_of_a_sweep(machines: Cluster, tmp_path: Path) -> None:
+    """In a process of its own: what Dask logs goes to the true standard error."""
+    arguments = [sys.executable, "-m", "dpviz", "sweep", *FLAGS, "--seeds", "2000", "--out", str(tmp_path / "a.csv")]
+    call = subprocess.Popen(
+        [*arguments, "--cache", str(tmp_path), "--backend", "dask", "--scheduler", machines.address],
+        env=os.environ | {"PYTHONPATH": str(Path(dpviz.__file__).parents[1])},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: any(tmp_path.glob("cells/*.cell")), "the first finished part")
+    machines.scheduler.kill()
+    _, said = call.communicate(timeout=LIMIT)
+    assert call.returncode == 2
+    assert said.count("\n") == 1, said
+    assert "of 402 parts are finished. They are kept." in said
+    assert "dpviz sweep --dataset teaching" in said
+
+
+@pytest.mark.long
+def test_a_worker_that_is_frozen_when_it_is_asked_for_its_version(
+    machines: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "SILENCE", 3.0)
+    machines.workers[0].send_signal(signal.SIGSTOP)
+    flags = "--dataset teaching --mechanisms majority --epsilons 1 --no-cache --quiet"
+    assert main(["sweep", *flags.split(), "--backend", "dask", "--scheduler", machines.address]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "does not answer" in said
