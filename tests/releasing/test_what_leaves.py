@@ -1,0 +1,187 @@
+"""What leaves the program (docs/threats.md): one row is replaced at fixed randomness, and bytes that should not move are compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz import PrivateClassifier
+from dpviz.cli.main import main
+from dpviz.datasets.sources import own
+from dpviz.experiments.run.resolve import ResolvedRun
+from dpviz.releasing import card, training
+
+Sequence_ = np.random.SeedSequence
+NAME = re.compile(r"rows-[0-9a-f]{16}")
+DECLARED = ["--target=y", "--positive=yes", "--range=age=18,90", "--range=income=0,100", "--categories=job=a|b|c"]
+METHODS = {
+    "output-gaussian": [],
+    "cms-output": [],
+    "objective-tight": [],
+    "dp-gd": ["--set=steps=3"],
+    "ldp-gaussian": [],
+    "majority": ["--set=private=true"],
+}
+
+
+def table(moved: bool) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, n).astype(float),
+            "income": rng.integers(10, 90, n).astype(float),
+            "job": rng.choice(["a", "b", "c"], n),
+            "note": rng.integers(0, 9, n).astype(float),  # a column that no model uses
+            "y": np.where(np.arange(n) % 3 == 0, "yes", "no"),
+        }
+    )
+    if moved:
+        frame.loc[17] = [89.0, 99.0, "c", 3.0, "yes"]
+    return frame
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], Path]:
+    """A folder with mine.csv, the same name for both neighbours, which becomes the current one; all randomness is fixed."""
+
+    def at(moved: bool) -> Path:
+        folder = tmp_path / str(int(moved))
+        folder.mkdir(exist_ok=True)
+        table(moved).to_csv(folder / "mine.csv", index=False)
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(5))
+        monkeypatch.setattr(training.np.random, "SeedSequence", lambda entropy=11, **more: Sequence_(entropy, **more))
+        return folder
+
+    return at
+
+
+def released(tables: Callable[[bool], Path], moved: bool, mechanism: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Everything that `dpviz release` gives, but for the parameters and for the random name of the table."""
+    tables(moved)
+    call = ["release", "mine.csv", *DECLARED, "--drop=note", f"--mechanism={mechanism}", "--lam=0.01", *METHODS[mechanism]]
+    assert main([*call, "--out=plain"]) == 0
+    said = capsys.readouterr()
+    assert main([*call, "--out=json", "--json"]) == 0
+    document = NAME.sub("rows-", capsys.readouterr().out)
+    model = json.loads(Path("plain/model.json").read_text())
+    del model["theta"], model["constant_label"]
+    card_ = Path("plain/card.md").read_text()
+    return {"out": said.out, "err": said.err, "json": document, "card": card_, "model": json.dumps(model)}
+
+
+@pytest.mark.parametrize("mechanism", METHODS)
+def test_a_replaced_row_moves_the_parameters_of_a_release_and_no_other_byte(
+    mechanism: str, tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert released(tables, False, mechanism, capsys) == released(tables, True, mechanism, capsys)
+
+
+def test_the_parameters_do_move(tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise the test above would compare a table with itself. Their grid, and the noise on it, stay."""
+    thetas = []
+    for moved in (False, True):
+        released(tables, moved, "output-gaussian", capsys)
+        thetas.append(json.loads(Path("plain/model.json").read_text())["theta"])
+    assert thetas[0] != thetas[1]
+
+
+def of_the_labels(dataset: dpviz.Dataset) -> str:
+    return f"{(dataset.y > 0).mean():.6f}"
+
+
+@pytest.mark.parametrize("place", ["card", "model"])
+def test_a_private_number_in_card_or_file_is_noticed(
+    place: str, tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: a share of the labels of the training rows, in either."""
+    if place == "card":
+        usual = card._looked_at
+        monkeypatch.setattr(card, "_looked_at", lambda dataset: usual(dataset) + of_the_labels(dataset))
+    else:
+        plain = training._privacy
+
+        def leaking(run: ResolvedRun, *rest: object) -> dict[str, object]:
+            return plain(run, *rest) | {"share": of_the_labels(dpviz.load_dataset(run.spec.dataset))}  # type: ignore[arg-type]
+
+        monkeypatch.setattr(training, "_privacy", leaking)
+    one, other = (released(tables, moved, "output-gaussian", capsys) for moved in (False, True))
+    assert [name for name in one if one[name] != other[name]] == [place]
+
+
+def digests(moved: bool) -> list[str]:
+    """Hashes of the table that somebody could compute who guesses it: of the file, of the content, of rows in training."""
+    content = own.from_file(Path("mine.csv"), target="y", positive=["yes"], ranges={"age": [18, 90], "income": [0, 100]})
+    made = [content.digest, content.dataset("x", True).sha256]
+    file = Path("mine.csv").read_bytes()
+    made += [hashlib.new(kind, file).hexdigest() for kind in ("md5", "sha1", "sha256")]
+    made.append(dpviz.load_dataset(own.hold(content)).sha256)
+    return [digest[:10] for digest in made]
+
+
+@pytest.mark.parametrize("named_by_a_hash", [False, True])
+def test_no_hash_of_the_rows_leaves(
+    named_by_a_hash: bool, tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever knows all rows but one could try values for it against a hash. The control names tables by one, as before."""
+    tables(False)
+    if named_by_a_hash:
+        by_hash = hashlib.sha256(Path("mine.csv").read_bytes()).hexdigest()
+        monkeypatch.setattr(own.secrets, "token_hex", lambda size: by_hash[: 2 * size])
+        own._names.clear()
+    run = ["mine.csv", *DECLARED, "--drop=note", "--mechanism=output-gaussian"]
+    commands = [
+        ["run", *run, "--seeds=2"],
+        ["run", *run, "--seeds=2", "--json"],
+        ["report", *run, "--seeds=2", "--out=report.html"],
+        ["report", *run, "--seeds=2", "--out=run.ipynb"],
+        ["release", *run, "--out=model", "--json"],
+        ["predict", "model", "mine.csv", "--json"],
+        ["sweep", *run[:-1], "--mechanisms=output-gaussian", "--epsilons=1", "--seeds=2", "--out=sweep.csv", "--cache=cache"],
+        ["groups", *run, "--seeds=2", "--json"],
+        ["influence", *run, "--json"],
+    ]
+    said = []
+    for command in commands:
+        if command[-1].endswith(".ipynb"):
+            pytest.importorskip("nbformat")
+        assert main(command) == 0
+        captured = capsys.readouterr()
+        said.append(captured.out + captured.err)
+    names = ["report.html", "run.ipynb", "model/model.json", "model/card.md", "sweep.csv"]
+    said += [Path(name).read_text() for name in names]
+    found = [text for text in said if any(digest in text for digest in digests(False))]
+    assert bool(found) == named_by_a_hash
+    own._names.clear()
+
+
+def test_a_replaced_row_moves_the_coefficients_of_a_classifier_and_nothing_else() -> None:
+    """Not in its guarantee, not in its pickle."""
+    x, y = np.random.default_rng(0).normal(size=(90, 3)) / 4, np.arange(90) % 3
+    moved, other = x.copy(), y.copy()
+    moved[7], other[7] = (0.5, -0.5, 0.5), (y[7] + 1) % 3
+    for mechanism in ("output-gaussian", "objective-tight", "dp-gd"):
+        states = []
+        for rows, labels in ((x, y), (moved, other)):
+            model = pickle.loads(pickle.dumps(PrivateClassifier(mechanism, data_norm=2.0, random_state=3).fit(rows, labels)))
+            states.append({name: repr(value) for name, value in vars(model).items()})
+        assert {name for name in states[0] if states[0][name] != states[1][name]} == {"coef_", "intercept_"}
+        assert states[0].keys() == states[1].keys()
+
+
+def test_what_is_computed_without_noise_says_so(tables: Callable[[bool], Path]) -> None:
+    """A report is for the person who has the rows, and is marked."""
+    tables(False)
+    assert main(["report", "mine.csv", *DECLARED, "--mechanism=output-gaussian", "--seeds=2", "--out=report.html"]) == 0
+    assert "not private: numbers in this report were computed from the rows without noise" in Path("report.html").read_text()
