@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from dpviz.common.validate import number_from_text, whole
 
@@ -47,3 +47,12 @@ class Limits:
                 number = number_from_text(variable, text, fix="Correct or unset the variable.")
                 values[f.name] = whole(variable, number, 1, 10**9)
         return cls(**values)
+
+    def for_own_files(self) -> Limits:
+        """Limits for a file that whoever runs this program named or put into the data folder: as large as KDD Cup 1999.
+
+        A limit that the environment sets stays.
+        """
+        wider = {"megabytes": 200, "rows": 600_000, "seconds": 600}
+        free = {name: value for name, value in wider.items() if f"DPVIZ_MAX_{name.upper()}" not in os.environ}
+        return replace(self, **{name: max(value, getattr(self, name)) for name, value in free.items()})

@@ -31,6 +31,30 @@ class Split:
     test: NDArray[np.intp]
 
 
+@dataclass(frozen=True)
+class Label:
+    """The label of a person's table.
+
+    Attributes:
+        column: its name.
+        positive, negative: words for its values that count as +1 and as -1.
+        guessed: what nobody said: "column", "class", both or neither.
+    """
+
+    column: str
+    positive: str
+    negative: str
+    guessed: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """All of it in words, with the option that changes a guess."""
+        column = " (guessed, as the last column; --target NAME names another)" if "column" in self.guessed else ""
+        positive = " (guessed, as the second in alphabetical order; --positive VALUE names another)"
+        positive = positive if "class" in self.guessed else ""
+        return f"{self.column}{column}; +1 is {self.positive}{positive}, -1 is {self.negative}"
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Labelled rows that are ready for training.
@@ -58,6 +82,8 @@ class Dataset:
         beside: (n, columns) of the table that are not trained on, for groups; None where there are none.
         published_test: (n,) which rows are the test part that the publisher set aside; None where there is none.
         encoder: how readable rows become features, for new rows; None where that is not known.
+        label: which column of a person's table is the label, and which value is +1; None for other sets.
+        remarks: what a careful colleague would say about these rows and this label, one sentence each.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
@@ -81,6 +107,8 @@ class Dataset:
     session_only: bool = False
     beside: pd.DataFrame | None = None
     published_test: NDArray[np.bool_] | None = None
+    label: Label | None = None
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n, d = self.X.shape

@@ -19,6 +19,7 @@ from dpviz.datasets.process.reading import Passing
 from dpviz.datasets.sources import own, remote
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.layout import Header
 
 _CACHE_BYTES = 1 << 30
 
@@ -78,12 +79,14 @@ def dataset(
     drop: Sequence[str] | None = None,
     ranges: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
     categories: Mapping[str, Sequence[object]] | None = None,
-    missing: str = "drop",
+    missing: object = None,
     defaults: Mapping[str, float | str] | None = None,
+    proposed: Sequence[str] | None = None,
     data_norm: float | None = None,
-    header: bool | None = None,
+    header: Header = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Dataset:
     """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
 
@@ -100,21 +103,25 @@ def dataset(
         drop: columns that are not features, where `columns` is left out.
         ranges: declared (low, high) by column, or one pair for all columns; values outside are clipped.
         categories: declared values by column; other values count as none of them.
-        missing: "drop" leaves rows with gaps out, "default" fills gaps from `defaults`.
-        defaults: value for gaps by column.
+        missing: words or numbers that are gaps, such as ["?", -9], for all columns, or {"glucose": [0]} for some. Without it a
+            file's words are gaps by rule (`dpviz.datasets.table.gaps`), and a frame's values are none. Rows with gaps are left out.
+        defaults: value for gaps by column, instead of leaving their rows out.
+        proposed: columns whose range is proposed from the rows, as a round one; they stay in `Dataset.looked_at`, also where a
+            range or categories are given for them.
         data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones shortened, instead of
             scaling columns, so that nothing is read from the rows.
-        header: of a file: whether its first line holds names; found by default.
+        header: of a file: whether its first line holds names, 2 where the second does; found by default.
         delimiter: of a file: a sign or its name, such as "semicolon"; found by default.
         encoding: of a file's text, such as "utf-16" or "cp1252"; found by default.
+        sheet: of a workbook: its name; the first that is shown and has cells by default.
 
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
     positive = [positive] if positive is not None and not isinstance(positive, list | tuple) else positive
     how: dict[str, Any] = {"target": target, "positive": positive, "above": above, "columns": columns, "drop": drop}
-    how |= {"ranges": ranges, "categories": categories, "missing": missing, "defaults": defaults}
-    reading = {"header": header, "delimiter": delimiter, "encoding": encoding}
+    how |= {"ranges": ranges, "categories": categories, "missing": missing, "defaults": defaults, "proposed": proposed}
+    reading = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
     reading = {name: value for name, value in reading.items() if value is not None}
     if not isinstance(data, str | Path):
         for name in reading:
@@ -122,8 +129,6 @@ def dataset(
         return load_dataset(own.hold(own.from_values(data, y, data_norm=data_norm, **how)))
     if y is not None or data_norm is not None:
         raise InvalidInput("y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first.")
-    if missing == "drop":
-        del how["missing"]  # a file beside the table may say otherwise
     return load_dataset(own.hold(own.from_file(Path(data), reading=reading, **how)))
 
 

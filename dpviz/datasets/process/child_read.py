@@ -85,11 +85,11 @@ def main() -> int:
     from dpviz.common.boundary import Boundary
     from dpviz.common.limits import Limits
     from dpviz.common.validate import InvalidInput
-    from dpviz.datasets.table.formats import read_file
+    from dpviz.datasets.table.formats import READING, read_file
 
     with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory
         content = sys.stdin.buffer.read()
-        how = {key: options[key] for key in ("header", "delimiter", "encoding")}
+        how = {key: options[key] for key in READING}
         table = read_file(content, **how, limits=Limits(**options["limits"]))
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)

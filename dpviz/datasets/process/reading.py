@@ -21,6 +21,7 @@ from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process.child_read import OUT_OF_MEMORY, tells_of_memory
 from dpviz.datasets.table.csv import Table
+from dpviz.datasets.table.layout import Header
 
 AT_ONCE = 2
 _places = threading.BoundedSemaphore(AT_ONCE)
@@ -50,7 +51,7 @@ class Ended(Exception):
         how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if named else f"ended with exit code {code}"
         super().__init__(how)
         self.code = code
-        self.out_of_memory = code == OUT_OF_MEMORY or (code != -signal.SIGKILL and tells_of_memory(said))
+        self.out_of_memory = code == OUT_OF_MEMORY or (code != -getattr(signal, "SIGKILL", 9) and tells_of_memory(said))
 
 
 class Passing(InvalidInput):
@@ -76,9 +77,10 @@ def ignore(state: str) -> None:
 def read_table(
     content: bytes,
     *,
-    header: bool | None = None,
+    header: Header = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     limits: Limits | None = None,
     listen: Callable[[str], None] = ignore,
 ) -> Table:
@@ -96,7 +98,7 @@ def read_table(
     while not _places.acquire(timeout=_TICK):
         listen("waiting")
     try:
-        how = {"header": header, "delimiter": delimiter, "encoding": encoding}
+        how = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
         options = json.dumps(how | {"limits": vars(limits)}).encode()
         answer = _read(options + b"\n" + content, limits, listen)
     except subprocess.TimeoutExpired:
@@ -139,11 +141,11 @@ def _unread(ended: Ended, limits: Limits) -> InvalidInput:
     )
 
 
-def too_large(size: int, limits: Limits) -> InvalidInput:
-    """What is said of a file of `size` bytes that exceeds the limit."""
+def too_large(size: int, limits: Limits, *, more: bool = False) -> InvalidInput:
+    """What is said of a file of `size` bytes, or of more, that exceeds the limit."""
     return InvalidInput(
         "file",
-        f"is {size / 1e6:,.1f} MB large",
+        f"is {'more than ' if more else ''}{size / 1e6:,.1f} MB large",
         f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns.",
     )
 

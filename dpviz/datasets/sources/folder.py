@@ -9,7 +9,7 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dpviz.common import toml
 from dpviz.common.files import data_folder
@@ -22,9 +22,10 @@ from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
-from dpviz.datasets.table.formats import SUFFIXES
+from dpviz.datasets.table.formats import READING, SUFFIXES
+from dpviz.datasets.table.layout import SECOND
 from dpviz.datasets.table.prepare import prepare
-from dpviz.datasets.table.spec import TableSpec, default_spec
+from dpviz.datasets.table.spec import TableSpec, last_column
 
 PREFIX = "data/"
 #: a file younger than this may change again without its time stamp moving, so its content is compared too
@@ -82,7 +83,7 @@ def load(name: str, intercept: bool) -> Dataset:
         InvalidInput: the file is gone, changes while it is read, or is no table that can be used.
     """
     entry = _entry(name)
-    limits = Limits.from_environment()
+    limits = Limits.from_environment().for_own_files()
     options = sidecar_of(entry.sidecar)
     how = reading(options)
     table = _tables.compute(
@@ -91,26 +92,30 @@ def load(name: str, intercept: bool) -> Dataset:
         owner=name,
         version=(file_stamp(entry.path), tuple(how.values()), limits),
     )
-    spec = TableSpec.from_dict(options) if options else default_spec(table.frame)
     said = table.notes
-    if not options:
-        said = (
-            *said,
-            f"The last column, {spec.target}, was taken for the label, because no file {entry.path.stem}.toml says more.",
-        )
+    guessed = "target" not in options
+    if guessed:
+        options["target"] = last_column(table.frame, chosen="positive" in options or "above" in options)
+        says = f"no file {entry.path.stem}.toml says more" if entry.sidecar is None else f"{entry.sidecar.name} names no target"
+        said = (*said, f"The last column, {options['target']}, was taken for the label, because {says}.")
+    spec = TableSpec.from_dict(options)
     source = f"the file {entry.path.name} in the data folder"
-    return prepare(table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said).dataset
+    return prepare(
+        table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said, guessed_label=guessed
+    ).dataset
 
 
 def reading(options: dict[str, Any]) -> dict[str, Any]:
-    """header, delimiter and encoding for `read_table`, taken out of a sidecar's values; None where it says nothing.
+    """header, delimiter, encoding and sheet for `read_table`, taken out of a sidecar's values; None where it says nothing.
 
     Raises:
         InvalidInput: one of them is not what it can be.
     """
-    how = {key: options.pop(key, None) for key in ("header", "delimiter", "encoding")}
-    if how["header"] is not None:
+    how = {key: options.pop(key, None) for key in READING}
+    if how["header"] is not None and (isinstance(how["header"], bool) or how["header"] != SECOND):
         truth("header", how["header"])
+    if how["sheet"] is not None and not isinstance(how["sheet"], str):
+        raise InvalidInput("sheet", f"must be the name of a sheet, got {show(how['sheet'])}", 'Write sheet = "its name".')
     if how["delimiter"] is not None:
         signs, delimiter = {word: sign for sign, word in DELIMITERS.items()}, how["delimiter"]
         is_sign = isinstance(delimiter, str) and delimiter in DELIMITERS
@@ -159,18 +164,40 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
     try:
         for _ in range(3):
             before = path.stat()
+            if not stat.S_ISREG(before.st_mode):
+                kind = "a folder" if stat.S_ISDIR(before.st_mode) else "a pipe or a device"
+                raise InvalidInput("file", f"{show(str(path))} is {kind}, not a file", "Name a file, or - for standard input.")
             if before.st_size > limits.megabytes * 1_000_000:
                 raise too_large(before.st_size, limits)
             if before.st_size == 0:  # the kernel's own files say so too, and some make their reader wait for ever
                 return b""
             with path.open("rb") as file:
-                content = file.read(limits.megabytes * 1_000_000 + 1)
+                content = bounded(file, limits)
             after = path.stat()
             if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
                 return content
+    except ValueError as error:  # a zero byte
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput("file", f"{show(str(path))} is no path", "Give the path of a file.") from error
+    except FileNotFoundError as error:
+        raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.") from error
     except OSError as error:
         raise _unreadable(path, error) from error
     raise InvalidInput(path.name, "changes while it is read", "Wait until it is written, then choose it again.")
+
+
+def bounded(stream: IO[bytes], limits: Limits) -> bytes:
+    """All that a stream has, as far as a table may be large: a device or a pipe may have no end.
+
+    Raises:
+        InvalidInput: it has more.
+    """
+    most = limits.megabytes * 1_000_000
+    content = stream.read(most + 1)
+    if len(content) > most:
+        raise too_large(len(content), limits, more=True)
+    return content
 
 
 def _size(path: Path) -> int:

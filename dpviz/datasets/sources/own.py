@@ -11,11 +11,14 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -24,16 +27,18 @@ from dpviz.common import norms
 from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, number, positive, show
-from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source
+from dpviz.datasets.table.cell_text import declared, is_declared
 from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
+from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.names import check_names
 from dpviz.datasets.table.prepare import prepare
-from dpviz.datasets.table.spec import TableSpec, last_column
+from dpviz.datasets.table.spec import TableSpec, last_column, settled
 
 PREFIX = "rows-"
 _DIGITS = 16
@@ -51,7 +56,8 @@ class Content:
         source: where the rows come from.
         notes: what was done when they were read.
         file: where they were read from, None for standard input and memory.
-        reading: what somebody said about the file: header, delimiter and encoding, where they were not left to be found.
+        reading: what somebody said about the file: header, delimiter, encoding and sheet, where they were not left to be found.
+        guessed_label: whether nobody named the label.
     """
 
     frame: pd.DataFrame
@@ -61,6 +67,7 @@ class Content:
     notes: tuple[str, ...] = ()
     file: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    guessed_label: bool = False
 
     @property
     def digest(self) -> str:
@@ -73,7 +80,8 @@ class Content:
             series = self.frame[column]
             levels = list(series.cat.categories) if isinstance(series.dtype, pd.CategoricalDtype) else None
             values = series.to_numpy() if levels is None else series.cat.codes.to_numpy(np.int64)
-            digest.update(repr((column, levels)).encode() + np.ascontiguousarray(values).tobytes())
+            kind = (column, levels, "declared") if is_declared(series) else (column, levels)
+            digest.update(repr(kind).encode() + np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
 
     def dataset(self, name: str, intercept: bool) -> Dataset:
@@ -88,6 +96,7 @@ class Content:
             intercept=intercept,
             limits=Limits.from_environment(),
             notes=self.notes,
+            guessed_label=self.guessed_label,
         ).dataset
 
     def _divided(self, name: str, intercept: bool, data_norm: float) -> Dataset:
@@ -112,6 +121,7 @@ class Content:
             notes=tuple(said),
             encoder=Encoder(tuple(Column(str(c), NUMBER, 0.0, data_norm, clip=False) for c in features), "clip"),
             description=f"{len(y):,} rows: {target} is {label_names[1]} or {label_names[0]}?",
+            label=Label(target, label_names[1], label_names[0], () if self.spec.positive or self.spec.above is not None else ("class",)),
         )
 
 
@@ -170,7 +180,7 @@ def load(name: str, intercept: bool) -> Dataset:
 def rows(name: str) -> int | None:
     """Number of rows where no gaps can take some away."""
     content = get(name)
-    return None if content.frame.isna().to_numpy().any() else len(content.frame)
+    return None if with_gaps(content.frame, content.spec, []).isna().to_numpy().any() else len(content.frame)
 
 
 def from_values(
@@ -205,25 +215,26 @@ def from_values(
     return Content(frame, spec, data_norm, source, notes)
 
 
-def _read(path: Path | None, content: bytes | None, said: Mapping[str, Any] | None) -> tuple[Table, dict[str, Any]]:
-    """(table, what the file beside it says about its columns); what is `said` of its text wins over that file."""
-    limits = Limits.from_environment()
+def _read(path: Path | None, content: bytes | None, said: Mapping[str, Any] | None) -> tuple[Table, dict[str, Any], Path | None]:
+    """(table, what the file beside it says about its columns, that file); what is `said` of its text wins over that file."""
+    limits = Limits.from_environment().for_own_files()
     beside: dict[str, Any] = {}
+    sidecar: Path | None = None
     if content is None:
-        if path is None or not os.path.isfile(path):  # unlike pathlib, False for a name that is too long
-            raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.")
+        if path is None:
+            raise InvalidInput("file", "is not named", "Give its path.")
         content = folder.file_bytes(path, limits)
         sidecar = next((side for name in folder.sides(path.name) if os.path.isfile(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
     beside |= said or {}
-    return read_table(content, limits=limits, **folder.reading(beside)), beside
+    return read_table(content, limits=limits, **folder.reading(beside)), beside, sidecar
 
 
 def rows_in(path: Path | None, content: bytes | None = None, *, reading: Mapping[str, Any] | None = None) -> pd.DataFrame:
     """The rows of a table in a file, or of its bytes, as they are.
 
     Args:
-        reading: header, delimiter and encoding where they are said; wins over the file beside it.
+        reading: header, delimiter, encoding and sheet where they are said; wins over the file beside it.
 
     Raises:
         InvalidInput: the file cannot be read or is no table.
@@ -232,35 +243,53 @@ def rows_in(path: Path | None, content: bytes | None = None, *, reading: Mapping
 
 
 def from_file(
-    path: Path | None, content: bytes | None = None, *, reading: Mapping[str, Any] | None = None, **how: Any
+    path: Path | None,
+    content: bytes | None = None,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    by_names: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {},
+    **how: Any,
 ) -> Content:
     """A table in a file, or its bytes, read as one of the data folder is: a TOML file beside it may say how.
 
     Args:
         path: the file; None where only its bytes are there.
-        reading: header, delimiter and encoding where they are said; wins over the file beside it.
-        how: as for `dpviz.dataset`; wins over the file beside it.
+        reading: header, delimiter, encoding and sheet where they are said; wins over the file beside it.
+        by_names: more of `how`, given the names of the columns.
+        how: as for `dpviz.dataset`; wins over the file beside it, column by column.
 
     Raises:
         InvalidInput: the file cannot be read or is no table that can be used.
     """
-    read, beside = _read(path, content, reading)
-    values = beside | {key: value for key, value in how.items() if value}
+    read, beside, sidecar = _read(path, content, reading)
+    how |= by_names([str(name) for name in read.frame.columns])
+    how = settled({key: value for key, value in how.items() if value is not None and value != {}})
+    values = settled(beside)
+    values |= {
+        key: values[key] | dict(value) if isinstance(value, Mapping) and isinstance(values.get(key), Mapping) else value
+        for key, value in how.items()
+    }
     if how.get("above") is not None:
         values.pop("positive", None)
     elif how.get("positive"):
         values.pop("above", None)
+    if how.get("columns") is not None:
+        values.pop("drop", None)
+    elif how.get("drop"):
+        values.pop("columns", None)
     notes = read.notes
-    if "target" not in values:
+    guessed = "target" not in values
+    if guessed:
         values["target"] = last_column(read.frame, chosen="positive" in values or "above" in values)
-        notes = (*notes, f"The last column, {values['target']}, was taken for the label, because nothing says more.")
+        says = "nothing says more" if sidecar is None else f"{sidecar.name} names no target"
+        notes = (*notes, f"The last column, {values['target']}, was taken for the label, because {says}.")
     source = "standard input" if path is None else f"the file {path.name}"
     file = None if path is None else str(path)
-    return Content(read.frame, TableSpec.from_dict(values), None, source, notes, file, read.reading)
+    return Content(read.frame, TableSpec.from_dict(values), None, source, notes, file, read.reading, guessed)
 
 
 def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:
-    for name in ("ranges", "categories", "columns", "defaults"):
+    for name in ("ranges", "categories", "columns", "defaults", "missing", "missing_in", "proposed"):
         if getattr(spec, name):
             raise InvalidInput(name, "cannot go with data_norm", "Give one of them: data_norm divides whole rows.")
     for column in features:
@@ -276,14 +305,18 @@ def table(data: pd.DataFrame | ArrayLike) -> pd.DataFrame:
     """A frame as the reader of files makes it: float64 or categories of str, NaN for gaps, index 0..n-1.
 
     Args:
-        data: a frame, or (n, d) numbers, whose columns are called x0, x1, ...
+        data: a frame of pandas, polars, pyarrow or another library that narwhals knows, or (n, d) numbers, whose columns are
+            called x0, x1, ...
 
     Raises:
         InvalidInput: no table, no rows, a name that is taken twice or cannot be shown, or an infinite number.
     """
-    if isinstance(data, pd.DataFrame):
-        frame = data.reset_index(drop=True)
-        frame.columns = pd.Index([str(c) for c in data.columns])
+    known = nw.from_native(data, pass_through=True)
+    if isinstance(known, nw.LazyFrame):
+        known = known.collect()
+    if isinstance(known, nw.DataFrame):
+        frame = known.to_pandas().reset_index(drop=True)
+        frame.columns = pd.Index([str(c) for c in frame.columns])
     else:
         values = np.asarray(data)
         if values.ndim != 2:
@@ -296,9 +329,12 @@ def table(data: pd.DataFrame | ArrayLike) -> pd.DataFrame:
 
 
 def _column(name: str, series: pd.Series) -> pd.Series:
+    if pd.api.types.is_object_dtype(series) and _all_numbers(series):
+        series = pd.Series([np.nan if pd.isna(value) else value for value in series], dtype=np.float64)
     if pd.api.types.is_bool_dtype(series) or not pd.api.types.is_numeric_dtype(series):
         texts = series.map(word, na_action="ignore").astype(object)
-        return texts.where(series.notna(), None).astype("category")
+        texts = texts.where(series.notna(), None)
+        return declared(texts, sorted(set(texts.dropna())))
     if pd.api.types.is_complex_dtype(series):
         raise InvalidInput(name, "holds complex numbers", "Give real numbers.")
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -307,6 +343,12 @@ def _column(name: str, series: pd.Series) -> pd.Series:
     if np.isinf(values).any():
         raise InvalidInput(name, f"row {int(np.isinf(values).argmax()):,} is infinite", "Correct or remove that value.")
     return pd.Series(values)
+
+
+def _all_numbers(series: pd.Series) -> bool:
+    """Whether a column of objects holds numbers, exact ones among them, beside its gaps."""
+    present = series.dropna()
+    return len(present) > 0 and all(isinstance(value, Real | Decimal) and not isinstance(value, bool) for value in present)
 
 
 def pairs(field: str, ranges: Mapping[str, Sequence[float]] | Sequence[float] | None, columns: Sequence[str]) -> dict[str, Any]:

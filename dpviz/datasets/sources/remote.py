@@ -91,7 +91,7 @@ _ADULT = Remote(
     TableSpec(
         "class",
         (">50K",),
-        missing="default",
+        missing=("?",),
         defaults=dict.fromkeys(("workclass", "occupation", "native-country"), "?"),
     ),
     ("at most 50K", "above 50K"),
@@ -131,7 +131,7 @@ REMOTE: dict[str, Remote] = {
         _ADULT,
         variant="the 45,222 rows without gaps",
         rows=45_222,
-        spec=TableSpec("class", (">50K",)),
+        spec=TableSpec("class", (">50K",), missing=("?",)),
         description="45,222 people of the US census of 1994 without gaps: more than 50,000 dollars a year?",
     ),
     "bank": Remote(
@@ -164,7 +164,7 @@ REMOTE: dict[str, Remote] = {
         699,
         699,
         1,
-        TableSpec("Class", ("malignant",), missing="default", defaults={"Bare_Nuclei": 1.0}),
+        TableSpec("Class", ("malignant",), missing=("?",), defaults={"Bare_Nuclei": 1.0}),
         ("benign", "malignant"),
         "699 tumours, nine marks from 1 to 10: benign or malignant?",
         UCI,

@@ -1,17 +1,38 @@
-"""Attribute-relation files (.arff) of Weka and OpenML: names and values of columns, then the rows as in a CSV."""
+"""Attribute-relation files (.arff) of Weka and OpenML, read by their declaration.
+
+A nominal column is text, whatever its values look like; `?` without quotes is a gap, with quotes it is a value. Format:
+https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
+from collections import Counter
+from dataclasses import dataclass
 
-from dpviz.common.validate import InvalidInput
-from dpviz.datasets.table.cell_text import ASK_TEXT
+import numpy as np
+import pandas as pd
+
+from dpviz.common.limits import Limits
+from dpviz.common.validate import InvalidInput, show
+from dpviz.datasets.table.cell_text import ASK_TEXT, declared
+from dpviz.datasets.table.names import check_names
 
 _RELATION = re.compile(r"(?:[ \t]*(?:%.*)?\n)*[ \t]*@relation\b", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"\s*@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"\s*@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(.*)", re.IGNORECASE)
 _DATA = re.compile(r"\s*@data\b", re.IGNORECASE)
+#: one value, in quotes or not, and the sign after it
+_VALUE = re.compile(r"""[ \t]*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\t][^,\t]*|))[ \t]*(,|\t|$)""")
+_NOMINAL_END = re.compile(r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^}'"])*\}""")
+_NUMBERS, _TEXTS = ("numeric", "real", "integer"), ("string", "date")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    name: str
+    kind: str
+    levels: tuple[str, ...]
 
 
 def is_arff(text: str) -> bool:
@@ -19,32 +40,117 @@ def is_arff(text: str) -> bool:
     return _RELATION.match(text) is not None
 
 
-def as_csv(text: str) -> str:
-    """The table as the text of a CSV with a line of names; rows stay on their lines.
+def read_arff(text: str, limits: Limits, notes: list[str]) -> pd.DataFrame:
+    """The table; nominal columns, strings and dates are text by declaration, numbers are floats, NaN for gaps.
+
+    Values of a nominal column that it does not declare are kept as further categories, and a note counts them.
 
     Raises:
-        InvalidInput: it has no rows, its quotes are not closed, or rows list only what is not 0.
+        InvalidInput: it has no rows, too many of them, a line that cannot be read, or text in a column of numbers.
     """
     lines = text.split("\n")
     start = next((k for k, line in enumerate(lines) if _DATA.match(line)), None)
     if start is None:
         raise InvalidInput("file", "is an ARFF file without @data", "Make or download it again.")
-    attributes = [match[1] for line in lines[:start] if (match := _ATTRIBUTE.match(line + " "))]
-    out = io.StringIO()
-    out.write("\n" * start)
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([re.sub(r"\\(.)", r"\1", name[1:-1]) if name[0] in "'\"" else name for name in attributes])
-    for at, line in enumerate(lines[start + 1 :], start + 2):
-        row = line.strip()
-        if row.startswith("{"):
-            cause = f"is a sparse ARFF file: line {at:,} lists only the values that are not 0"
-            raise InvalidInput("file", cause, f"Write every value (Weka: SparseToNonSparse). {ASK_TEXT}")
-        if not row or row.startswith("%"):
-            out.write("\n")
+    attributes = [_attribute(match, k + 1) for k, line in enumerate(lines[:start]) if (match := _ATTRIBUTE.match(line))]
+    if len(attributes) > limits.columns:
+        fix: str = f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
+        raise InvalidInput("file", f"has {len(attributes):,} columns", fix)
+    if len(attributes) < 2:
+        raise InvalidInput("file", "has one column only", "A label and at least one feature are needed.")
+    check_names([one.name for one in attributes], sure=True)
+    numbered = [(at, line) for at, line in enumerate(lines[start + 1 :], start + 2) if line.strip() and line.lstrip()[0] != "%"]
+    if len(numbered) > limits.rows:
+        raise InvalidInput("file", f"has more than {limits.rows:,} rows", "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
+    if not numbered:
+        raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
+    rows = [_cells(line.strip(), at, len(attributes)) for at, line in numbered]
+    at = [line for line, _ in numbered]
+    columns = {one.name: _column(one, [row[k] for row in rows], at, notes) for k, one in enumerate(attributes)}
+    return pd.DataFrame(columns)
+
+
+def _attribute(match: re.Match[str], line: int) -> _Attribute:
+    name, declaration = match[1], match[2].strip()
+    name = _plain(name[1:-1]) if name[0] in "'\"" else name
+    if declaration.startswith("{"):
+        end = _NOMINAL_END.match(declaration, 1)
+        if end is None:
+            raise InvalidInput("file", f"line {line:,} does not close the list of values of {show(name)}", "Correct that line.")
+        inside = declaration[1 : end.end() - 1]
+        return _Attribute(name, "nominal", tuple(value for value in _cells(inside, line, None, quoted_gap=False) if value))
+    kind = declaration.split()[0].lower() if declaration else ""
+    if kind not in (*_NUMBERS, *_TEXTS):
+        known = ", ".join(("{...}", *_NUMBERS, *_TEXTS))
+        raise InvalidInput("file", f"line {line:,} declares {show(name)} as {show(kind)}", f"These can be read: {known}. {ASK_TEXT}")
+    return _Attribute(name, kind, ())
+
+
+def _cells(row: str, at: int, width: int | None, *, quoted_gap: bool = True) -> list[str | None]:
+    """The values of a line; None for gaps.
+
+    Args:
+        width: how many there must be.
+        quoted_gap: whether `?` without quotes is a gap.
+    """
+    if row.startswith("{"):
+        cause = f"is a sparse ARFF file: line {at:,} lists only the values that are not 0"
+        raise InvalidInput("file", cause, f"Write every value (Weka: SparseToNonSparse). {ASK_TEXT}")
+    cells: list[str | None] = []
+    place, more = 0, True
+    while more:
+        found = _VALUE.match(row, place)
+        if found is None:
+            raise InvalidInput("file", f"line {at:,} cannot be read", "Correct the quotes on that line.")
+        single, double, bare, end = found.groups()
+        if bare is not None:
+            bare = bare.strip()
+            cells.append(None if bare == "" or (bare == "?" and quoted_gap) else bare)
+        else:
+            cells.append(_plain(single if single is not None else double))
+        place, more = found.end(), end != ""
+    if width is not None and len(cells) == width + 1 and cells[-1] is None:
+        cells.pop()  # the line ends with the sign between values
+    if width is not None and len(cells) != width:
+        cause = f"line {at:,} has {len(cells)} values where {width} columns are declared"
+        raise InvalidInput("file", cause, "Put values that hold a comma or a blank in quotes.")
+    return cells
+
+
+def _plain(quoted: str) -> str:
+    return re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), quoted)
+
+
+def _column(attribute: _Attribute, cells: list[str | None], lines: list[int], notes: list[str]) -> pd.Series:
+    if attribute.kind in _NUMBERS:
+        return _numbers(attribute.name, cells, lines)
+    counts = Counter(cell for cell in cells if cell is not None)
+    levels = [level for level in attribute.levels if level in counts]
+    others = sorted(set(counts) - set(levels))
+    if attribute.kind == "nominal" and others:
+        first = lines[next(k for k, cell in enumerate(cells) if cell in set(others))]
+        some = ", ".join(f"{show(value)} ({counts[value]:,})" for value in others[:6]) + (", ..." if len(others) > 6 else "")
+        notes.append(
+            f"{sum(counts[value] for value in others):,} values of {attribute.name} are not among the declared ones: {some}, first on "
+            f"line {first:,}. They were kept as categories of their own."
+        )
+    if not counts:
+        return pd.Series(np.full(len(cells), np.nan))
+    return declared(cells, [*levels, *others])
+
+
+def _numbers(name: str, cells: list[str | None], lines: list[int]) -> pd.Series:
+    values = np.full(len(cells), np.nan)
+    for k, cell in enumerate(cells):
+        if cell is None:
             continue
-        quote = '"' if "'" not in row or row.find('"') in range(row.find("'")) else "'"
         try:
-            writer.writerow(next(csv.reader([row], quotechar=quote, escapechar="\\", skipinitialspace=True, strict=True)))
-        except csv.Error as error:
-            raise InvalidInput("file", f"line {at:,} cannot be read ({error})", "Correct the quotes on that line.") from error
-    return out.getvalue()
+            values[k] = float(cell)
+        except ValueError:
+            cause = f"line {lines[k]:,} holds {show(cell)} where a number is declared"
+            raise InvalidInput(name, cause, "Correct that value, or declare the column as nominal or string.") from None
+    if np.isinf(values).any():
+        at = int(np.argmax(np.isinf(values)))
+        cause = f"line {lines[at]:,} holds {show(cells[at])}, which is infinite or too large for a number"
+        raise InvalidInput(name, cause, "Correct or remove that value.")
+    return pd.Series(values)

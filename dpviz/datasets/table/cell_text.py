@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,11 @@ from pyarrow import csv as arrow_csv
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.written import plain
 
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
+#: words that stand for a gap and for nothing else
+CERTAIN = ("N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
+#: words that may also be a value: an answer that was not given, Namibia, nothing
+DOUBTFUL = ("?", "NA", "None")
+MISSING = (*CERTAIN, *DOUBTFUL)
 ASK_TEXT: str = "Save the table as CSV in UTF-8 and upload that."
 _COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
 _GROUPED_NUMBER = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
@@ -26,6 +32,16 @@ _EXACT = 2.0**53  # up to here every whole number is a float of its own
 def is_number(series: pd.Series) -> bool:
     """Whether a column as read holds numbers."""
     return bool(pd.api.types.is_numeric_dtype(series))
+
+
+def is_declared(series: pd.Series) -> bool:
+    """Whether a column is text by declaration and not by what its cells look like; its categories are ordered then."""
+    return isinstance(series.dtype, pd.CategoricalDtype) and bool(series.dtype.ordered)
+
+
+def declared(values: Sequence[str | None], levels: Sequence[str]) -> pd.Series:
+    """A column of text by declaration; None for gaps."""
+    return pd.Series(pd.Categorical(values, categories=list(levels), ordered=True))
 
 
 def cells_of(text: str, delimiter: str, width: int) -> pa.Table:
@@ -59,11 +75,16 @@ def cells_of(text: str, delimiter: str, width: int) -> pa.Table:
 
 
 def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> tuple[pd.Series, int]:
-    """(numbers or categories with gaps marked, number of cells trimmed)."""
+    """(numbers with NaN for `MISSING` words, or categories that keep these words, number of cells trimmed).
+
+    Which words are gaps in a column of text is decided later (`dpviz.datasets.table.gaps`), where the label is known.
+    """
     cells = pc.utf8_trim_whitespace(raw)
     trimmed = pc.sum(pc.not_equal(cells, raw)).as_py() or 0
-    missing = pc.is_in(cells, value_set=pa.array(MISSING))
-    cells = pc.if_else(missing, pa.scalar(None, pa.string()), cells)
+    nothing = pa.scalar(None, pa.string())
+    cells = _unquoted(name, pc.if_else(pc.equal(cells, ""), nothing, cells), notes)
+    words = cells = pc.if_else(pc.equal(cells, ""), nothing, cells)
+    cells = pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING)), nothing, cells)
     if cells.null_count == len(cells):
         return pd.Series(np.full(len(cells), np.nan)), trimmed
     if delimiter != ",":
@@ -73,7 +94,7 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> 
         cells = plain(name, cells, notes)
         numbers = _numbers(cells)
     if numbers is None:
-        return _texts(name, cells, notes), trimmed
+        return _texts(name, words, notes), trimmed
     infinite = np.isinf(numbers)
     if infinite.any():
         at = int(np.argmax(infinite))
@@ -84,17 +105,30 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> 
         )
     if _merges(cells, numbers):
         notes.append(f"{name} holds whole numbers with more digits than a number keeps apart; they were read as text.")
-        return _texts(name, cells, notes), trimmed
+        return _texts(name, words, notes), trimmed
+    if words.null_count < cells.null_count:
+        gaps = words.filter(pc.and_(pc.is_null(cells), pc.is_valid(words)))
+        notes.append(f"{show(gaps[0].as_py())} was read as a gap in {name} ({len(gaps):,}), which holds numbers beside it.")
     zeros = cells.filter(pc.fill_null(pc.match_substring_regex(cells, r"^[-+]?0[0-9]"), False))
     if len(zeros):
         notes.append(f"Leading zeros in {name}, as in {zeros[0].as_py()}, do not count: its values were read as numbers.")
     return pd.Series(numbers), trimmed
 
 
+def _unquoted(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
+    """The cells without single quotes around them, where all have them."""
+    if not pc.all(pc.match_substring_regex(cells, "^'.*'$")).as_py() or not len(cells.drop_null()):
+        return cells
+    notes.append(f"Single quotes around all values of {name} were removed.")
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(cells, "^'(.*)'$", r"\1"))
+
+
 def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
     """Categories in order; one text is one category, however its accents are encoded."""
     if not pc.all(pc.string_is_ascii(cells)).as_py():
-        normal = pc.utf8_normalize(cells, form="NFC")
+        # not Arrow's own: before version 26 its NFC decomposed, so that one text became two categories
+        texts = {text: unicodedata.normalize("NFC", text) for text in pc.unique(cells).to_pylist() if text is not None}
+        normal = pa.chunked_array([pa.array([text and texts[text] for text in cells.to_pylist()], pa.string())])
         changed = pc.sum(pc.not_equal(normal, cells)).as_py()
         if changed:
             notes.append(f"Accents in {changed:,} values of {name} were written in another form of Unicode (NFC).")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, show
-from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.cell_text import MISSING, is_number
 from dpviz.datasets.table.encoding import OneHot
 from dpviz.datasets.table.lost import Lost
 
@@ -20,13 +21,16 @@ _DATE = re.compile(
     rf"|\d{{1,2}}[-. ]*{_MONTH}[-., ]*\d{{2,4}}|{_MONTH}[. ]*\d{{1,2}},? *\d{{4}}",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+NUMBER_TEXT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _HEX = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
 #: thousands separators, currencies, percent, other minus signs, other digits: a number to people and to no program
 _UNIT = r"(?:[%‰$€£¥₹]|[A-Z]{3})?"
 _WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{{3}})+|\d+)(?:[.,]\d+)?\s*{_UNIT}\)?")
+_AMOUNT = r"[$€£]?\s*\d[\d.,]*\s*[%kKmM€£$]?"
+#: an interval of numbers, such as 30%-<36%, >60%, 10+ or 25 to 34
+_BAND = re.compile(rf"(?:[<>≤≥]=?\s*{_AMOUNT}|{_AMOUNT}\s*(?:\+|(?:-|–|to)\s*[<>≤≥]?=?\s*{_AMOUNT}))")
 MANY_LEVELS = 100
-_FEW_LEVELS = 20
+FEW_LEVELS = 20
 #: share of gaps above which a column is not used unless somebody asks for it
 MANY_GAPS = 0.1
 _NAME_OF_ID = re.compile(r"(^|[\W_])(id|ids|no|nr|num|number|key|index|code|rowid|uuid)([\W_]|$)|^unnamed|[a-z](ID|Id|Nr|No)$")
@@ -59,15 +63,17 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
     texts = [str(v) for v in values]
     if all(_DATE.fullmatch(text) for text in texts[:200]):
         return "holds dates or times; turn them into numbers, such as an age in years"
-    if len(texts) > _FEW_LEVELS:
-        odd = _odd(texts, _NUMBER)
+    if len(texts) > FEW_LEVELS:
+        odd = _odd(texts, NUMBER_TEXT)
+        if odd and any(map(_BAND.fullmatch, odd)) and len(texts) <= MANY_LEVELS:
+            return None
         if odd:
             row = int((series == odd[0]).to_numpy().argmax()) + 1
-            return f"holds numbers, but also {len(odd):,} texts such as {show(odd[0])} in row {row:,}; correct those"
+            return f"holds numbers, but also {len(odd):,} texts such as {show(odd[0])} in row {row:,}; correct those, or say that they are gaps"
         if odd is not None:
             return f"holds whole numbers of many digits such as {show(texts[0])}, like an identifier"
         if _odd(texts, _WRITTEN) is not None:
-            marked = next(text for text in texts if _WRITTEN.fullmatch(text) and not _NUMBER.fullmatch(text))
+            marked = next(text for text in texts if _WRITTEN.fullmatch(text) and not NUMBER_TEXT.fullmatch(text))
             row = int((series == marked).to_numpy().argmax()) + 1
             return f"holds numbers with other signs, such as {show(marked)} in row {row:,}; write digits and a decimal point only"
     if len(texts) > max(MANY_LEVELS, 0.5 * len(present)):
@@ -149,8 +155,10 @@ def positives(
     if not chosen:
         if len(counts) > 2:
             more = " or give a value above which rows count as +1" if is_number(series) else ""
+            gap = next((value for value in MISSING if value in counts), None)
+            hint = "" if gap is None else f" If {show(gap)} stands for a gap, name it as one: --missing {shlex.quote(f'{target}={gap}')}."
             raise InvalidInput(
-                "positive", f"{target!r} takes {len(counts):,} values ({some})", f"Say which of them count as +1{more}."
+                "positive", f"{target!r} takes {len(counts):,} values ({some})", f"Say which of them count as +1{more}.{hint}"
             )
         chosen = (sorted(counts)[1],)
         notes.append(f"{chosen[0]} counts as +1, because no positive value was chosen.")
@@ -216,7 +224,7 @@ def categorical_block(
             lost.append(Lost("values", column, unknown, said))
     else:
         levels = sorted(map(str, pd.unique(text)))
-        texts = _odd(levels, _NUMBER)
+        texts = _odd(levels, NUMBER_TEXT)
         if texts:
             notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
         if levels and all(map(_HEX.fullmatch, levels)):

@@ -19,11 +19,21 @@ import pandas as pd
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
-from dpviz.datasets.table.arff import as_csv, is_arff
+from dpviz.datasets.table.arff import is_arff, read_arff
 from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, typed
 from dpviz.datasets.table.decode import decode
 from dpviz.datasets.table.delimiters import DELIMITERS, WHITE_SPACE, find_delimiter, tabs
-from dpviz.datasets.table.layout import with_line, without_excel_line, without_remarks
+from dpviz.datasets.table.layout import (
+    SECOND,
+    Header,
+    names_on_second_line,
+    one_form,
+    with_line,
+    without_excel_line,
+    without_line,
+    without_remarks,
+    without_titles,
+)
 from dpviz.datasets.table.names import check_names, is_number_text, named, no_data_in_header
 
 _BOM = b"\xef\xbb\xbf"
@@ -63,7 +73,7 @@ class Table:
 def read_csv(
     content: bytes,
     *,
-    header: bool | None = None,
+    header: Header = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     limits: Limits | None = None,
@@ -73,7 +83,8 @@ def read_csv(
     Args:
         content: the file.
         header: whether the first line holds the names; without, columns are "column 1", "column 2", ... None takes
-            a line of numbers for data and any other for names, and refuses names that look like data.
+            a line of numbers for data and any other for names, and refuses names that look like data; 2 takes the names
+            from the second line and skips the first.
         delimiter: one of `DELIMITERS`; None finds it.
         encoding: one of `dpviz.datasets.table.decode.ENCODINGS`; None finds it.
         limits: bounds; the environment's by default.
@@ -88,20 +99,25 @@ def read_csv(
     text = decode(unpack(content, limits), encoding, notes)
     if is_arff(text):
         notes.append("The file is an ARFF file: its @attribute lines name the columns.")
-        return read_text(as_csv(text), header=True, delimiter=",", limits=limits, notes=notes)
+        return Table(read_arff(text, limits, notes), tuple(notes))
     _no_markup(text)
     return read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
 
 
-def read_text(text: str, *, header: bool | None, delimiter: str | None, limits: Limits, notes: list[str]) -> Table:
+def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limits, notes: list[str]) -> Table:
     """`read_csv` from the text of the file; `notes` is what was found before."""
     text, of_excel = without_excel_line(text, notes)
     text = without_remarks(text, delimiter or of_excel, notes)
     separator = delimiter or of_excel or find_delimiter(text)
+    if delimiter is None and of_excel is None:
+        one_form(text, separator)
+    text = without_titles(text, separator, notes)
     if delimiter is None and separator != ",":
         notes.append(f"Columns are separated by {DELIMITERS[separator]}.")
     if separator == WHITE_SPACE:
         text, separator = tabs(text), "\t"
+    if header == SECOND or (header is None and names_on_second_line(text, separator, notes)):
+        text, header = without_line(text), True
     if header is None and _numbers_only(text, separator):
         header = False
         notes.append(
@@ -175,7 +191,7 @@ def _no_markup(text: str) -> None:
 def _numbers_only(text: str, delimiter: str) -> bool:
     """Whether all values of the first line are numbers, with a decimal point or comma."""
     first = text.lstrip().partition("\n")[0]
-    cells = [cell.strip() for cell in first.split(delimiter)]
+    cells = [cell.strip().strip("'\"") for cell in first.split(delimiter)]
     if len(cells) > 2 and not cells[-1]:
         cells.pop()  # the line ends with the delimiter
     return len(cells) > 1 and all(is_number_text(cell if delimiter == "," else cell.replace(",", ".")) for cell in cells)
@@ -218,7 +234,7 @@ class _Shape:
     short: int | None
 
 
-def _check(text: str, delimiter: str, header: bool | None, limits: Limits, notes: list[str]) -> _Shape:
+def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str]) -> _Shape:
     rows = _rows(text, delimiter)
     line, first = next(rows)
     width = len(first)

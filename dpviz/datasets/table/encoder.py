@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, in_range, number, one_of, show, truth
+from dpviz.datasets.table.cell_text import MISSING
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoding import SCALINGS, row_factors
+from dpviz.datasets.table.gaps import marked
 
 NUMBER, CATEGORIES = "number", "categories"
 DAMAGED: str = "The file is damaged; take another copy."
@@ -33,6 +35,7 @@ class Column:
         clip: whether values outside [low, high] are moved to its ends.
         levels: a category becomes 0/1 for each of these; one that is not among them is none of them.
         default: value of gaps, None where gaps are refused.
+        gaps: words that are gaps, where a person named them; None for those that are by rule.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Column:
     clip: bool = True
     levels: tuple[str, ...] = ()
     default: float | str | None = None
+    gaps: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,8 @@ class Encoder:
             raise InvalidInput(
                 column.name, "is missing", f"The rows need the columns: {', '.join(c.name for c in self.columns)}."
             )
-        series = frame[column.name]
+        words = MISSING if column.gaps is None else column.gaps
+        series = marked(frame[column.name], [one for one in words if one not in column.levels])
         missing = series.isna()
         gaps = missing.to_numpy(bool) if column.default is None else np.zeros(len(series), dtype=bool)
         if column.kind == CATEGORIES:
@@ -196,7 +201,11 @@ def _column(values: object) -> Column:
     low, high = (in_range(end, values.get(end), -MOST, MOST) for end in ("low", "high"))
     if low > high:
         raise InvalidInput("low", f"{low:g} is above high, {high:g}", DAMAGED)
-    return Column(name, kind, low, high, truth("clip", values.get("clip")), tuple(levels), default)
+    gaps = values.get("gaps")
+    if gaps is not None and not (isinstance(gaps, list | tuple) and all(isinstance(one, str) and len(one) <= LONGEST for one in gaps)):
+        raise InvalidInput("gaps", f"must be a list of texts, got {show(gaps)}", DAMAGED)
+    clip = truth("clip", values.get("clip"))
+    return Column(name, kind, low, high, clip, tuple(levels), default, None if gaps is None else tuple(gaps))
 
 
 def of_numbers(names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64]) -> Encoder:

@@ -13,14 +13,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpviz.common.limits import Limits
-from dpviz.common.validate import InvalidInput, show
+from dpviz.common.validate import InvalidInput, one_of, show
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
 from dpviz.datasets.table.csv import Table, read_csv, read_text
+from dpviz.datasets.table.layout import Header
 from dpviz.datasets.table.names import check_names
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
 
+#: what a person can say about how a file is read
+READING = ("header", "delimiter", "encoding", "sheet")
 SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".test", ".arff", ".gz", ".parquet", ".xlsx", ".xls", ".ods")
 _PARQUET, _ZIP, _OLD_EXCEL = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _PARTS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")  # one of them is in every workbook
@@ -30,9 +33,10 @@ _UNPACKED = 10  # times the limit of a file: cells are written out at length ins
 def read_file(
     content: bytes,
     *,
-    header: bool | None = None,
+    header: Header = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
     limits: Limits | None = None,
 ) -> Table:
     """A table from the bytes of a file, told apart by its first bytes and not by its name.
@@ -40,6 +44,7 @@ def read_file(
     Args:
         content: the file.
         header, delimiter, encoding: as `read_csv`; a Parquet file has none of them, a workbook has a header only.
+        sheet: of a workbook; the first one that is shown and has cells by default.
         limits: bounds; the environment's by default.
 
     Raises:
@@ -50,10 +55,12 @@ def read_file(
     if len(content) > most:
         fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
         raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
+    if content.startswith(_OLD_EXCEL) or (content.startswith(_ZIP) and _is_workbook(content, _UNPACKED * most)):
+        return _workbook(content, header, sheet, limits)
+    if sheet is not None:
+        raise InvalidInput("sheet", "is a part of a workbook, and this file is none", "Leave it out.")
     if content.startswith(_PARQUET):
         return _parquet(content, limits)
-    if content.startswith(_OLD_EXCEL) or (content.startswith(_ZIP) and _is_workbook(content, _UNPACKED * most)):
-        return _workbook(content, header, limits)
     return read_csv(content, header=header, delimiter=delimiter, encoding=encoding, limits=limits)
 
 
@@ -109,26 +116,33 @@ def _is_workbook(content: bytes, most: int) -> bool:
     return True
 
 
-def _workbook(content: bytes, header: bool | None, limits: Limits) -> Table:
-    """The first sheet that holds a table; its cells go the way of a CSV, so that both mean the same."""
+def _workbook(content: bytes, header: Header, sheet: str | None, limits: Limits) -> Table:
+    """One sheet of a workbook; its cells go the way of a CSV, so that both mean the same."""
     try:
-        from python_calamine import CalamineError, CalamineWorkbook
+        from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
     except ImportError as error:
-        fix: str = f"Install the extra: pip install 'dpviz[excel]'. Or: {ASK_TEXT}"
+        fix: str = f"Install python-calamine: pip install python-calamine. Or: {ASK_TEXT}"
         raise InvalidInput("file", "is a workbook, and no reader of workbooks is installed", fix) from error
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        names = [name for name in book.sheet_names if book.get_sheet_by_name(name).height]
-        if not names:
-            raise InvalidInput("file", "is a workbook without cells", "Choose a file with a header and rows.")
-        text = _cells(book.get_sheet_by_name(names[0]), limits)
+        hidden = {one.name for one in book.sheets_metadata if one.visible != SheetVisibleEnum.Visible}
+        names = [name for name in book.sheet_names if name not in hidden and book.get_sheet_by_name(name).height]
+        if sheet is not None:
+            chosen = one_of("sheet", sheet, book.sheet_names)
+        elif not names:
+            cause = "is a workbook whose sheets with cells are hidden" if hidden else "is a workbook without cells"
+            raise InvalidInput("file", cause, "Show a sheet with a header and rows, or name it (--sheet NAME).")
+        else:
+            chosen = names[0]
+        text = _cells(book.get_sheet_by_name(chosen), limits)
     except (CalamineError, OSError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput("file", f"is a workbook that cannot be read ({str(error)[:200]})", ASK_TEXT) from error
-    notes: list[str] = [f"The sheet {show(names[0])} of the workbook was read."]
-    if len(names) > 1:
-        notes.append(f"The other {len(names) - 1} sheets were not: {', '.join(show(name) for name in names[1:])}.")
+    notes: list[str] = [f"The sheet {show(chosen)} of the workbook was read."]
+    others = [name for name in names if name != chosen]
+    if others:
+        notes.append(f"Other sheets were not: {', '.join(show(name) for name in others)}. To read one of them: --sheet NAME.")
     return read_text(text, header=header, delimiter=",", limits=limits, notes=notes)
 
 

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, number, one_of, show
-from dpviz.datasets.base import Dataset, build
+from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import better_not, categorical_block, number_block, positives, why_not, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
+from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.lost import Lost
+from dpviz.datasets.table.proposals import round_range
+from dpviz.datasets.table.remarks import remarks
 from dpviz.datasets.table.spec import TableSpec
 
 
@@ -46,6 +49,7 @@ def prepare(
     limits: Limits | None = None,
     notes: tuple[str, ...] = (),
     every_column: bool = False,
+    guessed_label: bool = False,
     test_rows: int = 0,
     room: Callable[[int, int], None] = lambda rows, features: None,
     **words: Any,
@@ -56,6 +60,7 @@ def prepare(
         frame: as from `read_csv`: floats or categories, NaN for gaps.
         name: the dataset's name.
         notes: what was done before, put in front of what is done here.
+        guessed_label: whether nobody named the label.
         every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
         test_rows: how many rows at the end of the table are its publisher's test part; 0 where there is none.
         room: told the numbers of rows and features before the rows are made; raises where there is no room for them.
@@ -66,11 +71,14 @@ def prepare(
     """
     limits = limits or Limits.from_environment()
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
+    said = list[str](notes)
+    frame = with_gaps(frame, spec, said)
     features, left_out = _features(frame, spec, every_column)
-    said, lost = list[str](notes), list[Lost](_columns_lost(frame, spec, left_out))
+    lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, said, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", usual)
+    guessed = [*(["column"] if guessed_label else []), *(["class"] if not spec.positive and spec.above is None else [])]
     blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
     said += _repeats(used)
     room(len(used), len(names) + intercept)
@@ -93,6 +101,8 @@ def prepare(
         looked_at=(*looked_at, *(one.what for one in lost if one.looked and one.what not in looked_at)),
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
+        label=Label(target, usual[1], usual[0], tuple(guessed)),
+        remarks=remarks(frame, kept, used, y, label_names, spec),
         **words,
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
@@ -140,13 +150,16 @@ def _blocks(
     looked_at: list[str] = []
     widths: dict[str, int] = {}
     for column in features:
-        filled = spec.defaults.get(column) if spec.missing == "default" else None
+        filled, gaps = spec.defaults.get(column), spec.missing_in.get(column, spec.missing)
         if is_number(used[column]) and column not in spec.categories:
-            values, read = number_block(column, used[column], spec.ranges.get(column), lost)
+            declared = spec.ranges.get(column)
+            if declared is None and column in spec.proposed:
+                declared = round_range(used[column].to_numpy(dtype=np.float64))
+            values, read = number_block(column, used[column], declared, lost)
             blocks.append(values)
             labels = [column]
-            low, high = spec.ranges.get(column) or (used[column].min(), used[column].max())
-            columns.append(Column(column, NUMBER, float(low), float(high), default=filled))
+            low, high = declared or (used[column].min(), used[column].max())
+            columns.append(Column(column, NUMBER, float(low), float(high), default=filled, gaps=gaps))
         else:
             if column in spec.ranges:
                 raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
@@ -155,7 +168,8 @@ def _blocks(
             )
             blocks.append(narrow)
             levels = tuple(label[len(column) + 1 :] for label in labels)
-            columns.append(Column(column, CATEGORIES, levels=levels, default=None if filled is None else word(filled)))
+            default = None if filled is None else word(filled)
+            columns.append(Column(column, CATEGORIES, levels=levels, default=default, gaps=gaps))
         twin = next((label for label in labels if label in names), None)
         if twin is not None:
             raise InvalidInput(
@@ -165,7 +179,7 @@ def _blocks(
             )
         names.extend(labels)
         widths[column] = len(labels)
-        if read:
+        if read or column in spec.proposed:
             looked_at.append(column)
         if len(names) > most:
             raise _too_many(widths, len(features), most)
@@ -191,9 +205,11 @@ def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput
 def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple[list[str], dict[str, str]]:
     names = [str(c) for c in frame.columns]
     declared = {"ranges": spec.ranges, "categories": spec.categories, "defaults": spec.defaults, "drop": spec.drop}
-    for field_name, columns in declared.items():
+    for field_name, columns in (declared | {"missing": spec.missing_in, "proposed": spec.proposed}).items():
         for column in columns:
             one_of(f"{field_name}[{show(column)}]", column, names)
+            if column == spec.target and field_name not in ("drop", "missing"):
+                raise InvalidInput(f"{field_name}[{show(column)}]", "names the label, for which it does nothing", "Leave it out.")
     left_out: dict[str, str] = {}
     if spec.columns is not None and spec.drop:
         raise InvalidInput("drop", "is given together with columns", "Give one of them.")
@@ -247,7 +263,7 @@ def default_reason(series: pd.Series, spec: TableSpec) -> str | None:
     reason = why_not(series, declared=column in spec.categories)
     if reason is not None or column in spec.categories or column in spec.ranges or column in spec.defaults:
         return reason  # what is declared about is wanted
-    return better_not(series if spec.missing == "drop" else series.dropna())
+    return better_not(series)
 
 
 def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str) -> int:
@@ -259,26 +275,24 @@ def _without_gaps(
     used: pd.DataFrame, target: str, spec: TableSpec, notes: list[str], lost: list[Lost]
 ) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
     """The rows without a gap, numbered anew, and (rows of the table,) which they are."""
-    one_of("missing", spec.missing, ("drop", "default"))
     gaps = used.isna()
-    if spec.missing == "default":
-        used = used.copy()
-        for column in used.columns:
-            count = int(gaps[column].sum())
-            if column == target or not count:
-                continue
-            if column not in spec.defaults:
-                raise InvalidInput(column, f"has {count:,} gaps and no default", "Declare a default, or drop rows with gaps.")
-            value = spec.defaults[column]
-            if is_number(used[column]):
-                used[column] = used[column].fillna(number(f"defaults[{show(column)}]", value))
-            else:
-                text = word(value)
-                if text not in used[column].cat.categories:
-                    used[column] = used[column].cat.add_categories([text])
-                used[column] = used[column].fillna(text)
-            notes.append(f"{count:,} gaps in {column} were filled with {word(value)}.")
-        gaps = used.isna()
+    used = used.copy()
+    for column, value in spec.defaults.items():
+        if column not in used:
+            continue
+        number_column = is_number(used[column]) and column not in spec.categories
+        filling = number(f"defaults[{show(column)}]", value) if number_column else word(value)
+        count = int(gaps[column].sum())
+        if not count:
+            continue
+        if not number_column:
+            texts = used[column].astype(object).map(word, na_action="ignore") if is_number(used[column]) else used[column]
+            used[column] = texts.astype("category") if is_number(used[column]) else texts
+            if filling not in used[column].cat.categories:
+                used[column] = used[column].cat.add_categories([filling])
+        used[column] = used[column].fillna(filling)
+        notes.append(f"{count:,} gaps in {column} were filled with {word(value)}.")
+    gaps = used.isna()
     complete = ~gaps.any(axis=1)
     dropped = int((~complete).sum())
     if dropped == len(used):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any
 
 import pandas as pd
@@ -31,9 +32,14 @@ class TableSpec:
         drop: columns that are not features, used where `columns` is None.
         ranges: declared (low, high) of number columns; values outside are clipped.
         categories: declared values of a column; other values become all zeros.
-        missing: "drop" removes rows with gaps in the columns used; "default" fills them from `defaults`.
-        defaults: value per column for gaps, used with missing="default". A text that is no value yet becomes a
-            category of its own.
+        missing: words, numbers among them, that are gaps in all columns, and no others; None takes those that
+            `dpviz.datasets.table.gaps` finds. Empty cells are gaps always.
+        missing_in: the same for single columns.
+        defaults: value for gaps by column; rows with gaps in other columns that are used are left out. A text that is no
+            value yet becomes a category of its own.
+        proposed: columns whose range or categories are not public knowledge though they may stand in `ranges` or
+            `categories`: they were proposed from the rows, and stay in `Dataset.looked_at`. A column of numbers without a range
+            gets a round one.
     """
 
     target: str
@@ -42,9 +48,11 @@ class TableSpec:
     columns: tuple[str, ...] | None = None
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    missing: str = "drop"
+    missing: tuple[str, ...] | None = None
     defaults: Mapping[str, float | str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
+    missing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    proposed: tuple[str, ...] = ()
 
     @property
     def taken_as_public(self) -> tuple[str, ...]:
@@ -61,18 +69,16 @@ class TableSpec:
             InvalidInput: an unknown key, or a value of the wrong kind.
         """
         declared = {f.name: f for f in fields(cls)}
+        values = settled(dict(values))
         for key in values:
             one_of("sidecar", key, declared)
         if not isinstance(values.get("target"), str):
             raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
         made: dict[str, Any] = {}
         for key, value in values.items():
-            if key in ("positive", "columns", "drop"):
-                listed = [value] if isinstance(value, str | int | float) else value
-                if not isinstance(listed, list | tuple):
-                    raise InvalidInput(key, f"must be a list, got {show(value)}", f'Write {key} = ["one", "two"].')
-                made[key] = tuple(word(v) if key == "positive" else str(v) for v in listed)
-            elif key in ("ranges", "categories", "defaults"):
+            if key in ("positive", "columns", "drop", "missing", "proposed"):
+                made[key] = words(key, value)
+            elif key in ("ranges", "categories", "defaults", "missing_in"):
                 made[key] = _mapping(key, value)
             elif key == "above":
                 made[key] = number(key, value)
@@ -83,17 +89,58 @@ class TableSpec:
     def to_toml(self) -> str:
         """The spec as a TOML document, which `from_dict` takes back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        empty = [name for name, value in values.items() if value is None or (name != "columns" and value in ((), {}))]
+        empty = [name for name, value in values.items() if value is None or (name not in _MAY_BE_EMPTY and value in ((), {}))]
         return tomli_w.dumps({name: value for name, value in values.items() if name not in empty})
+
+
+_MAY_BE_EMPTY = ("columns", "missing")
+
+
+def words(key: str, value: object) -> tuple[str, ...]:
+    """A list of texts, in which numbers stand for how they are written; a single one is a list of one.
+
+    Raises:
+        InvalidInput: it is something else, or an empty list where that means nothing.
+    """
+    listed = [value] if isinstance(value, str | Real) else value
+    if not isinstance(listed, list | tuple) or any(isinstance(one, list | tuple | Mapping) for one in listed):
+        raise InvalidInput(key, f"must be a list, got {show(value)}", f'Write {key} = ["one", "two"].')
+    if key == "positive" and not listed:
+        raise InvalidInput(key, "is an empty list", "Name the values that count as +1, or leave it out.")
+    return tuple(str(one) if key in ("columns", "drop", "proposed") else word(one) for one in listed)
+
+
+def settled(values: dict[str, Any]) -> dict[str, Any]:
+    """Settings with words for gaps of single columns under `missing_in`, and without what `missing` said before version 0.2.
+
+    Raises:
+        InvalidInput: gaps are to be dropped and to be filled.
+    """
+    missing = values.get("missing")
+    if isinstance(missing, Mapping):
+        values["missing_in"] = dict(values.pop("missing")) | dict(values.get("missing_in") or {})
+    elif missing in ("drop", "default"):  # rows with gaps are dropped but where there is a value for them
+        values.pop("missing")
+        if missing == "drop" and values.get("defaults"):
+            raise InvalidInput("missing", "says that rows with gaps are dropped, and there are defaults", "Leave out one of them.")
+    return values
 
 
 def _mapping(key: str, value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(key, f"must be a table, got {show(value)}", f"Write a [{key}] section with one line per column.")
-    if key == "defaults":
-        return dict(value)
     out: dict[str, Any] = {}
     for column, item in value.items():
+        if key == "defaults":
+            if isinstance(item, bool) or not isinstance(item, str | Real):
+                raise InvalidInput(f"defaults[{show(column)}]", f"must be a number or a text, got {show(item)}", "Give one value.")
+            out[str(column)] = item
+            continue
+        if key == "missing_in":
+            out[str(column)] = words(f"missing[{show(column)}]", item)
+            continue
+        if key == "categories" and item in ([], ()):
+            raise InvalidInput(f"categories[{show(column)}]", "is an empty list", "Give its values, or put the column under drop.")
         if not isinstance(item, list | tuple) or (key == "ranges" and len(item) != 2):
             like = "[low, high]" if key == "ranges" else '["one", "two"]'
             raise InvalidInput(f"{key}[{show(column)}]", f"must be a list, got {show(item)}", f"Write {like}.")

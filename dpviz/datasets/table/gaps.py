@@ -1,0 +1,144 @@
+"""Which values of a table are gaps: words that stand for a missing value, found by rule or named by a person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dpviz.common.validate import show
+from dpviz.datasets.table.cell_text import DOUBTFUL, MISSING, is_declared, is_number, typed
+from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT, word
+
+if TYPE_CHECKING:
+    from dpviz.datasets.table.spec import TableSpec
+
+_WORD = re.compile(r"[^\W\d_][^\d<>=+]*")
+_MOST_NAMED = 6  # columns that a note names
+
+
+def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str], *, target: str | None = None) -> pd.DataFrame:
+    """The table with NaN for every gap; a column that holds only numbers beside its gaps holds numbers.
+
+    Words that a person named (`TableSpec.missing`, `missing_in`) are gaps, and no others. Where nobody named any:
+
+    - in the label, no word is a gap;
+    - in a column whose values have a declared type, no word is a gap (ARFF, frames);
+    - in any other column of text, `CERTAIN` words are gaps; `DOUBTFUL` ones are where they fill at most a tenth of the rows;
+    - a column with a declared value for gaps takes all these words for gaps, and a declared category is none;
+    - words beside many different numbers are gaps.
+
+    Args:
+        frame: as read.
+        notes: what was decided is added.
+        target: the label, where it is another one than the spec's.
+    """
+    target = spec.target if target is None else target
+    marked: dict[str, dict[str, int]] = {}
+    kept: dict[str, dict[str, int]] = {}
+    columns: dict[str, pd.Series] = {}
+    for column in map(str, frame.columns):
+        series = frame[column]
+        words = _named(series, column, spec) if _is_named(column, spec) else _by_rule(series, column, spec, target, kept)
+        columns[column] = _without(series, words, notes) if words else series
+        for value, count in words.items():
+            marked.setdefault(value, {})[column] = count
+    for value, where in marked.items():
+        notes.append(f"{show(value)} was read as a gap in {_places(where)}.")
+    for value, where in kept.items():
+        notes.append(
+            f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. If it is a gap there, say so: "
+            f"--missing {value}, missing = [{_quoted(value)}] in the TOML file or in Python, or on the page Data."
+        )
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def doubtful(frame: pd.DataFrame, target: str) -> dict[str, dict[str, int]]:
+    """{word: {column: count}} of words that may be gaps in the label, or in more than a tenth of a column of text."""
+    found: dict[str, dict[str, int]] = {}
+    for column in map(str, frame.columns):
+        series = frame[column]
+        if is_number(series) or is_declared(series):
+            continue
+        for value, count in _counts(series, MISSING if column == target else DOUBTFUL).items():
+            if column == target or count > MANY_GAPS * len(series):
+                found.setdefault(value, {})[column] = count
+    return found
+
+
+def _is_named(column: str, spec: TableSpec) -> bool:
+    return column in spec.missing_in or spec.missing is not None
+
+
+def _named(series: pd.Series, column: str, spec: TableSpec) -> dict[str, int]:
+    words = spec.missing_in.get(column, spec.missing or ())
+    return _counts(series, words)
+
+
+def _by_rule(
+    series: pd.Series, column: str, spec: TableSpec, target: str, kept: dict[str, dict[str, int]]
+) -> dict[str, int]:
+    if is_number(series) or is_declared(series) or column == target:
+        return {}
+    found = _counts(series, [value for value in MISSING if value not in spec.categories.get(column, ())])
+    for value in [value for value in found if value in DOUBTFUL and column not in spec.defaults]:
+        if found[value] > MANY_GAPS * len(series):
+            kept.setdefault(value, {})[column] = found.pop(value)
+    return found | ({} if column in spec.categories else _among_numbers(series, found))
+
+
+def _among_numbers(series: pd.Series, gaps: Mapping[str, int]) -> dict[str, int]:
+    """Words beside many different numbers, which fill at least half of a column."""
+    levels = [str(level) for level in series.cat.categories if level not in gaps]
+    words = [level for level in levels if _WORD.fullmatch(level)]
+    if not words or len(levels) <= FEW_LEVELS:
+        return {}
+    if any(NUMBER_TEXT.fullmatch(level) is None for level in levels if level not in words):
+        return {}
+    counts = _counts(series, words)
+    return counts if sum(counts.values()) <= 0.5 * series.notna().sum() else {}
+
+
+def _counts(series: pd.Series, words: Sequence[str]) -> dict[str, int]:
+    """How often each of these words is a value of a column; those that are."""
+    if is_number(series):
+        values = series.to_numpy(dtype=np.float64)
+        numbers = {value: float(value) for value in words if NUMBER_TEXT.fullmatch(value)}
+        counts = {value: int((values == at).sum()) for value, at in numbers.items()}
+    else:
+        by_level = np.bincount(series.cat.codes.to_numpy() + 1, minlength=len(series.cat.categories) + 1)[1:]
+        here = dict(zip(map(str, series.cat.categories), by_level, strict=True))
+        counts = {value: int(here[value]) for value in words if value in here}
+    return {value: count for value, count in counts.items() if count}
+
+
+def _without(series: pd.Series, words: Mapping[str, int], notes: list[str]) -> pd.Series:
+    if is_number(series):
+        return series.mask(series.isin([float(value) for value in words]))
+    left = series.cat.remove_categories([level for level in series.cat.categories if str(level) in words])
+    if is_declared(series) or not len(left.cat.categories):
+        return left if len(left.cat.categories) else pd.Series(np.full(len(left), np.nan), index=series.index)
+    levels, _ = typed(str(series.name), pa.chunked_array([pa.array(map(str, left.cat.categories), pa.string())]), ",", notes)
+    if not is_number(levels):
+        return left
+    return pd.Series(np.r_[levels.to_numpy(), np.nan][left.cat.codes.to_numpy()], index=series.index)
+
+
+def marked(series: pd.Series, words: Sequence[str]) -> pd.Series:
+    """A column of new rows with NaN for these words, and with numbers where only they stood between numbers."""
+    found = _counts(series, list(words))
+    return _without(series, found, []) if found else series
+
+
+def _places(where: Mapping[str, int]) -> str:
+    named = [f"{column} ({count:,})" for column, count in list(where.items())[:_MOST_NAMED]]
+    more = len(where) - len(named)
+    return ", ".join(named) + (f" and {more:,} more columns" if more else "")
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,179 @@
+"""Remarks on a table and its label that a careful colleague would make before anything is trained.
+
+They read the rows and are for their owner, as the list of what was lost is; nothing of them enters a model.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.proposals import outside, round_range
+
+if TYPE_CHECKING:
+    from dpviz.datasets.table.spec import TableSpec
+
+#: share of rows of one class from which on accuracy says little
+ONE_CLASS = 0.95
+_ALONE = 0.95  # accuracy of one column from which on it may give the label away
+_LEFT = 0.25  # of the errors of the majority label that it leaves at most
+_ROWS = 20_000  # that are looked at for one column's accuracy
+_FEW_VALUES = 20
+_FEW_OF_A_LEVEL = 5
+_WIDE = 5.0  # times a round range that the whole range is wide
+_FEW_ROWS = 0.02
+_LOSES_MORE, _LOSES = 1.5, 0.05
+_SOMEBODY = re.compile(
+    r"(^|[\W_])(id|uuid|person|people|patient|subject|user|customer|client|member|account|household|student|employee|respondent|"
+    r"participant|individual|driver|policyholder|borrower|applicant)s?([\W_]|$)|[a-z](ID|Id)$",
+    re.IGNORECASE,
+)
+_MEASURE = re.compile(r"(^|[\W_])(age|income|sex|gender|race|type|kind|count|number|years?|score|status|since|days)([\W_]|$)", re.IGNORECASE)
+
+
+def remarks(
+    frame: pd.DataFrame,
+    kept: NDArray[np.bool_],
+    used: pd.DataFrame,
+    y: NDArray[np.float64],
+    label_names: Sequence[str],
+    spec: TableSpec,
+) -> tuple[str, ...]:
+    """All remarks, one sentence each.
+
+    Args:
+        frame: all rows and columns, NaN for gaps.
+        kept: (rows,) which of them have no gap in the columns used.
+        used: (kept rows, features and label), with gaps filled.
+        y: (kept rows,) labels in {-1, +1}.
+        label_names: words for -1 and +1.
+        spec: what the table means.
+    """
+    features = [str(c) for c in used.columns if c != spec.target]
+    return (
+        *_one_class(y, label_names),
+        *_giveaways(used, features, y),
+        *_repeated(frame.loc[kept], spec.target, features),
+        *_wide_ranges(used, features, spec),
+        *_losses(frame, kept, y, label_names, spec),
+    )
+
+
+def _one_class(y: NDArray[np.float64], label_names: Sequence[str]) -> list[str]:
+    share = float(max((y > 0).mean(), (y < 0).mean()))
+    if share < ONE_CLASS:
+        return []
+    rare = label_names[int((y > 0).mean() < 0.5)]
+    return [
+        f"Accuracy is no measure here: {rare} has {100 * (1 - share):.1f} % of the rows, so a model that never predicts it is right "
+        f"{100 * share:.1f} % of the time. Look at balanced accuracy, recall or ROC AUC (--metric)."
+    ]
+
+
+def _giveaways(used: pd.DataFrame, features: Sequence[str], y: NDArray[np.float64]) -> list[str]:
+    every = max(1, len(y) // _ROWS)
+    labels = y[::every] > 0
+    majority = max(labels.mean(), 1 - labels.mean())
+    said = []
+    for column in features:
+        right = _accuracy_alone(used[column].iloc[::every], labels)
+        if right >= _ALONE and 1 - right <= _LEFT * (1 - majority):
+            said.append(
+                f"{column} alone predicts the label in {100 * right:.1f} % of the rows. If it is not known before the label is, it "
+                f"gives the label away: leave it out (--drop {shlex.quote(column)})."
+            )
+    return said
+
+
+def _accuracy_alone(series: pd.Series, labels: NDArray[np.bool_]) -> float:
+    """Accuracy of the best rule from one column: one cut through many numbers, else a label for each value.
+
+    A value that fewer than `_FEW_OF_A_LEVEL` rows have counts as half right, so that an identifier does not predict.
+    """
+    codes, values = pd.factorize(series, sort=is_number(series))
+    positive = np.bincount(codes, weights=labels, minlength=len(values))
+    rows = np.bincount(codes, minlength=len(values))
+    if is_number(series) and len(values) > _FEW_VALUES:
+        below, positive_below = np.cumsum(rows), np.cumsum(positive)
+        right = below - positive_below + labels.sum() - positive_below  # negative below the cut, positive above
+        return float(max(right.max(), len(labels) - right.min())) / len(labels)
+    best = np.where(rows < _FEW_OF_A_LEVEL, rows / 2, np.maximum(positive, rows - positive))
+    return float(best.sum()) / len(labels)
+
+
+def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[str]:
+    said = []
+    for column in map(str, used.columns):
+        if column == target or not _SOMEBODY.search(column) or _MEASURE.search(column):
+            continue
+        counts = used[column].value_counts()
+        counts = counts[counts > 0]
+        if not (max(_FEW_VALUES, 0.05 * len(used)) < len(counts) < len(used)):
+            continue
+        most = int(counts.max())
+        drop = f" It is also a feature; leave it out: --drop {shlex.quote(column)}." if column in features else ""
+        said.append(
+            f"{column} looks like an identifier: {len(counts):,} different values in {len(used):,} rows, up to {most:,} rows each. "
+            f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε.{drop}"
+        )
+    return said
+
+
+def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -> list[str]:
+    said = []
+    for column in features:
+        if column in spec.ranges or column in spec.proposed or column in spec.categories or not is_number(used[column]):
+            continue
+        values = used[column].to_numpy(dtype=np.float64)
+        proposed = round_range(values)
+        if proposed is None or not np.isfinite(values.max() - values.min()):
+            continue
+        low, high = proposed
+        far = (values < 2 * low - high) | (values > 2 * high - low)  # further out than the round range is wide
+        few = int(far.sum())
+        if 0 < few <= _FEW_ROWS * len(values) and values.max() - values.min() >= _WIDE * (high - low):
+            rows = "1 row sets" if few == 1 else f"{few:,} rows set"
+            said.append(
+                f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {values[~far].min():g} to "
+                f"{values[~far].max():g}. Take the round range {low:g} to {high:g}, which clips {outside(values, low, high):,} values "
+                f"(--round-range {shlex.quote(column)}), or declare one that is public."
+            )
+    return said
+
+
+def _losses(
+    frame: pd.DataFrame, kept: NDArray[np.bool_], y: NDArray[np.float64], label_names: Sequence[str], spec: TableSpec
+) -> list[str]:
+    """A remark where gaps take far more rows of the rarer class than of the other."""
+    dropped = frame.loc[~kept, spec.target].dropna()
+    if not len(dropped):
+        return []
+    positive = _is_positive(frame[spec.target], kept, y)
+    lost = np.array([(~positive[dropped.index]).sum(), positive[dropped.index].sum()])
+    left = np.array([(y < 0).sum(), (y > 0).sum()])
+    share = lost / np.maximum(lost + left, 1)
+    rare = int(left[1] + lost[1] < left[0] + lost[0])
+    if share[rare] < _LOSES or share[rare] < _LOSES_MORE * share[1 - rare]:
+        return []
+    return [
+        f"Gaps take {100 * share[rare]:.0f} % of the rows of {label_names[rare]}, the rarer class, and {100 * share[1 - rare]:.0f} % of "
+        "the others: what is left is another population. Fill the gaps (--fill NAME=VALUE) or leave out the column with most of them."
+    ]
+
+
+def _is_positive(labels: pd.Series, kept: NDArray[np.bool_], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(rows,) labels of all rows, by what the kept ones say of each value; a number between two of them counts as the nearer."""
+    known = pd.Series(y > 0, index=labels.index[kept]).groupby(labels[kept], observed=True).first()
+    if is_number(labels):
+        below = known[~known].index.max() if (~known).any() else -np.inf
+        by_cut = (known == (known.index > below)).all()
+        if by_cut:
+            return (labels > below).to_numpy()
+    return labels.map(known).fillna(False).to_numpy(dtype=bool)
