@@ -81,7 +81,7 @@ def _adult(folder: Path, work: Path) -> str:
         )
     (work / "adult.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     os.utime(work / "adult.csv", (long_ago := time.time() - 3600, long_ago))  # a file that has just changed is read twice
-    spec = TableSpec("income", (">50K",), missing="default", defaults=_GAPS)
+    spec = TableSpec("income", (">50K",), defaults=_GAPS)
     (work / "adult.toml").write_text(spec.to_toml(), encoding="utf-8")
     os.environ["DPVIZ_DATA"] = str(work)
     return "data/adult.csv"

@@ -6,14 +6,18 @@ import argparse
 import dataclasses
 import json
 import math
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dpviz.common.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpviz.datasets import Dataset
     from dpviz.experiments.run.resolve import ResolvedRun
     from dpviz.mechanisms import Calibration
     from dpviz.mechanisms.attack import Attack
@@ -39,7 +43,54 @@ def give(options: argparse.Namespace, lines: Sequence[tuple[str, object]], value
         document(values, options.name_of_command)
         return
     for name, value in lines:
-        print(f"{name + ':' if name else '':19}{value}")
+        line(name, value)
+
+
+def line(name: str, value: object, stream: TextIO | None = None) -> None:
+    """Prints a line with its name before it; on a terminal it is wrapped at its width."""
+    stream = stream or sys.stdout
+    text: str = f"{name + ':' if name else '':19}{value}"
+    if stream.isatty():
+        width = max(40, shutil.get_terminal_size().columns - 1)
+        text = textwrap.fill(text, width, subsequent_indent=" " * 19, break_long_words=False, break_on_hyphens=False)
+    print(text, file=stream)
+
+
+def announce(options: argparse.Namespace, dataset: str, stream: TextIO | None = None) -> None:
+    """Says of a person's table which column is the label, which value is +1, how it was read, and what is to be remarked."""
+    if options.json:
+        return
+    about = _about(dataset)
+    if about is None:
+        return
+    line("label", about.label.sentence if about.label else "", stream)
+    notes = [("read", note) for note in about.notes] + [("remark", remark) for remark in about.remarks]
+    for name, text in notes:
+        line(name, text, stream)
+
+
+def _about(dataset: object) -> Dataset | None:
+    """A person's own table; None for any other dataset."""
+    from dpviz.datasets import load_dataset
+    from dpviz.datasets.sources import folder, own
+
+    if not isinstance(dataset, str) or not (own.is_own(dataset) or dataset.startswith(folder.PREFIX)):
+        return None
+    return load_dataset(dataset)
+
+
+def _label(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The label of the table that an answer is about, and remarks on it."""
+    place = next((values[key] for key in ("run", "sweep") if isinstance(values.get(key), Mapping)), values)
+    about = _about(place.get("dataset"))
+    if about is None or about.label is None:
+        return {}
+    label = about.label
+    return {
+        "label": {"column": label.column, "positive": label.positive, "negative": label.negative, "guessed": label.guessed},
+        "remarks": about.remarks,
+        "notes": about.notes,
+    }
 
 
 def document(values: Mapping[str, Any], command: str) -> None:
@@ -50,7 +101,7 @@ def document(values: Mapping[str, Any], command: str) -> None:
 def text(values: Mapping[str, Any], command: str) -> str:
     """One JSON document; it opens with the command, the version and that of the schema."""
     head = {"command": command, "version": __version__, "schema": SCHEMA}
-    return json.dumps(plain(head | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(plain(head | _label(values) | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

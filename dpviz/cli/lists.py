@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import answers
+from dpviz.cli import answers, own_file
 from dpviz.common.validate import InvalidInput
+
+if TYPE_CHECKING:
+    from dpviz.datasets import Dataset
+    from dpviz.datasets.sources.own import Content
+
+_FEW = 4  # categories that are shown
 
 
 def add(commands: Any) -> None:
     """Adds the subcommands to a parser's subparsers."""
-    datasets = commands.add_parser("datasets", help="list the datasets, or show how one was prepared")
+    datasets = commands.add_parser(
+        "datasets",
+        help="list the datasets, or show how one was read and prepared",
+        description="Without a name, lists the datasets. With one, or with a table of your own, shows the label, every column, "
+        "what was read from the rows, what was lost on the way, and remarks.",
+    )
     datasets.add_argument(
-        "name", nargs="?", help="a dataset: its size, what was read from its rows, and what was lost on the way"
+        "name", nargs="?", metavar="NAME|TABLE.csv", help="a dataset, or a table of your own; - reads standard input"
+    )
+    own_file.add(datasets)
+    datasets.add_argument(
+        "--write-toml", action="store_true", help="write every decision to a TOML file beside the table, where there is none yet"
     )
     answers.add(datasets)
-    datasets.set_defaults(command=_datasets)
+    datasets.set_defaults(command=_datasets, dataset=None)
     fetch = commands.add_parser("fetch", help="download a dataset once")
     fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
     answers.add(fetch)
@@ -51,33 +68,111 @@ def _fetch(options: argparse.Namespace) -> int:
 
 
 def _prepared(options: argparse.Namespace) -> int:
-    """How a dataset was prepared, one line for each thing that was done, read from the rows, or lost."""
+    """How a dataset was read and prepared, one line for each thing that was done, read from the rows, or lost."""
     from dpviz.datasets import load_dataset
+    from dpviz.datasets.sources import own
 
-    name = options.name
+    file = options.name if _is_file(options.name) else None
+    if file is None:
+        options.dataset = options.name
+    name = own_file.dataset_name(options, file)
+    assert name is not None
     dataset = load_dataset(name)
+    written = _write_toml(own.get(name), dataset) if options.write_toml and file is not None else None
+    if options.write_toml and file is None:
+        raise InvalidInput("--write-toml", "is for a table of your own", "Name a file.")
+    columns = _columns(dataset)
     values = {
         "name": name,
+        "dataset": name,
         "rows": dataset.n,
         "features": dataset.d,
         "labels": dataset.label_names,
         "source": dataset.source,
+        "columns": columns,
         "looked_at": dataset.looked_at,
         "notes": dataset.notes,
         "lost": [one.sentence for one in dataset.lost],
+        **({} if written is None else {"written": written}),
     }
     if options.json:
         answers.document(values, "datasets")
         return 0
+    if dataset.label is not None:
+        answers.line("label", dataset.label.sentence)
     label = " or ".join(dataset.label_names)
-    print(f"{name}: {dataset.n:,} rows, {dataset.d:,} features; label: {label}")
-    print(f"source: {dataset.source}")
-    print(f"read from the rows, outside every epsilon: {', '.join(dataset.looked_at) or 'nothing'}")
-    for note in dataset.notes:
-        print(f"prepared: {note}")
-    for one in dataset.lost:
-        print(f"not trained on: {one.sentence}")
+    print(f"{own_file.shown(name, file)}: {dataset.n:,} rows, {dataset.d:,} features; label: {label}")
+    answers.line("source", dataset.source)
+    if columns:
+        import pandas as pd
+
+        print(answers.table(pd.DataFrame(columns)))
+    for heading, sentences in (
+        ("read from the rows, outside every epsilon", [", ".join(dataset.looked_at) or "nothing"]),
+        ("prepared", dataset.notes),
+        ("not trained on", [one.sentence for one in dataset.lost]),
+        ("remark", dataset.remarks),
+    ):
+        for sentence in sentences:
+            answers.line(heading, f" {sentence}" if len(heading) > 18 else sentence)
+    if written is not None:
+        print(f"{written}: every decision; correct what is wrong")
     return 0
+
+
+def _is_file(name: str) -> bool:
+    """Whether a name stands for a table of a person's own: no dataset has it, and it looks like a file or is one."""
+    from dpviz.datasets.catalogue import SOURCES
+
+    if name == own_file.STANDARD_INPUT:
+        return True
+    if any(source.owns(name) for source in SOURCES):
+        return False
+    return os.path.exists(name) or os.path.sep in name or "." in name
+
+
+def _columns(dataset: Dataset) -> list[dict[str, Any]]:
+    """One entry for each column that is trained on, where that is known."""
+    from dpviz.datasets.table.encoder import NUMBER
+
+    entries: list[dict[str, Any]] = []
+    for column in dataset.encoder.columns if dataset.encoder is not None and dataset.label is not None else ():
+        some = " | ".join(column.levels[:_FEW]) + (f" | ... ({len(column.levels)})" if len(column.levels) > _FEW else "")
+        entries.append(
+            {
+                "column": column.name,
+                "kind": column.kind,
+                "values": f"{column.low:g} to {column.high:g}" if column.kind == NUMBER else some,
+                "from": "the rows" if column.name in dataset.looked_at else "declared",
+                "gaps": "left out" if column.default is None else f"filled with {column.default}",
+            }
+        )
+    return entries
+
+
+def _write_toml(content: Content, dataset: Dataset) -> Path:
+    """Writes the file beside a table that holds every decision.
+
+    Raises:
+        InvalidInput: there is one already, or it cannot be written.
+    """
+    from dpviz.datasets.sources import folder
+    from dpviz.datasets.table import sidecar
+
+    if content.file is None:
+        raise InvalidInput("--write-toml", "writes beside a file, and standard input is none", "Name a file.")
+    table = Path(content.file)
+    there = next((side for side in folder.sides(table.name) if os.path.lexists(table.with_name(side))), None)
+    if there is not None:
+        raise InvalidInput("--write-toml", f"{there} is there already", "Rename or remove it; nothing was written.")
+    target = table.with_name(f"{table.name}.toml")
+    text = sidecar.document(sidecar.decided(content.frame, content.spec, dataset), content.reading)
+    try:
+        with target.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise InvalidInput("--write-toml", f"{target} cannot be written ({error.strerror})", "Choose another folder.") from error
+    return target
 
 
 def _datasets(options: argparse.Namespace) -> int:
@@ -86,6 +181,9 @@ def _datasets(options: argparse.Namespace) -> int:
 
     if options.name is not None:
         return _prepared(options)
+    if options.write_toml:
+        raise InvalidInput("--write-toml", "writes beside a table, and none is named", "Name a file.")
+    own_file.dataset_name(options, None)
     here: list[dict[str, Any]] = []
     for name in list_datasets():
         try:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from dpviz.cli import own_file
+from dpviz.cli import answers, own_file
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, show
 
 if TYPE_CHECKING:
     from dpviz.experiments.run.spec import RunSpec
+
+#: endings of tables; the whole list is slow to load
+_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".test", ".arff", ".gz", ".parquet", ".xlsx", ".xls", ".ods")
 
 
 def add(parser: Parser) -> None:
@@ -27,8 +31,22 @@ def add(parser: Parser) -> None:
 
 
 def is_link(text: str | None) -> bool:
-    """Whether text is an address of the app, or the part of one that holds a run."""
-    return text is not None and (text.startswith(("?", "http://", "https://")))
+    """Whether text is an address of the app, or the part of one that holds a run; the name of a file that is there is none.
+
+    Raises:
+        InvalidInput: it begins as one and is none.
+    """
+    if text is None or not text.startswith(("?", "http://", "https://")) or os.path.isfile(text):
+        return False
+    try:
+        query = parse_qsl(urlsplit(text).query)
+    except ValueError:
+        raise InvalidInput("link", f"{show(text)} is no address", "Copy the whole address of the page.") from None
+    if text.startswith("?") and text != "?" and (not query or text.lower().endswith(_SUFFIXES)):
+        raise InvalidInput(
+            "link", f"{show(text)} is neither a file nor the settings of a run", "Check the name, or copy the address."
+        )
+    return True
 
 
 def run_spec(options: argparse.Namespace) -> RunSpec:
@@ -37,8 +55,6 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     Raises:
         InvalidInput: for the first bad value, naming it.
     """
-    from urllib.parse import parse_qsl
-
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
@@ -58,13 +74,13 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
         if cls is not None:
             cls.from_params({knob: cls.defaults()[knob]} if knob in cls.knobs() else {knob: None})
         query[f"{mechanism}.{knob}"] = value
-    return RunSpec.from_query(query)
+    spec = RunSpec.from_query(query)
+    answers.announce(options, spec.dataset)
+    return spec
 
 
 def own(options: argparse.Namespace, name: str) -> str | None:
     """What an option of a command says, else what a link says under the same name; None where neither does."""
-    from urllib.parse import parse_qsl
-
     value = getattr(options, name, None)
     if value is not None or not is_link(options.file):
         return None if value is None else str(value)

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpviz.common.validate import InvalidInput, number_from_text
+from dpviz.common.validate import InvalidInput, number_from_text, one_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpviz.datasets.sources.own import Content
 
 STANDARD_INPUT = "-"
-_HEADER = {"names": True, "data": False}
+_HEADER: dict[str, bool | int] = {"names": True, "data": False, "second": 2}
+#: as `dpviz.datasets.table.cell_text.MISSING`, which is slow to load; a test compares them
+MISSING = ("N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?", "NA", "None")
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+#: options that mean nothing without a table
+_GIVEN = (
+    *("encoding", "header", "delimiter", "sheet", "target", "positive", "above", "columns", "drop", "range", "round_range"),
+    *("categories", "missing", "fill"),
+)
 DELIMITER_NAMES = ("comma", "semicolon", "tab", "vertical bar", "white space")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a table is read."""
-    group = parser.add_argument_group("a table of your own", "A TOML file beside the table may say the same; options win.")
+    group = parser.add_argument_group(
+        "a table of your own",
+        "A TOML file beside the table may say the same (dpviz datasets TABLE --write-toml writes one); options win. In NAME=..., "
+        "a name that holds = stands in double quotes.",
+    )
     group.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
     add_reading(group)
     group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
@@ -28,7 +46,20 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--drop", action="append", metavar="NAME", help="a column that is no feature; may be repeated")
     group.add_argument("--range", action="append", metavar="NAME=LOW,HIGH", help="a declared range; may be repeated")
+    group.add_argument(
+        "--round-range",
+        action="append",
+        metavar="NAME",
+        help="a round range for a column of numbers: proposed from the rows, so it stays in what was read from them",
+    )
     group.add_argument("--categories", action="append", metavar="NAME=A|B", help="declared categories; may be repeated")
+    group.add_argument(
+        "--missing",
+        action="append",
+        metavar="WORD|NAME=A|B",
+        help="a word or number that is a gap, in all columns or in one; no other words are gaps then (found by default: "
+        f"{', '.join(MISSING)}); '' for none but empty cells; may be repeated",
+    )
     group.add_argument(
         "--fill", action="append", metavar="NAME=VALUE", help="a value for gaps in a column; rows with other gaps are left out"
     )
@@ -37,8 +68,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 def add_reading(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how the text of a table is read."""
     parser.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252; found by default")
-    parser.add_argument("--header", choices=_HEADER, help="what the first line holds; found by default")
+    parser.add_argument(
+        "--header", choices=_HEADER, help="what the first line holds, or that the second holds the names; found by default"
+    )
     parser.add_argument("--delimiter", metavar="NAME", help=f"{', '.join(DELIMITER_NAMES)}; found by default")
+    parser.add_argument("--sheet", metavar="NAME", help="of a workbook; the first that is shown and has cells by default")
 
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
@@ -47,6 +81,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "encoding": options.encoding,
         "header": None if options.header is None else _HEADER[options.header],
         "delimiter": options.delimiter,
+        "sheet": options.sheet,
     }
     return {name: value for name, value in how.items() if value is not None}
 
@@ -57,18 +92,38 @@ def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
     Raises:
         InvalidInput: the table cannot be read, or both are given, or options for a table without one.
     """
-    how, text = _how(options), reading(options)
     if file is None:
-        for name in (*text, *how):
-            raise InvalidInput(f"--{name}", "says how a table is read, and none is named", "Name a file, or - .")
+        for name in _GIVEN:
+            if getattr(options, name, None) is not None:
+                raise InvalidInput(
+                    f"--{name.replace('_', '-')}", "says how a table is read, and none is named", "Name a file, or - ."
+                )
         return None if options.dataset is None else str(options.dataset)
     if options.dataset is not None:
         raise InvalidInput("--dataset", "cannot go with a file", "Give one of them.")
     from dpviz.datasets.sources import own
 
-    if file == STANDARD_INPUT:
-        return own.hold(own.from_file(None, sys.stdin.buffer.read(), reading=text, **how))
-    return own.hold(own.from_file(Path(file), reading=text, **how))
+    return own.hold(content(options, file))
+
+
+def content(options: argparse.Namespace, file: str) -> Content:
+    """The table that was named, with what the options say of it."""
+    from dpviz.datasets.sources import own
+
+    path, piped = (None, standard_input()) if file == STANDARD_INPUT else (Path(file), None)
+    return own.from_file(path, piped, reading=reading(options), by_frame=lambda frame: _by_frame(options, frame), **_how(options))
+
+
+def standard_input() -> bytes:
+    """All of standard input, as far as a table may be large.
+
+    Raises:
+        InvalidInput: there is more.
+    """
+    from dpviz.common.limits import Limits
+    from dpviz.datasets.sources.folder import bounded
+
+    return bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
 
 
 def shown(dataset: str, file: str | None) -> str:
@@ -77,31 +132,65 @@ def shown(dataset: str, file: str | None) -> str:
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    how = {
+    return {
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),
         "columns": _several(options.columns, ",") if options.columns else None,
         "drop": options.drop,
-        "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item)]},
-        "categories": {c: _several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item)]},
-        "defaults": filling(options.fill or ()),
+        "proposed": options.round_range,
     }
-    if how["defaults"]:
-        how["missing"] = "default"
-    return {name: value for name, value in how.items() if value not in (None, {})}
 
 
-def filling(items: Sequence[str]) -> dict[str, float | str]:
-    """Values for gaps by column, of --fill NAME=VALUE."""
-    return {c: _filled(v) for item in items for c, v in [_parts("--fill", item)]}
+def _by_frame(options: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any]:
+    """What options say of single columns, whose names are looked up in the table."""
+    names = [str(name) for name in frame.columns]
+    how: dict[str, Any] = {
+        "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item, names)]},
+        "categories": {
+            c: _several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item, names)]
+        },
+        "defaults": filling(options.fill or (), frame),
+        "missing_in": {},
+    }
+    for item in options.missing or ():
+        word = _quoted(item)
+        if word is not None and word[1] == "":
+            how.setdefault("missing", []).append(word[0])
+        elif "=" in item:
+            column, value = _parts("--missing", item, names)
+            how["missing_in"].setdefault(column, []).extend(_several(value, "|"))
+        else:
+            how.setdefault("missing", []).extend([item] if item else [])
+    return {name: value for name, value in how.items() if value != {}}
 
 
-def _parts(option: str, item: str) -> tuple[str, str]:
-    name, equals, value = item.rpartition("=")
-    if not equals:
+def filling(items: Sequence[str], frame: pd.DataFrame) -> dict[str, float | str]:
+    """Values for gaps by column of a table, of --fill NAME=VALUE."""
+    names = [str(name) for name in frame.columns]
+    return {c: _filled(v, frame[c]) for item in items for c, v in [_parts("--fill", item, names)]}
+
+
+def _parts(option: str, item: str, names: Sequence[str]) -> tuple[str, str]:
+    """A column of the table and what follows it; a name may hold "=" itself."""
+    if "=" not in item:
         raise InvalidInput(option, f"needs NAME=..., got {item!r}", "For example: --range age=17,90.")
-    return name, value
+    quoted = _quoted(item)
+    if quoted is not None and quoted[1].startswith("="):
+        return one_of(option, quoted[0], names), quoted[1][1:]
+    cuts = [at for at, sign in enumerate(item) if sign == "=" and item[:at] in names]
+    if len(cuts) > 1:
+        both = " or ".join(repr(item[:at]) for at in cuts)
+        raise InvalidInput(option, f"may name the column {both}", f"Put the name in double quotes: {option} '\"NAME\"=...'.")
+    if not cuts:
+        return one_of(option, item.partition("=")[0], names), ""
+    return item[: cuts[0]], item[cuts[0] + 1 :]
+
+
+def _quoted(item: str) -> tuple[str, str] | None:
+    """(what stands in double quotes at the beginning, the rest); None where nothing does."""
+    found = _QUOTED.match(item)
+    return None if found is None else (found[1].replace('""', '"'), item[found.end() :])
 
 
 def _several(text: str, between: str) -> list[str]:
@@ -109,11 +198,10 @@ def _several(text: str, between: str) -> list[str]:
     return next(csv.reader([text], delimiter=between, skipinitialspace=True), [])
 
 
-def _filled(text: str) -> float | str:
-    try:
-        return number_from_text("--fill", text)
-    except InvalidInput:  # a category
-        return text
+def _filled(text: str, series: pd.Series) -> float | str:
+    from dpviz.datasets.table.cell_text import is_number
+
+    return number_from_text("--fill", text) if is_number(series) else text
 
 
 def _ends(item: str, value: str) -> list[float]:

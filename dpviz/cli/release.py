@@ -119,11 +119,11 @@ def _predict(options: argparse.Namespace) -> int:
         raise InvalidInput("--out", f"{str(out)!r} is there already", "Name a new file; nothing is overwritten.")
     if out is not None and not os.path.isdir(out.absolute().parent):
         raise InvalidInput("--out", f"the folder of {str(out)!r} is not there", "Make it first, or name one that is there.")
-    fill = own_file.filling(options.fill)
     model = load_model(options.model)
     piped = options.rows == "-"
-    content = sys.stdin.buffer.read() if piped else None
+    content = own_file.standard_input() if piped else None
     frame = own.rows_in(None if piped else Path(options.rows), content, reading=own_file.reading(options))
+    fill = own_file.filling(options.fill, frame)
     for name in options.keep:
         one_of("--keep", name, map(str, frame.columns))
     said: list[str] = []

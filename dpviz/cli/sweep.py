@@ -223,6 +223,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
             raise InvalidInput("--to", f"must be above --from, got {low:g} to {high:g}", "Give a larger end.")
         values["epsilons"] = grid(low, high, whole("points", number_from_text("points", ends[2]), 2, 1000))
     sweep = SweepSpec(**values)
+    answers.announce(options, sweep.dataset, sys.stderr if options.out is None else sys.stdout)
     for one in sweep.runs():
         resolve(one)
     return sweep

@@ -1,15 +1,19 @@
-"""Reads TOML files from outside: at most 1 MB, and every reason why one cannot be read is said in words."""
+"""Reads TOML files from outside: bounded in size and depth, and every reason why one cannot be read is said in words."""
 
 from __future__ import annotations
 
 import os
+import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from dpviz.common.validate import InvalidInput, show
 
-MOST_BYTES = 1_000_000
+MOST_BYTES = 1 << 16
+#: a key of more than 20 parts, which the parser would take a time quadratic in their number for
+_DEEP = re.compile(r"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){20}""")
 
 
 def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.") -> dict[str, Any]:
@@ -23,17 +27,26 @@ def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.
         InvalidInput: the file cannot be read, is larger than `MOST_BYTES`, is not UTF-8, is not TOML, or is nested too deeply.
     """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would make its reader wait for ever
+            raise InvalidInput(field, f"{show(os.fspath(path))} is a folder, a pipe or a device, not a file", "Give a TOML file.")
         with Path(path).open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)  # no more: a device has no end
+            content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise InvalidInput(field, f"cannot be read ({error.strerror})", f"Check the path {show(os.fspath(path))}.") from error
     except ValueError as error:  # a zero byte
+        if isinstance(error, InvalidInput):
+            raise
         raise InvalidInput(field, f"{show(os.fspath(path))} is no path", "Give the path of a TOML file.") from error
     if len(content) > MOST_BYTES:
-        raise InvalidInput(field, "is larger than 1 MB", "Keep only the settings in it.")
+        raise InvalidInput(field, f"is larger than {MOST_BYTES // 1024} KiB", "Keep only the settings in it.")
     try:
-        return tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(field, f"is not TOML: {error}", fix) from error
+        text = content.decode("utf-8")
+        if _DEEP.search(text):
+            raise InvalidInput(field, "is nested too deeply", fix)
+        return tomllib.loads(text)
+    except InvalidInput:
+        raise
     except RecursionError as error:
         raise InvalidInput(field, "is nested too deeply", fix) from error
+    except (ValueError, OverflowError) as error:  # TOML, UTF-8, a number of too many digits, a date that there is not
+        raise InvalidInput(field, f"is not TOML: {str(error)[:200]}", fix) from error

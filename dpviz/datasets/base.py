@@ -39,17 +39,21 @@ class Label:
         column: its name.
         positive, negative: words for its values that count as +1 and as -1.
         guessed: what nobody said: "column", "class", both or neither.
+        why: why the column had to be guessed.
     """
 
     column: str
     positive: str
     negative: str
     guessed: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def sentence(self) -> str:
         """All of it in words, with the option that changes a guess."""
-        column = " (guessed, as the last column; --target NAME names another)" if "column" in self.guessed else ""
+        column: str = (
+            f" (guessed, as the last column: {self.why}; --target NAME names another)" if "column" in self.guessed else ""
+        )
         positive = " (guessed, as the second in alphabetical order; --positive VALUE names another)"
         positive = positive if "class" in self.guessed else ""
         return f"{self.column}{column}; +1 is {self.positive}{positive}, -1 is {self.negative}"

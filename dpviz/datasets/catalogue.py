@@ -103,8 +103,9 @@ def dataset(
         drop: columns that are not features, where `columns` is left out.
         ranges: declared (low, high) by column, or one pair for all columns; values outside are clipped.
         categories: declared values by column; other values count as none of them.
-        missing: words or numbers that are gaps, such as ["?", -9], for all columns, or {"glucose": [0]} for some. Without it a
-            file's words are gaps by rule (`dpviz.datasets.table.gaps`), and a frame's values are none. Rows with gaps are left out.
+        missing: words or numbers that are gaps, such as ["?", -9], for all columns, or {"glucose": [0]} for some, where
+            "" stands for all others. Without it a file's words are gaps by rule (`dpviz.datasets.table.gaps`), and a frame's are
+            none. Rows with gaps are left out.
         defaults: value for gaps by column, instead of leaving their rows out.
         proposed: columns whose range is proposed from the rows, as a round one; they stay in `Dataset.looked_at`, also where a
             range or categories are given for them.

@@ -61,7 +61,7 @@ def sweep_shell_call(sweep: SweepSpec) -> str:
     first = []
     if table is not None:
         values.pop("dataset")
-        first = [table[0], *_flags(*table[1:])]
+        first = [_file(table[0]), *_flags(*table[1:])]
     options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in values.items() if name != "dataset"]
     options += [f"--dataset={values['dataset']}"] if "dataset" in values else []
     options += [f"--mechanisms={','.join(sweep.named)}", f"--epsilons={','.join(map(repr, sweep.epsilons))}"]
@@ -114,6 +114,8 @@ def _options(spec: TableSpec) -> dict[str, object]:
     plain = TableSpec(spec.target)
     options = {f.name: getattr(spec, f.name) for f in fields(spec)}
     kept = {name: value for name, value in options.items() if name == "target" or value != getattr(plain, name)}
+    if by_column := kept.pop("missing_in", None):
+        kept["missing"] = by_column if spec.missing is None else {"": spec.missing, **by_column}
     return {name: _plain(value) for name, value in kept.items()}
 
 
@@ -135,7 +137,7 @@ def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") ->
     table = _table(spec.dataset)
     if table is not None:
         query.pop("dataset", None)
-        first = [table[0], *_flags(*table[1:])]
+        first = [_file(table[0]), *_flags(*table[1:])]
     options = []
     for key, value in query.items():
         _, dot, knob = key.partition(".")
@@ -151,11 +153,24 @@ def _flags(spec: TableSpec, reading: Mapping[str, Any]) -> list[str]:
     if spec.columns is not None:
         flags.append(f"--columns={_several(spec.columns, ',')}")
     flags += [f"--drop={name}" for name in spec.drop]
-    flags += [f"--range={name}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
-    flags += [f"--categories={name}={_several(levels, '|')}" for name, levels in spec.categories.items()]
-    words: dict[str, dict[Any, str]] = {"header": {True: "names", False: "data"}, "delimiter": DELIMITERS}
+    flags += [f"--range={_name(name)}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
+    flags += [f"--round-range={name}" for name in spec.proposed]
+    flags += [f"--categories={_name(name)}={_several(levels, '|')}" for name, levels in spec.categories.items()]
+    words: dict[str, dict[Any, str]] = {"header": {True: "names", False: "data", 2: "second"}, "delimiter": DELIMITERS}
     flags += [f"--{name}={words.get(name, {}).get(value, value)}" for name, value in reading.items()]
-    return flags + [f"--fill={name}={value}" for name, value in spec.defaults.items() if spec.missing == "default"]
+    flags += ["--missing="] if spec.missing == () else [f"--missing={_name(value)}" for value in spec.missing or ()]
+    flags += [f"--missing={_name(name)}={_several(values, '|')}" for name, values in spec.missing_in.items()]
+    return flags + [f"--fill={_name(name)}={value}" for name, value in spec.defaults.items()]
+
+
+def _name(text: str) -> str:
+    """A name or a word as the command line takes it: in double quotes where it could be taken for something else."""
+    return '"' + text.replace('"', '""') + '"' if "=" in text or text.startswith('"') else text
+
+
+def _file(name: str) -> str:
+    """A file's name that is taken for no option, link or settings."""
+    return f"./{name}" if name.startswith(("-", "?", "http:", "https:")) else name
 
 
 def _several(words: Sequence[str], between: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import shlex
@@ -14,7 +15,9 @@ import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.cli import one_run, own_file
 from dpviz.cli.main import main
+from dpviz.datasets.table import cell_text, formats
 from dpviz.reporting import python_call, shell_call
 
 FLAGS = ["--target", "income", "--positive", ">50K", "--range", "age=17,90", "--categories", "job=a|b", "--fill", "job=a"]
@@ -91,7 +94,7 @@ def test_every_way_gives_the_same_rows_and_numbers(
     expected = accuracy(["mine.csv", *FLAGS, "--drop", "note"], capsys)
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(mine.read_bytes())))
     assert accuracy(["-", *FLAGS, "--drop", "note"], capsys) == expected
-    rows = dpviz.dataset("mine.csv", missing="default", defaults={"job": "a"}, **HOW)
+    rows = dpviz.dataset("mine.csv", defaults={"job": "a"}, **HOW)
     assert rows.name == expected[0]
     result = dpviz.run(dpviz.RunSpec(rows, mechanism="output-gaussian", seeds=2))
     assert result.accuracy.tolist() == expected[1]
@@ -138,3 +141,150 @@ def test_bad_tables_are_one_line(mine: Path, arguments: list[str], said: str, ca
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert said in captured.err
+
+
+def said_first(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out.splitlines()[0]
+
+
+def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    guessed = said_first(["run", "mine.csv", *RUN], capsys)
+    assert guessed.startswith(
+        "label:             income (guessed, as the last column: nothing says more; --target NAME names another)"
+    )
+    assert "+1 is >50K (guessed, as the second in alphabetical order; --positive VALUE names another), -1 is <=50K" in guessed
+    named = said_first(["run", "mine.csv", *FLAGS[:4], *RUN], capsys)
+    assert named == "label:             income; +1 is >50K, -1 is <=50K"
+    Path("mine.toml").write_text("header = true\n")
+    assert "mine.toml names no target" in said_first(["calibrate", "mine.csv"], capsys)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run", "calibrate", "accounting", "influence", "audit --runs=40", "groups", "guarantees", "report --out=r.html", "datasets"],
+)
+def test_every_command_says_it_and_its_json_has_it(command: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [*command.split(), "mine.csv", *FLAGS, *([] if command == "datasets" else RUN)]
+    assert said_first(arguments, capsys) == "label:             income; +1 is >50K, -1 is <=50K"
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["label"] == {"column": "income", "positive": ">50K", "negative": "<=50K", "guessed": []}
+    assert {"remarks", "notes"} <= set(found)
+
+
+def test_the_decisions_are_written_once_and_give_the_same_rows(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = dpviz.dataset("mine.csv", target="income", ranges={"age": (17, 90)}, drop=["note"])
+    shown = ["datasets", "mine.csv", "--target=income", "--range=age=17,90", "--drop=note", "--write-toml"]
+    assert main(shown) == 0
+    assert "mine.csv.toml: every decision" in capsys.readouterr().out
+    written = Path("mine.csv.toml").read_text()
+    assert 'proposed = [\n    "job"' in written
+    after = dpviz.dataset("mine.csv")
+    assert after.sha256 == before.sha256
+    assert after.looked_at == before.looked_at == ("job",), "what was read from the rows does not become public by being written"
+    assert after.label is not None
+    assert after.label.guessed == ()
+    assert main(shown) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert Path("mine.csv.toml").read_text() == written
+
+
+def test_gaps_of_one_column_and_a_round_range(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    age = pd.read_csv(mine)["age"][0]
+    flags = [*FLAGS[:2], "--missing=job=b", f"--missing=age={age}|0", "--round-range=age"]
+    assert main(["run", "mine.csv", *flags, *RUN, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    notes = {note.rpartition(" (")[0] for note in found["notes"]}
+    assert {"'b' was read as a gap in job", f"'{age}' was read as a gap in age"} <= notes
+    assert "age" in found["looked_at"]
+
+
+#: names and values that a line of ours could be taken for something else by
+ODD = ["-x", "a=b", "=", '"q"', "a,b", "a|b", "--json", "x=1,2", "?", "naïve", "it's", "$HOME", "<=30", ">30", "a b"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lines_that_are_written_are_accepted(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(seed)
+    number, kind, other, target = (str(name) for name in rng.choice(ODD, 4, replace=False))
+    levels = [str(one) for one in rng.choice(ODD, 3, replace=False)]
+    frame = pd.DataFrame(
+        {
+            number: rng.integers(0, 50, 60),
+            kind: rng.choice(levels, 60),
+            other: rng.integers(0, 9, 60),
+            target: [levels[k % 2] for k in range(60)],
+        }
+    )
+    file = str(rng.choice(["-t.csv", "?x.csv", "?a=b.csv", "t=1.csv", "t.csv"]))
+    frame.to_csv(f"./{file}", index=False)
+    how = {"ranges": {number: (0, 60)}, "categories": {kind: [*levels, "z"]}, "defaults": {kind: levels[0]}, "drop": [other]}
+    how |= {"missing": {kind: [levels[2]], number: [0]}} if seed % 2 else {"missing": [levels[2], "-9"]}
+    rows = dpviz.dataset(f"./{file}", target=target, positive=levels[1], **how)
+    spec = dpviz.RunSpec(rows, mechanism="output-gaussian", seeds=2)
+    arguments = shlex.split(shell_call(spec, "calibrate"))[1:]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main([*arguments, "--json"]) == 0, arguments
+    assert json.loads(out.getvalue())["dataset"] == rows.name
+    exec(python_call(spec).replace("result = ", "spec = ").replace("dpviz.run(", "(").rpartition("\n")[0], scope := {})
+    assert scope["rows"].name == rows.name  # type: ignore[attr-defined]
+
+
+def test_a_name_in_two_ways_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"a": range(40), "a=0": range(40), "y": [k % 2 for k in range(40)]}).to_csv("t.csv", index=False)
+    assert main(["calibrate", "t.csv", "--range", "a=0=0,9"]) == 2
+    assert "may name the column 'a' or 'a=0'" in capsys.readouterr().err
+    assert main(["calibrate", "t.csv", "--range", '"a=0"=0,9']) == 0
+    assert main(["calibrate", "t.csv", "--range", "b=0,9"]) == 2
+    assert "Choose one of: a, a=0, y" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["?x.csv", "?x=1.csv", "http://[x"])
+def test_a_name_is_never_taken_for_a_link_that_says_nothing(name: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", name]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("/dev/zero", "a pipe or a device"), (".", "a folder, not a file"), ("none.csv", "is not there")],
+)
+def test_what_is_no_file_is_named(file: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (
+        ["run", file],
+        ["datasets", f"./{file}" if file == "none.csv" else file],
+    ):
+        assert main(command) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_endless_standard_input_ends_in_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("DPVIZ_MAX_MEGABYTES", "1")
+
+    class Endless(io.RawIOBase):
+        read_so_far = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def read(self, size: int = -1) -> bytes:
+            assert size >= 0, "read without a bound"
+            self.read_so_far += size
+            return b"1,2,yes\n" * (size // 8 + 1)
+
+    endless = Endless()
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=endless))
+    assert main(["run", "-"]) == 2
+    assert "is more than 1.0 MB large" in capsys.readouterr().err
+    assert endless.read_so_far < 2_000_000
+
+
+def test_the_words_for_gaps_in_the_help_are_those_of_the_reader() -> None:
+    assert own_file.MISSING == cell_text.MISSING
+    assert one_run._SUFFIXES == formats.SUFFIXES

@@ -37,7 +37,16 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "byte order mark only": (b"\xef\xbb\xbf", "file", "is empty"),
     "header without rows": (b"a,b,label\n", "file", "header but no rows"),
     "one column, wrong delimiter": (GOOD.replace(b",", b":"), "file", "one column only"),
-    "title line above the header": (b"My table\n" + GOOD, "file", "line 1 has one value where line 2 has 3"),
+    "names separated otherwise": (
+        GOOD.replace(b"age,job,label", b"age;job;label"),
+        "file",
+        "names by semicolon and the rows by comma",
+    ),
+    "two lines of names": (
+        b"size,height,label\n" + table(header="cm,inches,kind", row=lambda k: f"{k},{k / 2},{k % 2}"),
+        "header",
+        "the first two lines both look like names",
+    ),
     "a row too short": (GOOD + b"5,a\n", "file", "line 22 has 2 values where line 1 has 3"),
     "a row too long": (GOOD + b"5,a,yes,1\n", "file", "line 22 has 4 values where line 1 has 3"),
     "a blank cell line": (GOOD + b",\n", "file", "line 22 has 2 values"),
@@ -192,7 +201,9 @@ CHOICES: dict[str, tuple[dict, str, str]] = {
     "range of text": ({"ranges": {"job": (0.0, 1.0)}}, "ranges['job']", "holds text"),
     "range of no column": ({"ranges": {"height": (0.0, 1.0)}}, "ranges['height']", "unknown value"),
     "category twice": ({"categories": {"job": ("a", "a")}}, "categories['job']", "given twice"),
-    "unknown way with gaps": ({"missing": "guess"}, "missing", "unknown value 'guess'"),
+    "gaps in no column": ({"missing_in": {"height": ("0",)}}, "missing['height']", "unknown value"),
+    "a range of the label": ({"target": "age", "above": 30.0, "ranges": {"age": (0.0, 9.0)}}, "ranges['age']", "names the label"),
+    "a proposal for no column": ({"proposed": ("height",)}, "proposed['height']", "unknown value"),
 }
 
 
@@ -207,11 +218,9 @@ def test_a_choice_that_does_not_fit_is_refused_in_words(case: str) -> None:
 
 def test_gaps_need_a_declared_default_and_a_number_where_numbers_are() -> None:
     content = one("")
-    with pytest.raises(InvalidInput, match="age: has 1 gaps and no default"):
-        made(content, TableSpec("label", missing="default"))
     with pytest.raises(InvalidInput, match="must be a number"):
-        made(content, TableSpec("label", missing="default", defaults={"age": "old"}))
-    filled = made(content, TableSpec("label", missing="default", defaults={"age": 30.0})).dataset
+        made(content, TableSpec("label", defaults={"age": "old"}))
+    filled = made(content, TableSpec("label", defaults={"age": 30.0})).dataset
     assert filled.frame["age"].iloc[7] == 30.0
     assert any("1 gaps in age were filled with 30" in note for note in filled.notes)
     dropped = made(content)
@@ -259,9 +268,9 @@ def test_label_whitespace_is_not_a_third_class() -> None:
 
 
 def test_numbers_with_a_few_texts_are_not_taken_for_categories() -> None:
-    content = table(60, header="age,job,label", row=lambda k: f"{'unknown' if k == 41 else k},{'ab'[k % 2]},{k % 2}")
+    content = table(60, header="age,job,label", row=lambda k: f"{'4l' if k == 41 else k},{'ab'[k % 2]},{k % 2}")
     left_out = made(content).left_out
-    assert "'unknown' in row 42" in left_out["age"]
+    assert "'4l' in row 42" in left_out["age"]
 
 
 def test_different_numbers_are_different_classes() -> None:
@@ -307,11 +316,22 @@ def test_a_spec_survives_toml() -> None:
         columns=("a b", "[c]"),
         ranges={"a b": (0.0, 1e-9)},
         categories={"[c]": ("x", "=1")},
-        missing="default",
+        missing=(),
+        missing_in={"a b": ("-9", "0")},
+        proposed=("[c]",),
         defaults={"a b": 1.5, "[c]": "?"},
     )
     assert TableSpec.from_dict(tomllib.loads(spec.to_toml())) == spec
-    for bad in ({"traget": "x"}, {"target": 3}, {"target": "a", "ranges": {"x": 1}}, {"target": "a", "ranges": [1]}):
+    for bad in (
+        {"traget": "x"},
+        {"target": 3},
+        {"target": "a", "ranges": {"x": 1}},
+        {"target": "a", "ranges": [1]},
+        {"target": "a", "positive": []},
+        {"target": "a", "defaults": {"x": [1]}},
+        {"target": "a", "categories": {"x": []}},
+        {"target": "a", "missing": "drop", "defaults": {"x": 1}},
+    ):
         with pytest.raises(InvalidInput):
             TableSpec.from_dict(bad)
 

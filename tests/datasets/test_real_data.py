@@ -42,7 +42,7 @@ def same_as_scikit_learn(name: str) -> None:
 @needs("adult.data")
 def test_adult_through_upload_and_through_the_folder_is_what_scikit_learn_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     table = read_table((FOLDER / "adult.data").read_bytes())
-    mine = Upload(table, TableSpec("income", (">50K",), missing="default", defaults=GAPS))
+    mine = Upload(table, TableSpec("income", (">50K",), defaults=GAPS))
     assert (mine.rows, mine.dataset(False).d) == (32_561, 108)
     assert set(mine.dataset(False).label_names) == {"<=50K", ">50K"}
     same_as_scikit_learn(mine.name)

@@ -45,8 +45,19 @@ SAME: dict[str, tuple[bytes, str]] = {
             "{age},{job},{y}",
             before=ARFF,
         ),
-        "ARFF",
+        "values of job are not among the declared ones: 'smith'",
     ),
+    "a title and totals": (
+        text(
+            "age,job,y",
+            "{age},{job},{y}",
+            before="Notes offered by Prospectus (https://example.org)\n",
+            after='\n\n"Total amount in code 1: 64",,\n"Total amount in code 2: 19",,\n',
+        ),
+        "2 lines below the table were skipped",
+    ),
+    "a title as a workbook writes it": (text("age,job,y", "{age},{job},{y}", before="My table,,\n,,\n"), "One line above"),
+    "single quotes around all values of a column": (text("age,job,y", "{age},'{job}','{y}'"), "Single quotes around all"),
     "the numbers of rows, as pandas writes them": (text(",age,job,y", "{k},{age},{job},{y}"), "first column has no name"),
     "the numbers of rows, as R writes them": (
         text('"","age","job","y"', '"{k}",{age},"{job}","{y}"'),
@@ -120,6 +131,81 @@ def test_an_error_says_what_to_do(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?s){said}") as problem:
         made(content)
     assert problem.value.field == field
+
+
+NOMINAL = """% occupation codes have no order
+@relation work
+@attribute age numeric % in years {of a person}
+@attribute occupation {5,4,'9'}
+@attribute gauge {'?',A,"B b"}
+@attribute caliper {.200,0.2,0.200}
+@attribute 'it\\'s' string
+@attribute day date yyyy-MM-dd
+@attribute class {no,yes}
+@data
+"""
+
+
+def nominal(row: str = "{k}, {o},{g},{c},'s t',2020-01-01,{y}", declared: str = NOMINAL) -> bytes:
+    lines = [
+        row.format(k=k, o=(5, 4, 9)[k % 3], g=("'?'", "?", '"B b"', "A")[k % 4], c=(".200", "0.2", "0.200")[k % 3], y="ny"[k % 2])
+        for k in range(40)
+    ]
+    return (declared + "\n".join(lines).replace(",n", ",no").replace(",y", ",yes").replace("-01-01,nos", "-01-01,no")).encode()
+
+
+def test_a_declared_type_decides_and_not_what_values_look_like() -> None:
+    prepared = made(nominal())
+    frame = prepared.dataset.frame
+    assert sorted(frame["occupation"].unique()) == ["4", "5", "9"]
+    assert sorted(frame["caliper"].unique()) == [".200", "0.2", "0.200"]
+    assert "gaps in 10 of 40 rows" in prepared.left_out["gauge"], "? without quotes is a gap"
+    gauge = made(nominal(), TableSpec("class", defaults={"gauge": "none"})).dataset.feature_names
+    assert {"gauge=?", "gauge=A", "gauge=B b", "gauge=none"} <= set(gauge)
+    assert {"it's", "day"} <= set(prepared.left_out)
+    assert not any("declared" in note for note in prepared.dataset.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (nominal("{k},{o},{g},{c},s,2020-01-01"), "line 11 has 6 values where 7 columns are declared"),
+        (nominal("x,{o},{g},{c},s,2020-01-01,{y}"), "line 11 holds 'x' where a number is declared"),
+        (nominal("1e999,{o},{g},{c},s,2020-01-01,{y}"), "infinite"),
+        (nominal("{k},'{o},{g},{c},s,2020-01-01,{y}"), "line 11 (cannot be read|has . values)"),
+        (nominal(declared=NOMINAL.replace("age numeric", "age relational")), "line 3 declares 'age' as 'relational'"),
+        (nominal(declared=NOMINAL.replace("5,4,'9'}", "5,4,'9'")), "line 4 does not close the list"),
+        (nominal(declared=NOMINAL.replace("occupation", "age")), "'age' is given twice"),
+    ],
+)
+def test_a_file_that_breaks_its_declaration_is_refused_with_the_line(content: bytes, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        made(content)
+
+
+@pytest.mark.parametrize(("names", "sign"), [("age;job;y", ","), ("age,job,y", ";"), ("age\tjob\ty", ","), ("age,job,y", " ")])
+def test_names_that_are_separated_otherwise_than_the_rows_are_said(names: str, sign: str) -> None:
+    with pytest.raises(InvalidInput, match=r"separates the names by .* and the rows by "):
+        made(text(names, sign.join(["{age}", "{job}", "{y}"])))
+
+
+@pytest.mark.parametrize("first", ["X1,X2,Y", ",X2,X3", "Unnamed: 0,Unnamed: 1,Unnamed: 2", "column 1,column 2,column 3"])
+def test_names_below_a_line_that_numbers_the_columns(first: str) -> None:
+    dataset = made(text("age,pay,y", "{age},{pay},{y}", before=f"{first}\n")).dataset
+    assert dataset.sha256 == PAID.sha256
+    assert any("names are on line 2" in note for note in dataset.notes)
+
+
+def test_the_line_of_names_can_be_said() -> None:
+    content = text("cm,kg,kind", "{age},{pay},{y}", before="size,weight,label\n")
+    with pytest.raises(InvalidInput, match=r"first two lines both look like names.*--header second"):
+        made(content)
+    assert made(content, header=2).dataset.feature_names[:2] == ("cm", "kg")
+
+
+def test_a_row_that_ends_early_is_no_total() -> None:
+    with pytest.raises(InvalidInput, match="has 1 values"):
+        made(text("age,job,y", "{age},{job},{y}", after="\n5\n"))
 
 
 def test_names_may_begin_with_a_hash() -> None:

@@ -13,6 +13,7 @@ from dpviz.datasets import Dataset
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.columns import classes
+from dpviz.datasets.table.spec import TableSpec
 
 #: file name, content, rows and labels that are trained on, how many features, and what is lost
 FORMS = {
@@ -47,24 +48,27 @@ def test_an_upload_needs_one_click(name: str) -> None:
     target = str(table.frame.columns[-1])
     form = describe(table.frame.drop(columns=target))
     positive = tuple(sorted(classes(table.frame[target]))[1:2])
-    made = Upload(table, spec_of(form, target, positive, None, "drop"), name)
+    made = Upload(table, spec_of(form, TableSpec(target), positive, None), name)
     as_brought(made.dataset(True), name)
 
 
 def test_declared_round_ranges_say_what_they_clip() -> None:
     table = read_table(FORMS["my-bank.csv"][0])
     form = describe(table.frame.drop(columns="y"))
-    form["confirm"] = form["round low"].notna().to_numpy()
-    made = Upload(table, spec_of(form, "y", ("yes",), None, "drop"), "bank").dataset(True)
+    form["round"] = form["round low"].notna().to_numpy()
+    made = Upload(table, spec_of(form, TableSpec("y"), ("yes",), None), "bank").dataset(True)
     clipped = {one.what: one.count for one in made.lost if one.kind == "values"}
     shown = dict(zip(form["column"], form["it clips"], strict=True))
     assert clipped["balance"] == shown["balance"] > 0
-    assert "balance" not in " ".join(made.looked_at), "a declared range is not read from the rows"
+    assert "balance" in made.looked_at, "a range that was proposed from the rows is not public knowledge"
+    form[["low", "high"]] = form[["round low", "round high"]]
+    typed = Upload(table, spec_of(form, TableSpec("y"), ("yes",), None), "bank").dataset(True)
+    assert "balance" not in typed.looked_at, "a person stated it"
 
 
 @pytest.mark.long
 def test_the_whole_bank_table_keeps_every_row() -> None:
     table = read_table(bank_full_with_id())
     form = describe(table.frame.drop(columns="y"))
-    made = Upload(table, spec_of(form, "y", ("yes",), None, "drop"), "bank-full.csv").dataset(True)
+    made = Upload(table, spec_of(form, TableSpec("y"), ("yes",), None), "bank-full.csv").dataset(True)
     assert made.n == 45_211

@@ -139,6 +139,7 @@ def test_three_classes_need_a_choice() -> None:
     page.button(key="dpviz.make").click().run()
     assert not page.error
     assert "w counts as +1; the other 2 values count as −1" in text(page).replace("-1", "−1")
+    assert "Label: c; +1 is w, -1 is other" in text(page).replace("*", "").replace("−", "-")
 
 
 def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(nothing_else: Path) -> None:
@@ -170,28 +171,28 @@ def test_the_form_says_what_is_meant() -> None:
     form.loc[0, ["low", "high"]] = (0, 99)
     form.loc[1, "categories"] = "a | =1+1"
     form.loc[1, "gap value"] = "a"
-    spec = spec_of(form, "answer", ("yes",), None, "default")
+    spec = spec_of(form, TableSpec("answer"), ("yes",), None)
     assert spec.ranges == {"age": (0.0, 99.0)}
     assert spec.categories == {"=job": ("a", "=1+1")}
     assert spec.defaults == {"=job": "a"}
     form.loc[0, "high"] = None
     with pytest.raises(dpviz.InvalidInput, match="one end of a range"):
-        spec_of(form, "answer", ("yes",), None, "drop")
+        spec_of(form, TableSpec("answer"), ("yes",), None)
 
 
-def test_round_ranges_are_confirmed_at_a_click_and_what_they_clip_is_listed() -> None:
+def test_round_ranges_are_taken_at_a_click_stay_proposals_and_what_they_clip_is_listed() -> None:
     content = b"size,age,answer\n" + b"\n".join(
         b"%d.5,%d,%d" % (k**3 if k < 119 else 10**8, 20 + k % 50, k % 3 // 2) for k in range(1, 120)
     )
     page = give(opened(), content)
     assert "two people's own" in text(page)
-    page.toggle(key="dpviz.confirm").set_value(True).run()
+    page.toggle(key="dpviz.round").set_value(True).run()
     page.button(key="dpviz.make").click().run()
     assert not page.exception
     mine = uploads._live[page.selectbox(key="dataset").value]
     assert set(mine.spec.ranges) == {"size", "age"}
     assert mine.spec.ranges["age"] == (20.0, 70.0)
-    assert mine.dataset(True).declared
+    assert mine.dataset(True).looked_at == ("size", "age"), "nobody stated them"
     high = mine.spec.ranges["size"][1]
     assert f"values of size outside [0, {high:g}] were clipped" in text(page)
 

@@ -17,6 +17,7 @@ from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
 from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.sidecar import decided, document
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import data
@@ -133,6 +134,10 @@ def preprocessing(dataset: Dataset) -> None:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
         st.warning(f"Read from the rows, outside every ε: {words.markdown(some)}.", icon="⚠️")
     held = session.held().get(dataset.name)
+    if dataset.label is not None:
+        st.markdown(f"**Label**: {words.markdown(dataset.label.sentence)}.")
+    for remark in dataset.remarks:
+        st.warning(words.markdown(remark), icon="💬")
     for note in dataset.notes:
         st.markdown(f"- {words.markdown(note)}")
     if dataset.lost:
@@ -162,7 +167,7 @@ def preprocessing(dataset: Dataset) -> None:
             st.markdown(
                 f"To have it in the list of datasets, put the file into the data folder, with this beside it as {stem}.toml:"
             )
-            st.code(held.spec.to_toml(), language="toml")
+            st.code(document(decided(held.table.frame, held.spec, dataset), held.table.reading), language="toml")
 
 
 def ranges(dataset: Dataset, theme: Theme) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import panels, tables, words
@@ -15,20 +16,26 @@ from dpviz.dashboard.shell import session
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
-from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.cell_text import CERTAIN, MISSING, is_number
 from dpviz.datasets.table.columns import classes
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
-from dpviz.datasets.table.prepare import default_reason, rows_left
+from dpviz.datasets.table.gaps import doubtful, with_gaps
+from dpviz.datasets.table.layout import SECOND
+from dpviz.datasets.table.prepare import Looked, default_reason, look, rows_left
 from dpviz.datasets.table.proposals import outside, round_range
 from dpviz.datasets.table.spec import TableSpec
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
+_MARKED, _LOOKED = "dpviz.marked", "dpviz.looked"
 #: columns of the form, what most people decide first; the page says in other places what else `describe` finds
-_SHOWN = ("use", "column", "kind", "rows with gaps", "round range", "it clips", "confirm", "low", "high", "categories")
-_HEADERS = {"find out": None, "names": True, "data": False}
+_SHOWN = (
+    *("use", "column", "kind", "rows with gaps", "round range", "it clips", "round", "low", "high", "categories"),
+    *("words for gaps", "gap value"),
+)
+_HEADERS = {"find out": None, "names": True, "data": False, "names on line 2": SECOND}
 _SEPARATOR = "|"
 _FEW = 20
 
@@ -50,12 +57,13 @@ def own() -> None:
 
 
 def _upload(limits: Limits) -> None:
-    columns = st.columns(3)
+    columns = st.columns(4)
     header = columns[0].radio("The first line holds", list(_HEADERS), horizontal=True, key="dpviz.header")
     delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
     delimiter = columns[1].selectbox("Columns are separated by", list(delimiters), key="dpviz.delimiter")
     encodings: dict[str, str | None] = {"find out": None} | {word: sign for sign, word in ENCODINGS.items()}
     encoding = columns[2].selectbox("The text is in", list(encodings), key="dpviz.encoding")
+    sheet = columns[3].text_input("Sheet of a workbook", placeholder="the first", key="dpviz.sheet").strip()
     # a new key after each file, so that Streamlit lets go of the bytes
     file = st.file_uploader(
         f"A table: CSV or ARFF (plain or gzipped, {', '.join(SUFFIXES[:7])}), Parquet, or an Excel workbook",
@@ -65,8 +73,8 @@ def _upload(limits: Limits) -> None:
     if file is None:
         st.session_state.pop(_REFUSED, None)
         return
-    question = (file.file_id, header, delimiter, encoding)
-    refusal: tuple[tuple[str, str, str, str], InvalidInput] | None = st.session_state.get(_REFUSED)
+    question = (file.file_id, header, delimiter, encoding, sheet)
+    refusal: tuple[tuple[str, ...], InvalidInput] | None = st.session_state.get(_REFUSED)
     if refusal is not None and refusal[0] == question:  # nobody reads it again before something changes
         refused(refusal[1])
         return
@@ -75,26 +83,27 @@ def _upload(limits: Limits) -> None:
     def listen(state: str) -> None:
         box.update(label="Waiting: two other files are being read" if state == "waiting" else "Reading the table")
 
-    try:
+    table: Table | None = None
+    with Boundary("reading an upload") as work:  # whatever a library makes of a strange file ends in words here
         table = read_table(
             file.getvalue(),
             header=_HEADERS[header],
             delimiter=delimiters[delimiter],
             encoding=encodings[encoding],
+            sheet=sheet or None,
             limits=limits,
             listen=listen,
         )
-    except InvalidInput as problem:
+        uploads.count(table, limits)
+    if work.error is not None or table is None:
         box.update(label="This file was not read", state="error")
+        problem = work.error
+        if not isinstance(problem, InvalidInput):
+            problem = InvalidInput("file", f"could not be read ({type(problem).__name__})", "Save it again as CSV in UTF-8.")
         st.session_state[_REFUSED] = (question, problem.bare())
+        session.release(file.file_id)
         refused(problem)
         return
-    except (OSError, ValueError, MemoryError) as error:
-        logging.getLogger(__name__).exception("upload could not be read")
-        box.update(label="This file was not read", state="error")
-        refused(InvalidInput("file", f"could not be read ({type(error).__name__})", "Save it again as CSV in UTF-8."))
-        return
-    uploads.count(table)
     st.session_state[_TABLE] = (file.name[:120], table)
     session.carry(_TABLE)
     session.release(file.file_id)
@@ -121,51 +130,48 @@ def refused(problem: InvalidInput) -> None:
 
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
-    frame = table.frame
+    names = [str(c) for c in table.frame.columns]
+    st.session_state.setdefault("dpviz.target", names[-1])
+    target = st.session_state["dpviz.target"] if st.session_state["dpviz.target"] in names else names[-1]
+    gaps_said = _gap_words(table.frame, target)
+    frame = _marked(table, gaps_said)
     gaps = int(frame.isna().any(axis=1).sum())
     st.markdown(f"**{words.markdown(title)}**: {len(frame):,} rows, {frame.shape[1]:,} columns, {gaps:,} rows with gaps.")
     for note in table.notes:
         st.caption(words.markdown(note))
     panels.not_private("The first rows as read.")
     tables.frame(frame.head(5), width="stretch")
-    names = [str(c) for c in frame.columns]
-    target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
+    st.selectbox("Label (what to predict)", names, key="dpviz.target")
     positive, above = _positive(frame[target])
-    missing = st.radio(
-        "Rows with gaps",
-        ["drop", "default"],
-        horizontal=True,
-        key="dpviz.missing",
-        format_func={"drop": "are left out", "default": "get the value declared below"}.__getitem__,
-    )
     st.markdown("**Columns.** What you declare is public knowledge; what is left empty is read from the rows, outside every ε.")
-    confirm = st.toggle(
-        "Confirm all round ranges as public knowledge",
-        key="dpviz.confirm",
-        help="The round range of a column covers all but about a hundredth of its values at each end; the others are clipped. "
-        "Confirm one only if you would have named it without seeing the file: it was chosen by looking at the rows.",
+    every_round = st.toggle(
+        "Take all round ranges",
+        key="dpviz.round",
+        help="The round range of a column covers all but about a hundredth of its values at each end; the others are clipped. It "
+        "was proposed from the rows and stays outside every ε. Only a range that you type under low and high is public.",
     )
     st.caption(
         "Read from the rows, a range tells the smallest and the largest value, which are two people's own, and an outlier "
         "squeezes all other values together. A declared range tells nothing and often gives better accuracy at the same ε."
     )
-    described = _described(table, target)
-    described["confirm"] = confirm & described["round low"].notna().to_numpy()
+    described = _described(frame, table, target, gaps_said)
+    described["round"] = every_round & described["round low"].notna().to_numpy()
     edited = st.data_editor(
         tables.harmless(described),
         hide_index=True,
         width="stretch",
-        key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{target}.{confirm}",
+        key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{every_round}.{gaps_said}",
         disabled=["column", "kind", "rows with gaps", "round range", "it clips"],
-        column_order=[*_SHOWN, *(() if missing == "drop" else ("gap value",))],
+        column_order=_SHOWN,
         column_config=_cells(),
     )
     edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
-    _what_is_left(frame, edited, target, missing)
+    _what_is_left(frame, edited, target)
+    _remarks(table, edited, gaps_said, positive, above)
     buttons = st.columns(2)
     if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
         try:
-            made = Upload(table, spec_of(edited, target, positive, above, missing), title, limits=limits)
+            made = Upload(table, spec_of(edited, gaps_said, positive, above), title, limits=limits)
         except InvalidInput as problem:
             refused(problem)
             return
@@ -185,12 +191,17 @@ def _cells() -> dict[str, Any]:
         "rows with gaps": st.column_config.NumberColumn("gaps", help="Rows with a gap in this column.", width=65),
         "round range": st.column_config.TextColumn("round range", width=145),
         "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range.", width=70),
-        "confirm": st.column_config.CheckboxColumn(
-            "confirm", help="Takes the round range where low and high are empty.", width=85
+        "round": st.column_config.CheckboxColumn(
+            "take it", help="Takes the round range where low and high are empty. It stays outside every ε.", width=75
         ),
         "low": st.column_config.NumberColumn("low", width=80),
         "high": st.column_config.NumberColumn("high", width=80),
         "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}", width=200),
+        "words for gaps": st.column_config.TextColumn(
+            "words for gaps",
+            help=f"Words or numbers that are gaps in this column alone, such as 0 or -9, separated by {_SEPARATOR}.",
+            width=110,
+        ),
         "gap value": st.column_config.TextColumn("value for gaps", width=120),
     }
 
@@ -203,26 +214,84 @@ def _use(made: Upload) -> None:
     st.rerun()
 
 
-def _described(table: Table, target: str) -> pd.DataFrame:
+def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
+    """Which words are gaps: those that a person named, and the answers about words that may be gaps or values."""
+    said = st.text_input(
+        "Words that are gaps",
+        key="dpviz.missing",
+        placeholder="found by rule",
+        help=f"Words or numbers, separated by {_SEPARATOR}, that are gaps in all columns, such as -9; no others are then. "
+        f"For one column, name them below. By rule, these are: {', '.join(MISSING)}; the last three only where they are few.",
+    )
+    if said.strip():
+        return TableSpec(target, missing=_listed(said))
+    missing_in: dict[str, tuple[str, ...]] = {}
+    for word, where in doubtful(frame, target).items():
+        places = ", ".join(f"{column} ({count:,})" for column, count in list(where.items())[:6]) + (
+            ", …" if len(where) > 6 else ""
+        )
+        answer = st.radio(
+            words.markdown(f"{word} is in {places}. It is there"),
+            ("a value", "a gap"),
+            horizontal=True,
+            key=f"dpviz.gap.{word}",
+        )
+        if answer == "a gap":
+            for column in where:
+                always = missing_in.get(column, () if column == target else CERTAIN)
+                missing_in[column] = (*always, word)
+    return TableSpec(target, missing_in=missing_in)
+
+
+def _listed(text: object) -> tuple[str, ...]:
+    return tuple(part.strip() for part in str(text or "").split(_SEPARATOR) if part.strip())
+
+
+def _marked(table: Table, said: TableSpec) -> pd.DataFrame:
+    """The table with its gaps marked, kept while the same table is looked at."""
+    kept: tuple[Table, TableSpec, pd.DataFrame] | None = st.session_state.get(_MARKED)
+    if kept is None or kept[0] is not table or kept[1] != said:
+        kept = (table, said, with_gaps(table.frame, said, []))
+        st.session_state[_MARKED] = kept
+    return kept[2]
+
+
+def _described(frame: pd.DataFrame, table: Table, target: str, said: TableSpec) -> pd.DataFrame:
     """`describe`, kept while the same table is looked at: it passes over all values."""
-    kept: tuple[Table, str, pd.DataFrame] | None = st.session_state.get(_DESCRIBED)
-    if kept is None or kept[0] is not table or kept[1] != target:
-        kept = (table, target, describe(table.frame.drop(columns=target)))
+    kept: tuple[Table, TableSpec, pd.DataFrame] | None = st.session_state.get(_DESCRIBED)
+    if kept is None or kept[0] is not table or kept[1] != said:
+        kept = (table, said, describe(frame.drop(columns=target)))
         st.session_state[_DESCRIBED] = kept
     return kept[2].copy()
 
 
-def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missing: str) -> None:
+def _remarks(table: Table, edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> None:
+    """What a careful colleague would say about this choice, and which words are gaps."""
+    try:
+        spec = spec_of(edited, said, positive, above)
+        kept: tuple[Table, TableSpec, Looked] | None = st.session_state.get(_LOOKED)
+        if kept is None or kept[0] is not table or kept[1] != spec:
+            kept = (table, spec, look(table.frame, spec))
+            st.session_state[_LOOKED] = kept
+    except InvalidInput:  # said when it is made
+        return
+    for note in kept[2].notes:
+        st.caption(words.markdown(note))
+    for remark in kept[2].remarks:
+        st.warning(words.markdown(remark), icon="💬")
+
+
+def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> None:
     """Rows that the choice leaves, and every reason in full: cells of the table above cut long texts off."""
     used = edited[edited["use"]]
-    if missing == "drop":
-        left = rows_left(frame, list(used["column"]), target)
-        sentence = f"With these columns {left:,} of {len(frame):,} rows are left."
-        gaps = used[used["rows with gaps"] > 0].sort_values("rows with gaps", ascending=False)
-        if len(gaps):
-            each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
-            sentence += f" Rows with gaps by column: {each}."
-        st.markdown(words.markdown(sentence))
+    filled = used["gap value"].astype(str).str.strip() != ""
+    left = rows_left(frame, list(used["column"][~filled]), target)
+    sentence = f"With these columns {left:,} of {len(frame):,} rows are left."
+    gaps = used[(used["rows with gaps"] > 0) & ~filled].sort_values("rows with gaps", ascending=False)
+    if len(gaps):
+        each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
+        sentence += f" Rows with gaps by column: {each}; they stay where you give a value for gaps."
+    st.markdown(words.markdown(sentence))
     reasons = edited[edited["left out because"] != ""]
     if len(reasons):
         st.markdown("Left out unless you choose otherwise:")
@@ -233,7 +302,8 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str, missin
 def _forget_table() -> None:
     st.session_state.pop(_TABLE, None)
     session.carry(_TABLE)
-    st.session_state.pop(_DESCRIBED, None)
+    for key in (_DESCRIBED, _MARKED, _LOOKED, "dpviz.target", "dpviz.missing"):
+        st.session_state.pop(key, None)
     _next_file()
 
 
@@ -273,10 +343,11 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
                 "high": None,
                 "round range": f"from {proposed[0]:g} to {proposed[1]:g}" if proposed else "",
                 "it clips": outside(values, *proposed) if proposed and values is not None else None,
-                "confirm": False,
+                "round": False,
                 "round low": proposed[0] if proposed else None,
                 "round high": proposed[1] if proposed else None,
                 "categories": "",
+                "words for gaps": "",
                 "gap value": "",
                 "left out because": reason or "",
             }
@@ -284,8 +355,11 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).astype(dict.fromkeys(("low", "high", "round low", "round high"), "Float64") | {"it clips": "Int64"})
 
 
-def spec_of(edited: pd.DataFrame, target: str, positive: tuple[str, ...], above: float | None, missing: str) -> TableSpec:
+def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> TableSpec:
     """The spec that a filled-in form stands for.
+
+    Args:
+        said: the label, and which words are gaps.
 
     Raises:
         InvalidInput: a range has one end only, or a value for gaps in numbers is no number.
@@ -293,26 +367,39 @@ def spec_of(edited: pd.DataFrame, target: str, positive: tuple[str, ...], above:
     ranges: dict[str, tuple[float, float]] = {}
     categories: dict[str, tuple[str, ...]] = {}
     defaults: dict[str, float | str] = {}
-    columns = []
+    missing_in = dict(said.missing_in)
+    columns, proposed = [], []
     for row in edited.to_dict("records"):
         column = str(row["column"])
         if not row["use"]:
             continue
         columns.append(column)
         low, high = row["low"], row["high"]
-        if pd.isna(low) and pd.isna(high) and row["confirm"]:
+        if pd.isna(low) and pd.isna(high) and row["round"]:
             low, high = row["round low"], row["round high"]
+            proposed.append(column)
         if pd.isna(low) != pd.isna(high):
             raise InvalidInput(column, "has one end of a range only", "Give both ends, or none.")
         if not pd.isna(low):
             ranges[column] = (float(low), float(high))
-        listed = tuple(v.strip() for v in str(row["categories"] or "").split(_SEPARATOR) if v.strip())
-        if listed:
+        if listed := _listed(row["categories"]):
             categories[column] = listed
+        if gaps := _listed(row["words for gaps"]):
+            missing_in[column] = gaps
         value = str(row["gap value"] or "").strip()
-        if value and missing == "default":
+        if value:
             defaults[column] = _gap_value(column, value, row["kind"])
-    return TableSpec(target, positive, above, tuple(columns), ranges, categories, missing, defaults)
+    return replace(
+        said,
+        positive=positive,
+        above=above,
+        columns=tuple(columns),
+        ranges=ranges,
+        categories=categories,
+        missing_in=missing_in,
+        defaults=defaults,
+        proposed=tuple(proposed),
+    )
 
 
 def _gap_value(column: str, text: str, kind: str) -> float | str:

@@ -92,16 +92,16 @@ def load(name: str, intercept: bool) -> Dataset:
         owner=name,
         version=(file_stamp(entry.path), tuple(how.values()), limits),
     )
-    said = table.notes
-    guessed = "target" not in options
-    if guessed:
+    guessed = ""
+    if "target" not in options:
         options["target"] = last_column(table.frame, chosen="positive" in options or "above" in options)
-        says = f"no file {entry.path.stem}.toml says more" if entry.sidecar is None else f"{entry.sidecar.name} names no target"
-        said = (*said, f"The last column, {options['target']}, was taken for the label, because {says}.")
+        guessed = (
+            f"no file {entry.path.stem}.toml says more" if entry.sidecar is None else f"{entry.sidecar.name} names no target"
+        )
     spec = TableSpec.from_dict(options)
     source = f"the file {entry.path.name} in the data folder"
     return prepare(
-        table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=said, guessed_label=guessed
+        table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=table.notes, guessed_label=guessed
     ).dataset
 
 

@@ -215,7 +215,9 @@ def _read(file: str) -> Published:
 def _part(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     limits = Limits.from_environment()
     wide = Limits().for_own_files()  # half a million rows take half a minute, and more on a busy machine
-    limits = replace(limits, **{name: max(getattr(limits, name), getattr(wide, name)) for name in ("megabytes", "rows", "seconds")})
+    limits = replace(
+        limits, **{name: max(getattr(limits, name), getattr(wide, name)) for name in ("megabytes", "rows", "seconds")}
+    )
     content = folder.file_bytes(path, limits)
     if content.startswith(b"|"):  # the first line of UCI's adult.test is a remark
         content = content.partition(b"\n")[2]

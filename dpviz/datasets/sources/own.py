@@ -38,7 +38,7 @@ from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.names import check_names
 from dpviz.datasets.table.prepare import prepare
-from dpviz.datasets.table.spec import TableSpec, last_column, settled
+from dpviz.datasets.table.spec import COMPLETE_ROWS, TableSpec, last_column, settled
 
 PREFIX = "rows-"
 _DIGITS = 16
@@ -57,7 +57,7 @@ class Content:
         notes: what was done when they were read.
         file: where they were read from, None for standard input and memory.
         reading: what somebody said about the file: header, delimiter, encoding and sheet, where they were not left to be found.
-        guessed_label: whether nobody named the label.
+        guessed_label: why the label had to be guessed; empty where somebody named it.
     """
 
     frame: pd.DataFrame
@@ -67,7 +67,7 @@ class Content:
     notes: tuple[str, ...] = ()
     file: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
-    guessed_label: bool = False
+    guessed_label: str = ""
 
     @property
     def digest(self) -> str:
@@ -116,12 +116,14 @@ class Content:
             frame=features.assign(**{target: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))}),
             intercept=intercept,
             source=self.source,
-            taken_as_public=replace(self.spec, missing="default").taken_as_public,  # gaps are refused
+            taken_as_public=tuple(one for one in self.spec.taken_as_public if one != COMPLETE_ROWS),  # gaps are refused
             label_names=label_names,
             notes=tuple(said),
             encoder=Encoder(tuple(Column(str(c), NUMBER, 0.0, data_norm, clip=False) for c in features), "clip"),
             description=f"{len(y):,} rows: {target} is {label_names[1]} or {label_names[0]}?",
-            label=Label(target, label_names[1], label_names[0], () if self.spec.positive or self.spec.above is not None else ("class",)),
+            label=Label(
+                target, label_names[1], label_names[0], () if self.spec.positive or self.spec.above is not None else ("class",)
+            ),
         )
 
 
@@ -142,7 +144,8 @@ def hold(content: Content) -> str:
         InvalidInput: they make no dataset, or take more memory than all own rows may.
     """
     name = _names.setdefault(content.digest, PREFIX + secrets.token_hex(_DIGITS // 2))
-    if name not in _held:
+    held = _held.get(name)
+    if held is None or held.guessed_label != content.guessed_label:
         content.dataset(name, True)  # what is wrong is said now
         _held.put(name, content)
         if name not in _held:
@@ -247,7 +250,7 @@ def from_file(
     content: bytes | None = None,
     *,
     reading: Mapping[str, Any] | None = None,
-    by_names: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {},
+    by_frame: Callable[[pd.DataFrame], Mapping[str, Any]] = lambda frame: {},
     **how: Any,
 ) -> Content:
     """A table in a file, or its bytes, read as one of the data folder is: a TOML file beside it may say how.
@@ -255,14 +258,14 @@ def from_file(
     Args:
         path: the file; None where only its bytes are there.
         reading: header, delimiter, encoding and sheet where they are said; wins over the file beside it.
-        by_names: more of `how`, given the names of the columns.
+        by_frame: more of `how`, given the rows as read.
         how: as for `dpviz.dataset`; wins over the file beside it, column by column.
 
     Raises:
         InvalidInput: the file cannot be read or is no table that can be used.
     """
     read, beside, sidecar = _read(path, content, reading)
-    how |= by_names([str(name) for name in read.frame.columns])
+    how |= by_frame(read.frame)
     how = settled({key: value for key, value in how.items() if value is not None and value != {}})
     values = settled(beside)
     values |= {
@@ -277,15 +280,13 @@ def from_file(
         values.pop("drop", None)
     elif how.get("drop"):
         values.pop("columns", None)
-    notes = read.notes
-    guessed = "target" not in values
-    if guessed:
+    guessed = ""
+    if "target" not in values:
         values["target"] = last_column(read.frame, chosen="positive" in values or "above" in values)
-        says = "nothing says more" if sidecar is None else f"{sidecar.name} names no target"
-        notes = (*notes, f"The last column, {values['target']}, was taken for the label, because {says}.")
+        guessed = "nothing says more" if sidecar is None else f"{sidecar.name} names no target"
     source = "standard input" if path is None else f"the file {path.name}"
     file = None if path is None else str(path)
-    return Content(read.frame, TableSpec.from_dict(values), None, source, notes, file, read.reading, guessed)
+    return Content(read.frame, TableSpec.from_dict(values), None, source, read.notes, file, read.reading, guessed)
 
 
 def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:
@@ -374,4 +375,6 @@ def _canonical(name: str, n: int | None) -> str:
     return name
 
 
-SOURCE = Source(place=4, owns=is_own, load=load, canonical=_canonical, rows=rows, only_here=True)
+SOURCE = Source(
+    place=4, owns=is_own, load=load, canonical=_canonical, rows=rows, only_here=True, stamp=lambda name: get(name).guessed_label
+)

@@ -138,9 +138,20 @@ def cost_of(rows: int, features: int) -> int:
     return COPIES * 8 * rows * features
 
 
-def count(table: Table) -> None:
-    """Counts a table that was read among the uploads for as long as somebody holds it."""
+def count(table: Table, limits: Limits | None = None) -> None:
+    """Counts a table that was read among the uploads for as long as somebody holds it.
+
+    Args:
+        limits: where given, the table is only counted if it fits beside all uploads.
+
+    Raises:
+        InvalidInput: it does not fit.
+    """
     with _lock:
+        if limits is not None and held() + table_bytes(table) > limits.uploads_megabytes * 1_000_000:
+            held_now: str = f"all sessions together hold {held() / 1e6:,.0f} of {limits_text(limits)}"
+            cause = f"takes {table_bytes(table) / 1e6:,.0f} MB, and {held_now}"
+            raise InvalidInput("upload", cause, "Take a sample of the rows, or try again later.")
         _read[id(table)] = table
 
 

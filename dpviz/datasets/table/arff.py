@@ -82,7 +82,9 @@ def _attribute(match: re.Match[str], line: int) -> _Attribute:
     kind = declaration.split()[0].lower() if declaration else ""
     if kind not in (*_NUMBERS, *_TEXTS):
         known = ", ".join(("{...}", *_NUMBERS, *_TEXTS))
-        raise InvalidInput("file", f"line {line:,} declares {show(name)} as {show(kind)}", f"These can be read: {known}. {ASK_TEXT}")
+        raise InvalidInput(
+            "file", f"line {line:,} declares {show(name)} as {show(kind)}", f"These can be read: {known}. {ASK_TEXT}"
+        )
     return _Attribute(name, kind, ())
 
 
@@ -130,9 +132,10 @@ def _column(attribute: _Attribute, cells: list[str | None], lines: list[int], no
     if attribute.kind == "nominal" and others:
         first = lines[next(k for k, cell in enumerate(cells) if cell in set(others))]
         some = ", ".join(f"{show(value)} ({counts[value]:,})" for value in others[:6]) + (", ..." if len(others) > 6 else "")
+        count = sum(counts[value] for value in others)
         notes.append(
-            f"{sum(counts[value] for value in others):,} values of {attribute.name} are not among the declared ones: {some}, first on "
-            f"line {first:,}. They were kept as categories of their own."
+            f"{count:,} values of {attribute.name} are not among the declared ones: {some}, first on line {first:,}. "
+            "They were kept as categories of their own."
         )
     if not counts:
         return pd.Series(np.full(len(cells), np.nan))

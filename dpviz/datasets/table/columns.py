@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -69,7 +69,8 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
             return None
         if odd:
             row = int((series == odd[0]).to_numpy().argmax()) + 1
-            return f"holds numbers, but also {len(odd):,} texts such as {show(odd[0])} in row {row:,}; correct those, or say that they are gaps"
+            example: str = f"{len(odd):,} texts such as {show(odd[0])} in row {row:,}"
+            return f"holds numbers, but also {example}; correct those, or say that they are gaps"
         if odd is not None:
             return f"holds whole numbers of many digits such as {show(texts[0])}, like an identifier"
         if _odd(texts, _WRITTEN) is not None:
@@ -129,6 +130,14 @@ def classes(series: pd.Series) -> dict[str, int]:
     return {word(v): int(c) for v, c in counts.items() if c}
 
 
+def gap_hint(target: str, counts: Mapping[str, int]) -> str:
+    """What to do where one of the label's values may stand for a gap, with a space before it; "" where none does."""
+    gap = next((value for value in MISSING if value in counts), None)
+    if gap is None:
+        return ""
+    return f" If {show(gap)} ({counts[gap]:,} rows) is a gap, name it as one: --missing {shlex.quote(f'{target}={gap}')}."
+
+
 def positives(
     series: pd.Series, target: str, positive: Sequence[str], above: float | None, notes: list[str]
 ) -> tuple[NDArray[np.float64], tuple[str, str]]:
@@ -155,13 +164,11 @@ def positives(
     if not chosen:
         if len(counts) > 2:
             more = " or give a value above which rows count as +1" if is_number(series) else ""
-            gap = next((value for value in MISSING if value in counts), None)
-            hint = "" if gap is None else f" If {show(gap)} stands for a gap, name it as one: --missing {shlex.quote(f'{target}={gap}')}."
+            hint = gap_hint(target, counts)
             raise InvalidInput(
                 "positive", f"{target!r} takes {len(counts):,} values ({some})", f"Say which of them count as +1{more}.{hint}"
             )
         chosen = (sorted(counts)[1],)
-        notes.append(f"{chosen[0]} counts as +1, because no positive value was chosen.")
     for value in chosen:
         if value not in counts:
             raise InvalidInput("positive", f"{target!r} never takes the value {show(value)}", f"Choose among: {some}.")

@@ -202,7 +202,9 @@ def _column(values: object) -> Column:
     if low > high:
         raise InvalidInput("low", f"{low:g} is above high, {high:g}", DAMAGED)
     gaps = values.get("gaps")
-    if gaps is not None and not (isinstance(gaps, list | tuple) and all(isinstance(one, str) and len(one) <= LONGEST for one in gaps)):
+    if gaps is not None and not (
+        isinstance(gaps, list | tuple) and all(isinstance(one, str) and len(one) <= LONGEST for one in gaps)
+    ):
         raise InvalidInput("gaps", f"must be a list of texts, got {show(gaps)}", DAMAGED)
     clip = truth("clip", values.get("clip"))
     return Column(name, kind, low, high, clip, tuple(levels), default, None if gaps is None else tuple(gaps))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from dpviz.common.validate import show
 from dpviz.datasets.table.cell_text import DOUBTFUL, MISSING, is_declared, is_number, typed
-from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT, word
+from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT
 
 if TYPE_CHECKING:
     from dpviz.datasets.table.spec import TableSpec
@@ -51,10 +52,24 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str], *, target:
         notes.append(f"{show(value)} was read as a gap in {_places(where)}.")
     for value, where in kept.items():
         notes.append(
-            f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. If it is a gap there, say so: "
-            f"--missing {value}, missing = [{_quoted(value)}] in the TOML file or in Python, or on the page Data."
+            f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. If it is a gap, say so: "
+            f"--missing {shlex.quote(value)}, missing = [{_quoted(value)}] in the TOML file or in Python, or on the page Data."
         )
     return pd.DataFrame(columns, index=frame.index)
+
+
+def decisions(frame: pd.DataFrame, spec: TableSpec) -> dict[str, tuple[str, ...]]:
+    """Words that are gaps, by column, for every column in which there are words that might be."""
+    decided: dict[str, tuple[str, ...]] = {}
+    for column in map(str, frame.columns):
+        series = frame[column]
+        if _is_named(column, spec):
+            decided[column] = spec.missing_in.get(column, spec.missing or ())
+        elif not is_number(series) and not is_declared(series):
+            words = tuple(_by_rule(series, column, spec, spec.target, {}))
+            if words or _counts(series, MISSING):
+                decided[column] = words
+    return decided
 
 
 def doubtful(frame: pd.DataFrame, target: str) -> dict[str, dict[str, int]]:
@@ -79,9 +94,7 @@ def _named(series: pd.Series, column: str, spec: TableSpec) -> dict[str, int]:
     return _counts(series, words)
 
 
-def _by_rule(
-    series: pd.Series, column: str, spec: TableSpec, target: str, kept: dict[str, dict[str, int]]
-) -> dict[str, int]:
+def _by_rule(series: pd.Series, column: str, spec: TableSpec, target: str, kept: dict[str, dict[str, int]]) -> dict[str, int]:
     if is_number(series) or is_declared(series) or column == target:
         return {}
     found = _counts(series, [value for value in MISSING if value not in spec.categories.get(column, ())])

@@ -60,7 +60,7 @@ def one_form(text: str, delimiter: str) -> None:
         InvalidInput: the first line separates its values by another sign than the rows.
     """
     lines = list(islice((line for line in text.split("\n", 1000) if line.strip()), 7))[:6]
-    if len(lines) < 3:
+    if len(lines) < 3 or _quotes_are_open(lines):
         return
     widths = {len(_cells(line, delimiter)) for line in lines}
     if len(widths) == 1 and widths != {1}:
@@ -79,12 +79,14 @@ def without_titles(text: str, delimiter: str, notes: list[str]) -> str:
     """The text with blank lines for lines of one value that stand above the names or, as totals do, below the rows."""
     lines = text.split("\n", _MOST_AROUND + 10)
     full = [k for k, line in enumerate(lines[:-1]) if line.strip()]
+    if _quotes_are_open([lines[k] for k in full]):
+        return text
     rows = {k: _cells(lines[k], delimiter) for k in full}
     start = next((at for at, k in enumerate(full) if len(rows[k]) > 1 and all(rows[k])), 0)
     width = len(rows[full[start]]) if full else 0
     above = full[:start]
-    if above and all(sum(map(bool, rows[k])) == 1 for k in above) and all(len(rows[k]) == width for k in full[start : start + 3]):
-        _skipped("above", [lines[k] for k in above], notes)
+    if above and all(sum(map(bool, rows[k])) <= 1 for k in above) and all(len(rows[k]) == width for k in full[start : start + 3]):
+        _skipped("above", [lines[k] for k in above if any(rows[k])], notes)
         text = "\n".join("" if k in above else line for k, line in enumerate(lines))
     elif above or width < 3:
         return text
@@ -98,10 +100,8 @@ def _without_totals(text: str, delimiter: str, width: int, notes: list[str]) -> 
         head, _, line = text.rpartition("\n")
         if not head or line.count('"') % 2:
             break
-        cells = _cells(line, delimiter) if line.strip() else []
-        if sum(map(bool, cells)) > 1 or (cells and (not cells[0] or len(cells) > width or _NUMBER.fullmatch(cells[0]))):
-            break
-        if line.strip() and not _is_sentence(cells[0]):
+        cells = _cells(line, delimiter)
+        if line.strip() and (len(cells) > width or sum(map(bool, cells)) != 1 or not _is_sentence(cells[0])):
             break
         below += [line] if line.strip() else []
         text = head
@@ -109,6 +109,11 @@ def _without_totals(text: str, delimiter: str, width: int, notes: list[str]) -> 
         _skipped("below", below[::-1], notes)
         return text + "\n"
     return "\n".join([text, *below[::-1]]) + "\n"
+
+
+def _quotes_are_open(lines: list[str]) -> bool:
+    """Whether a quoted value may go on from one line to the next, so that lines are no rows."""
+    return any(line.count('"') % 2 for line in lines)
 
 
 def _is_sentence(cell: str) -> bool:
@@ -129,7 +134,7 @@ def names_on_second_line(text: str, delimiter: str, notes: list[str]) -> bool:
         InvalidInput: both lines may hold names.
     """
     lines = list(islice((line for line in text.split("\n", _LOOKED_AT + 100) if line.strip()), _LOOKED_AT + 2))
-    if len(lines) < 8:
+    if len(lines) < 8 or _quotes_are_open(lines):
         return False
     first, second, *rows = (_cells(line, delimiter) for line in lines[:-1])
     if len(first) != len(second) or len(second) < 3 or not all(second) or len(set(second)) < len(second):
@@ -145,8 +150,8 @@ def names_on_second_line(text: str, delimiter: str, notes: list[str]) -> bool:
         return True
     cause = f"the first two lines both look like names ({show(first[1])}, then {show(second[1])}), above columns of numbers"
     fix: str = (
-        "Remove one of them, or say that the second holds the names: --header second, header = 2 in the TOML file beside the table, "
-        "or “The first line holds” on the page Data."
+        "Remove one of them, or say that the second holds the names: --header second, header = 2 in the TOML file beside the "
+        "table, or “The first line holds” on the page Data."
     )
     raise InvalidInput("header", cause, fix)
 
@@ -172,4 +177,7 @@ def _is_remark(line: str) -> bool:
 def _cells(line: str, delimiter: str) -> list[str]:
     if delimiter == WHITE_SPACE:
         line, delimiter = tabs(line), "\t"
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error:  # said with its line when the table is read
+        return []

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.limits import Limits
-from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.common.validate import InvalidInput, number, number_from_text, one_of, show
 from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import better_not, categorical_block, number_block, positives, why_not, word
@@ -49,7 +49,7 @@ def prepare(
     limits: Limits | None = None,
     notes: tuple[str, ...] = (),
     every_column: bool = False,
-    guessed_label: bool = False,
+    guessed_label: str = "",
     test_rows: int = 0,
     room: Callable[[int, int], None] = lambda rows, features: None,
     **words: Any,
@@ -60,7 +60,7 @@ def prepare(
         frame: as from `read_csv`: floats or categories, NaN for gaps.
         name: the dataset's name.
         notes: what was done before, put in front of what is done here.
-        guessed_label: whether nobody named the label.
+        guessed_label: why the label had to be guessed; empty where somebody named it.
         every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
         test_rows: how many rows at the end of the table are its publisher's test part; 0 where there is none.
         room: told the numbers of rows and features before the rows are made; raises where there is no room for them.
@@ -98,14 +98,38 @@ def prepare(
         source=source,
         label_names=label_names,
         notes=tuple(said),
-        looked_at=(*looked_at, *(one.what for one in lost if one.looked and one.what not in looked_at)),
+        looked_at=tuple(
+            dict.fromkeys((*looked_at, *(one.what for one in lost if one.looked), *(c for c in spec.proposed if c in left_out)))
+        ),
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
-        label=Label(target, usual[1], usual[0], tuple(guessed)),
+        label=Label(target, usual[1], usual[0], tuple(guessed), guessed_label),
         remarks=remarks(frame, kept, used, y, label_names, spec),
         **words,
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What is said of a table before it becomes a dataset: which words are gaps, and remarks, one sentence each."""
+
+    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def look(frame: pd.DataFrame, spec: TableSpec) -> Looked:
+    """What a table and a spec make a careful colleague say, without encoding the rows.
+
+    Raises:
+        InvalidInput: as `prepare`, for the label, the columns and the gaps.
+    """
+    notes: list[str] = []
+    frame = with_gaps(frame, spec, notes)
+    features, _ = _features(frame, spec, False)
+    used, kept = _without_gaps(frame[[*features, spec.target]], spec.target, spec, [], [])
+    y, names = positives(used[spec.target], spec.target, spec.positive, spec.above, [])
+    return Looked(tuple(notes), remarks(frame, kept, used, y, names, spec))
 
 
 def _repeats(used: pd.DataFrame) -> list[str]:
@@ -208,7 +232,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
     for field_name, columns in (declared | {"missing": spec.missing_in, "proposed": spec.proposed}).items():
         for column in columns:
             one_of(f"{field_name}[{show(column)}]", column, names)
-            if column == spec.target and field_name not in ("drop", "missing"):
+            if column == spec.target and field_name not in ("drop", "missing", "categories"):
                 raise InvalidInput(f"{field_name}[{show(column)}]", "names the label, for which it does nothing", "Leave it out.")
     left_out: dict[str, str] = {}
     if spec.columns is not None and spec.drop:
@@ -281,7 +305,11 @@ def _without_gaps(
         if column not in used:
             continue
         number_column = is_number(used[column]) and column not in spec.categories
-        filling = number(f"defaults[{show(column)}]", value) if number_column else word(value)
+        field_name: str = f"defaults[{show(column)}]"
+        if number_column:
+            filling: Any = number_from_text(field_name, value) if isinstance(value, str) else number(field_name, value)
+        else:
+            filling = word(value)
         count = int(gaps[column].sum())
         if not count:
             continue

@@ -35,7 +35,9 @@ _SOMEBODY = re.compile(
     r"participant|individual|driver|policyholder|borrower|applicant)s?([\W_]|$)|[a-z](ID|Id)$",
     re.IGNORECASE,
 )
-_MEASURE = re.compile(r"(^|[\W_])(age|income|sex|gender|race|type|kind|count|number|years?|score|status|since|days)([\W_]|$)", re.IGNORECASE)
+_MEASURE = re.compile(
+    r"(^|[\W_])(age|income|sex|gender|race|type|kind|count|number|years?|score|status|since|days)([\W_]|$)", re.IGNORECASE
+)
 
 
 def remarks(
@@ -72,8 +74,8 @@ def _one_class(y: NDArray[np.float64], label_names: Sequence[str]) -> list[str]:
         return []
     rare = label_names[int((y > 0).mean() < 0.5)]
     return [
-        f"Accuracy is no measure here: {rare} has {100 * (1 - share):.1f} % of the rows, so a model that never predicts it is right "
-        f"{100 * share:.1f} % of the time. Look at balanced accuracy, recall or ROC AUC (--metric)."
+        f"Accuracy is no measure here: {rare} has {100 * (1 - share):.1f} % of the rows, so a model that never predicts it is "
+        f"right {100 * share:.1f} % of the time. Look at balanced accuracy, recall or ROC AUC (--metric)."
     ]
 
 
@@ -86,8 +88,8 @@ def _giveaways(used: pd.DataFrame, features: Sequence[str], y: NDArray[np.float6
         right = _accuracy_alone(used[column].iloc[::every], labels)
         if right >= _ALONE and 1 - right <= _LEFT * (1 - majority):
             said.append(
-                f"{column} alone predicts the label in {100 * right:.1f} % of the rows. If it is not known before the label is, it "
-                f"gives the label away: leave it out (--drop {shlex.quote(column)})."
+                f"{column} alone predicts the label in {100 * right:.1f} % of the rows. If it is not known before the label "
+                f"is, it gives the label away: leave it out (--drop {shlex.quote(column)})."
             )
     return said
 
@@ -120,7 +122,7 @@ def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[
         most = int(counts.max())
         drop = f" It is also a feature; leave it out: --drop {shlex.quote(column)}." if column in features else ""
         said.append(
-            f"{column} looks like an identifier: {len(counts):,} different values in {len(used):,} rows, up to {most:,} rows each. "
+            f"{column} looks like an identifier: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
             f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε.{drop}"
         )
     return said
@@ -140,9 +142,10 @@ def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -
         few = int(far.sum())
         if 0 < few <= _FEW_ROWS * len(values) and values.max() - values.min() >= _WIDE * (high - low):
             rows = "1 row sets" if few == 1 else f"{few:,} rows set"
+            near = values[~far]
             said.append(
-                f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {values[~far].min():g} to "
-                f"{values[~far].max():g}. Take the round range {low:g} to {high:g}, which clips {outside(values, low, high):,} values "
+                f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {near.min():g} to "
+                f"{near.max():g}. Take the round range {low:g} to {high:g}, which clips {outside(values, low, high):,} values "
                 f"(--round-range {shlex.quote(column)}), or declare one that is public."
             )
     return said
@@ -163,8 +166,9 @@ def _losses(
     if share[rare] < _LOSES or share[rare] < _LOSES_MORE * share[1 - rare]:
         return []
     return [
-        f"Gaps take {100 * share[rare]:.0f} % of the rows of {label_names[rare]}, the rarer class, and {100 * share[1 - rare]:.0f} % of "
-        "the others: what is left is another population. Fill the gaps (--fill NAME=VALUE) or leave out the column with most of them."
+        f"Gaps take {100 * share[rare]:.0f} % of the rows of {label_names[rare]}, the rarer class, and "
+        f"{100 * share[1 - rare]:.0f} % of the others: what is left is another population. Fill the gaps (--fill NAME=VALUE) or "
+        "leave out the column with most."
     ]
 
 

@@ -15,7 +15,11 @@ import pandas as pd
 import tomli_w
 
 from dpviz.common.validate import InvalidInput, number, one_of, show
-from dpviz.datasets.table.columns import classes, word
+from dpviz.datasets.table.columns import classes, gap_hint, word
+
+#: what a table's rows decide and guarantees take as public
+CLASS_LABELS: str = "the class labels, which were read from the rows"
+COMPLETE_ROWS: str = "how many rows have no gaps"
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,8 @@ class TableSpec:
     def taken_as_public(self) -> tuple[str, ...]:
         """What the rows decide beside ranges and categories; see `Dataset.taken_as_public`."""
         labels = self.above is None and len(self.categories.get(self.target, ())) != 2
-        said = ["the class labels, which were read from the rows"] if labels else []
-        return (*said, *(["how many rows have no gaps"] if self.missing == "drop" else []))
+        filled = self.columns is not None and set(self.columns) <= set(self.defaults)
+        return (*([CLASS_LABELS] if labels else []), *([] if filled else [COMPLETE_ROWS]))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
@@ -118,11 +122,16 @@ def settled(values: dict[str, Any]) -> dict[str, Any]:
     """
     missing = values.get("missing")
     if isinstance(missing, Mapping):
-        values["missing_in"] = dict(values.pop("missing")) | dict(values.get("missing_in") or {})
+        by_column = dict(values.pop("missing"))
+        if "" in by_column:  # no column can be called so
+            values["missing"] = by_column.pop("")
+        values["missing_in"] = by_column | dict(values.get("missing_in") or {})
     elif missing in ("drop", "default"):  # rows with gaps are dropped but where there is a value for them
         values.pop("missing")
         if missing == "drop" and values.get("defaults"):
-            raise InvalidInput("missing", "says that rows with gaps are dropped, and there are defaults", "Leave out one of them.")
+            raise InvalidInput(
+                "missing", "says that rows with gaps are dropped, and there are defaults", "Leave out one of them."
+            )
     return values
 
 
@@ -133,14 +142,18 @@ def _mapping(key: str, value: object) -> dict[str, Any]:
     for column, item in value.items():
         if key == "defaults":
             if isinstance(item, bool) or not isinstance(item, str | Real):
-                raise InvalidInput(f"defaults[{show(column)}]", f"must be a number or a text, got {show(item)}", "Give one value.")
+                raise InvalidInput(
+                    f"defaults[{show(column)}]", f"must be a number or a text, got {show(item)}", "Give one value."
+                )
             out[str(column)] = item
             continue
         if key == "missing_in":
             out[str(column)] = words(f"missing[{show(column)}]", item)
             continue
         if key == "categories" and item in ([], ()):
-            raise InvalidInput(f"categories[{show(column)}]", "is an empty list", "Give its values, or put the column under drop.")
+            raise InvalidInput(
+                f"categories[{show(column)}]", "is an empty list", "Give its values, or put the column under drop."
+            )
         if not isinstance(item, list | tuple) or (key == "ranges" and len(item) != 2):
             like = "[low, high]" if key == "ranges" else '["one", "two"]'
             raise InvalidInput(f"{key}[{show(column)}]", f"must be a list, got {show(item)}", f"Write {like}.")
@@ -175,5 +188,5 @@ def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
         "target",
         f"nobody named the label, and the last column, {show(last)}, takes {len(counts):,} values ({some})",
         "Name the label: --target NAME on the command line, target=... in Python, or in the TOML file beside the table; or say "
-        "which of these values count as +1 (positive, above).",
+        f"which of these values count as +1 (positive, above).{gap_hint(last, counts)}",
     )

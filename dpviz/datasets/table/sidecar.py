@@ -1,0 +1,77 @@
+"""The TOML file beside a table that holds every decision about it, for a person to read, correct and keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import tomli_w
+
+from dpviz.common import toml
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets.base import Dataset
+from dpviz.datasets.table.encoder import NUMBER
+from dpviz.datasets.table.gaps import decisions, with_gaps
+from dpviz.datasets.table.proposals import round_range
+from dpviz.datasets.table.spec import TableSpec
+
+_HEAD = """\
+# Written by `dpviz datasets TABLE --write-toml`. Each line is a decision about the table beside it: correct what is wrong.
+#
+# `proposed` names the columns whose range or categories below were proposed from the rows, or that were left out because of
+# their values. They are not public knowledge and are outside every epsilon. Take a column off that list when you have given
+# it a range or categories that you know without these rows.
+
+"""
+
+
+def decided(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> TableSpec:
+    """The spec that says everything that was left to be found; number columns without a declared range get a round one.
+
+    Args:
+        frame: as read.
+        spec: what was said.
+        dataset: what was made of both.
+    """
+    assert dataset.encoder is not None
+    assert dataset.label is not None
+    marked = with_gaps(frame, spec, [])
+    ranges, categories = {}, {}
+    for column in dataset.encoder.columns:
+        if column.kind == NUMBER:
+            proposed = round_range(marked[column.name].to_numpy(dtype=float))
+            ranges[column.name] = spec.ranges.get(column.name) or proposed or (column.low, column.high)
+        else:
+            categories[column.name] = column.levels
+    positive = () if spec.above is not None else spec.positive or (dataset.label.positive,)
+    columns = tuple(column.name for column in dataset.encoder.columns)
+    return replace(
+        spec,
+        positive=positive,
+        columns=columns,
+        drop=(),
+        ranges=ranges,
+        categories=categories,
+        missing=None,
+        missing_in=decisions(frame, spec),
+        proposed=tuple(name for name in map(str, frame.columns) if name in dataset.looked_at),
+    )
+
+
+def document(spec: TableSpec, reading: Mapping[str, Any]) -> str:
+    """The text of the file.
+
+    Args:
+        reading: how the file is read, where somebody said so.
+
+    Raises:
+        InvalidInput: it would be larger than such a file may be.
+    """
+    said = tomli_w.dumps(dict(reading))
+    text = _HEAD + said + spec.to_toml()
+    if len(text.encode()) > toml.MOST_BYTES:
+        cause = f"would be larger than {toml.MOST_BYTES // 1024} KiB"
+        raise InvalidInput("--write-toml", cause, "Leave out the columns with the most categories (--drop NAME).")
+    return text
