@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from dpviz.common.validate import InvalidInput
 from dpviz.common.version import __version__
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def _about(dataset: object) -> Dataset | None:
 
     if not isinstance(dataset, str) or not (own.is_own(dataset) or dataset.startswith(folder.PREFIX)):
         return None
-    return load_dataset(dataset)
+    try:
+        return load_dataset(dataset)
+    except InvalidInput:  # said where the command needs it
+        return None
 
 
 def _label(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -180,9 +181,9 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput("file", f"{show(str(path))} is no path", "Give the path of a file.") from error
-    except FileNotFoundError as error:
-        raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.") from error
     except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+            raise InvalidInput("file", f"{show(str(path))} is not there", "Check the path.") from error
         raise _unreadable(path, error) from error
     raise InvalidInput(path.name, "changes while it is read", "Wait until it is written, then choose it again.")
 
