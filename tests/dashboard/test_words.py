@@ -164,7 +164,7 @@ def test_shell_address_toml_and_python_give_the_same_run_back_for_any_name(name:
         path = Path(folder) / "sweep.toml"
         path.write_text(sweep.to_toml(), encoding="utf-8")
         assert dpviz.SweepSpec.from_toml(path) == sweep
-    table = TableSpec(name, (name,), None, (name, "a"), {name: (0.0, 1.5)}, {name: ("x", name)}, "default", {name: name})
+    table = TableSpec(name, (name,), None, (name, "a"), {name: (0.0, 1.5)}, {name: ("x", name)}, (name,), {name: name})
     assert TableSpec.from_dict(tomllib.loads(table.to_toml())) == table
 
 
