@@ -24,8 +24,8 @@ def add(commands: Any) -> None:
         "attack",
         help="membership attacks on ordinary rows: how many members are found at few false alarms, and which",
         description="Trains shadow models on random halves of the rows and attacks other models like them. Models of datasets "
-        "with a name are kept: called again, the command goes on where it was stopped, also with more of them. Not private: it names "
-        "exposed rows.",
+        "with a name are kept: called again, the command goes on where it was stopped, also with more of them. Not private: it "
+        "names exposed rows.",
     )
     one_run.add(made)
     made.add_argument("--shadows", metavar="K", help="models that the attacker trains, 64 to 4,096 (256)")

@@ -1,7 +1,7 @@
 """`dpviz release` as a black box: many models of two neighbouring tables, their low bits against each other, and their noise.
 
-Nothing of how a release is made is looked at: only its parameters, and what its file says of its grid. 10,000 releases in the long
-tests, fewer in the others, which see the same mistakes.
+Nothing of how a release is made is looked at: only its parameters, and what its file says of its grid. 10,000 releases in the
+long tests, fewer in the others, which see the same mistakes.
 """
 
 from __future__ import annotations
