@@ -1,4 +1,4 @@
-"""What leaves the program (docs/threats.md): one row is replaced at fixed randomness, and bytes that must not move are compared."""
+"""What leaves the program (docs/threats.md): one row is replaced at fixed randomness, and bytes that must stay are compared."""
 
 from __future__ import annotations
 
