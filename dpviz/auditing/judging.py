@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -76,13 +76,17 @@ def judge(game: Game, first: Floats, second: Floats, distributions: Distribution
     exact = distributions if distributions is not None and distributions.usable else None
     warning = "" if exact is None else exact.contradiction(first, second)
     exact = None if warning else exact
+    noise = None if distributions is None else distributions.residuals(first, second)
+    assumption = _assumption(game.calibration, exact)
+    # a verdict of two tests may err as seldom as one: each has half of the error probability
+    shared = replace(game, confidence=1 - (1 - game.confidence) / 2) if noise is not None or assumption else game
     if game.score == "likelihood" and exact is None:
         raise InvalidInput("score", f"{game.mechanism.id} declares no distribution that its outputs follow", 'Use score="auto".')
     attacks = []
     if exact is not None and game.score in ("auto", "likelihood"):
-        attacks.append(_exact(game, exact, first, second))
+        attacks.append(_exact(shared, exact, first, second))
     if game.score != "likelihood":
-        attacks.append(_learned(game, first, second, LEARNED_SHARE if attacks else 1.0))
+        attacks.append(_learned(shared, first, second, LEARNED_SHARE if attacks else 1.0))
     delta = game.calibration.budget.delta
     best = max(attacks, key=lambda attack: attack.counts.epsilon_lower_bound(delta, attack.level))
     middle = best.middle
@@ -103,11 +107,11 @@ def judge(game: Game, first: Floats, second: Floats, distributions: Distribution
         counts=best.counts,
         counts_confidence=best.level,
         middle=middle,
-        assumption=_assumption(game.calibration, exact),
+        assumption=assumption,
         allowed=game.allowed,
         curve=roc(best.first, best.second, game.confidence),
         cloud=_cloud(first, second, best.score, exact),
-        noise=None if distributions is None else distributions.residuals(first, second),
+        noise=noise,
         warnings=(warning,) if warning else (),
     )
 
@@ -145,10 +149,10 @@ def _learned(game: Game, first: Floats, second: Floats, share: float) -> _Attack
 
 
 def declares_gaussian(calibration: Calibration) -> bool:
-    """Whether the calibration declares mu-GDP with the mu that its budget allows."""
+    """Whether the calibration declares mu-GDP with a mu that its budget allows."""
     mu = calibration.mu
     claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
-    return mu is not None and calibration.noise_family == "gaussian" and any(c and abs(mu / c - 1) < 1e-6 for c in claims)
+    return mu is not None and calibration.noise_family == "gaussian" and any(c and mu <= c * (1 + 1e-6) for c in claims)
 
 
 def _assumption(calibration: Calibration, distributions: Distributions | None) -> str:

@@ -31,10 +31,10 @@ class AuditResult:
         runs: trainings on each side so far; `requested` in all. Bounds hold for the last result of a game, and for
             one looked at on the way only if it was decided beforehand to stop there.
         seed: of the whole game.
-        confidence: of each bound.
+        confidence: of the verdict, and of each bound; where the verdict rests on two tests, each is at `confidence_of_each`.
         score: what the attacker computed, a key of `SCORES` with its setting.
         counts: its errors on runs that were not used for choosing.
-        counts_confidence: confidence at which `counts` is turned into a bound; above `confidence` where two
+        counts_confidence: confidence at which `counts` is turned into a bound; above `confidence_of_each` where two
             attackers share it.
         middle: its errors at the cut half-way between both sides, for the Gaussian bound.
         assumption: why the Gaussian bound may be used here, "" where it may not.
@@ -82,6 +82,12 @@ class AuditResult:
     def _wrong(self) -> float:
         return self.middle.false_positives + self.middle.false_negatives
 
+    @property
+    def confidence_of_each(self) -> float:
+        """Confidence of each of the two tests that a verdict may rest on: both together err with at most 1 - confidence."""
+        two = self.noise is not None or self.assumption
+        return 1 - (1 - self.confidence) / 2 if two else self.confidence
+
     def epsilon_lower_at(self, delta: float) -> float:
         """Lower bound on epsilon at any delta in [0, 1), free of assumptions."""
         return self.counts.epsilon_lower_bound(delta, self.counts_confidence)
@@ -101,12 +107,14 @@ class AuditResult:
         """Lower bound on epsilon under `assumption`; None where it may not be used."""
         if not self.assumption:
             return None
-        return self.middle.gaussian_epsilon_lower_bound(self.calibration.budget.delta, self.confidence)
+        return self.middle.gaussian_epsilon_lower_bound(self.calibration.budget.delta, self.confidence_of_each)
 
     @property
     def measured_epsilon_lower(self) -> float | None:
         """Lower bound on epsilon from `noise`, which takes the declared centres for granted; None without it."""
-        return None if self.noise is None else self.noise.epsilon_lower_bound(self.calibration.budget.delta, self.confidence)
+        return (
+            None if self.noise is None else self.noise.epsilon_lower_bound(self.calibration.budget.delta, self.confidence_of_each)
+        )
 
     def p_value(self, budget: Budget | None) -> float | None:
         """How likely it would be to see this if the budget held as mu-GDP: so little noise, or else so few errors.
@@ -123,14 +131,15 @@ class AuditResult:
     def against(self, budget: Budget | None) -> str:
         """What contradicts a budget at `confidence`, in words, "" if nothing does.
 
-        The bound free of assumptions and one Gaussian test, each with an error probability of at most 1 - confidence.
+        The bound free of assumptions and, where it has a meaning, one Gaussian test. Each has half of the error probability, so
+        that what contradicts a budget that holds is seen with a probability of at most 1 - confidence.
         """
         if budget is None:
             return ""
         if self.epsilon_lower_at(budget.delta) > budget.epsilon:
             return BY_BOUND
         p = self.p_value(budget)
-        return "" if p is None or p >= 1 - self.confidence else BY_NOISE if self.noise is not None else BY_ERRORS
+        return "" if p is None or p >= 1 - self.confidence_of_each else BY_NOISE if self.noise is not None else BY_ERRORS
 
     def exceeds(self, budget: Budget | None) -> bool:
         """Whether the audit contradicts a budget; see `against`."""

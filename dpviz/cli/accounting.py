@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     values: dict[str, Any] = {
         "run": answers.run(resolve(spec)),
         "mechanism": comparison.mechanism.id,
-        "guarantee": answers.guarantee(cal),
+        "guarantee": answers.guarantee(cal, comparison.mechanism),
         "accountants": accountants,
         "relations": relations,
         "attack": answers.attack(attack),
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         answers.document(values, "accounting")
         return 0
-    lines = [("mechanism", f"{comparison.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal)]
+    lines = [("mechanism", f"{comparison.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal, comparison.mechanism)]
     if attack is not None:
         lines.append(("best attack", f"right in {attack.accuracy:.4f} of the guesses at most, by {attack.basis}"))
     answers.give(options, lines, values)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dpviz.datasets import Dataset
     from dpviz.experiments.run.resolve import ResolvedRun
-    from dpviz.mechanisms import Calibration
+    from dpviz.mechanisms import Calibration, Mechanism
     from dpviz.mechanisms.attack import Attack
     from dpviz.privacy.budget import Budget
 
@@ -136,8 +136,11 @@ def run(resolved: ResolvedRun) -> dict[str, Any]:
     return resolved.spec.to_dict() | {"delta": resolved.budget.delta}
 
 
-def guarantee(cal: Calibration) -> dict[str, Any]:
-    """A calibration as values."""
+def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
+    """A mechanism's calibration as values."""
+    from dpviz.papers.saved import refutation
+
+    audited = refutation(of, cal)
     skipped = ("budget", "proved_budget", "claimed_budget", "status", "neighbouring", "for_training", "mu", "details")
     rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
     return {
@@ -145,15 +148,20 @@ def guarantee(cal: Calibration) -> dict[str, Any]:
         "status": cal.status.value,
         "proved": budget(cal.proved_budget),
         "claimed": budget(cal.claimed_budget),
+        "refuted": None if audited is None else {"day": str(audited.day), **(budget(audited.budget) or {})},
         "relation": cal.neighbouring.value,
         **rest,
     }
 
 
-def guarantee_lines(cal: Calibration) -> list[tuple[str, object]]:
+def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]:
     """The same for people."""
+    from dpviz.papers.saved import refutation
+
+    audited = refutation(of, cal)
     return [
         ("budget asked for", cal.budget),
+        *([] if audited is None else [("refuted", audited.words)]),
         ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),

@@ -11,6 +11,7 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult
+    from dpviz.mechanisms import Mechanism
 
 
 def add(commands: Any) -> None:
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     *_, (pair, result) = game
     bar.end()
     values = {"run": answers.run(resolve(spec)), "pair": kind, "pair_in_words": pair.why}
-    answers.give(options, _lines(result, values), values | _values(result))
+    answers.give(options, _lines(result, values), values | _values(result, spec.build()))
     return 0
 
 
@@ -56,10 +57,10 @@ def _row(name: str, text: str | None) -> int | None:
     return None if text is None else whole(f"--{name}", number_from_text(f"--{name}", text), 0, 2**31)
 
 
-def _values(result: AuditResult) -> dict[str, Any]:
+def _values(result: AuditResult, mechanism: Mechanism) -> dict[str, Any]:
     low, high = result.guessed_right_limits
     return {
-        "guarantee": answers.guarantee(result.calibration),
+        "guarantee": answers.guarantee(result.calibration, mechanism),
         "runs": result.runs,
         "seed": result.seed,
         "confidence": result.confidence,
@@ -83,7 +84,9 @@ def _lines(result: AuditResult, about: dict[str, Any]) -> list[tuple[str, object
     cal, (low, high) = result.calibration, result.guessed_right_limits
     gaussian, measured = result.gaussian_epsilon_lower, result.measured_epsilon_lower
     claimed = f"claimed: {cal.claimed_budget or 'nothing'}; proved: {cal.proved_budget or 'nothing'} ({cal.status.value})"
-    allowed = "" if result.allowed is None else f"; the guarantee allows {result.allowed:.4f}"
+    allowed = (
+        "" if result.allowed is None else f"; what is {'proved' if cal.proved_budget else 'claimed'} allows {result.allowed:.4f}"
+    )
     return [
         ("mechanism", f"{result.mechanism} on {about['run']['model']}"),
         ("pair", about["pair_in_words"]),

@@ -56,10 +56,10 @@ def run(options: argparse.Namespace) -> int:
         [
             ("dataset", shown),
             ("mechanism", f"{spec.mechanism} on {spec.model}"),
-            *answers.guarantee_lines(cal),
+            *answers.guarantee_lines(cal, spec.build()),
             ("sensitivity from", cal.sensitivity_source),
             *answers.remarks(cal),
         ],
-        facts | chosen | {"guarantee": answers.guarantee(cal)},
+        facts | chosen | {"guarantee": answers.guarantee(cal, spec.build())},
     )
     return 0

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         methods.append(
             {
                 "mechanism": one.spec.mechanism,
-                "guarantee": None if one.calibration is None else answers.guarantee(one.calibration),
+                "guarantee": None if one.calibration is None else answers.guarantee(one.calibration, one.spec.build()),
                 "refusal": one.problem or None,
                 "metrics": {m.id: None if table is None else table[m.column].mean(skipna=False) for m in chosen},
             }
@@ -59,6 +59,8 @@ def run(options: argparse.Namespace) -> int:
         promise = method["guarantee"]
         proved = promise["proved"]["epsilon"] if promise and promise["proved"] else None
         status = promise["status"] if promise else method["refusal"]
+        if promise and promise["refuted"]:
+            status = f"{status}, refuted by audit"
         rows.append({"mechanism": method["mechanism"], "proved_epsilon": proved, **method["metrics"], "status": status})
     rows += [{"mechanism": model, "proved_epsilon": None, **values, "status": ""} for model, values in baselines.items()]
     print(answers.table(pd.DataFrame(rows)))

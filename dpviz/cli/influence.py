@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     length = float(np.linalg.norm(influence.theta))
     values = {
         "run": answers.run(resolve(spec)),
-        "guarantee": answers.guarantee(inspected_run.calibration),
+        "guarantee": answers.guarantee(inspected_run.calibration, spec.build()),
         "training_rows": len(table),
         "non_private_norm": length,
         "exact_curvature": influence.exact_curvature,

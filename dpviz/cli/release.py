@@ -90,7 +90,7 @@ def _release(options: argparse.Namespace) -> int:
         settings = {name: value for name, value in made.spec.to_dict().items() if name not in ("seed", "seeds")}
         values = {
             "run": settings | {"delta": cal.budget.delta},
-            "guarantee": answers.guarantee(cal),
+            "guarantee": answers.guarantee(cal, made.spec.build()),
             "model": model,
             "card": card,
             "training_rows": made.rows,

@@ -46,7 +46,7 @@ def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]
     return [
         ("dataset", f"{one_run.shown(spec.dataset, options)}, {result.setup.problem.n} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
-        *answers.guarantee_lines(cal),
+        *answers.guarantee_lines(cal, spec.build()),
         ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),
         *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
         ("non-private", f"{result.non_private.accuracy:.4f}"),
@@ -73,7 +73,7 @@ def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
         "features": setting.d,
         "looked_at": result.setup.dataset.looked_at,
         "lost": [one.sentence for one in result.setup.dataset.lost],
-        "guarantee": answers.guarantee(result.calibration),
+        "guarantee": answers.guarantee(result.calibration, result.spec.build()),
         "accuracy": {
             "mean": result.accuracy.mean(),
             "standard_deviation": result.accuracy.std(),

@@ -67,6 +67,7 @@ def trade_off(
     wanted: float | None,
     span: tuple[float, float],
     odds: Sequence[tuple[float, float]] = (),
+    attacked: str = "",
     here: float | None = None,
     narrow: bool = False,
     ghost: tuple[float, float] | None = None,
@@ -81,6 +82,7 @@ def trade_off(
         wanted: a level to draw and to mark on the curves.
         span: smallest and largest epsilon.
         odds: (epsilon, largest attack accuracy) for a second axis on top.
+        attacked: the method that these are of, for people.
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
         ghost: (epsilon, value) of another run, marked A.
@@ -112,7 +114,7 @@ def trade_off(
         shapes=[mark for mark, _ in marks],
         x=_horizontal(span, x),
         y={"fixedrange": True} | y,
-        **({"xaxis2": _odds_axis(odds, x, theme)} if odds else {}),
+        **({"xaxis2": _odds_axis(odds, attacked, x, theme)} if odds else {}),
     )
 
 
@@ -195,8 +197,9 @@ def _caption(title: str, shift: int) -> Trace:
     }
 
 
-def _odds_axis(odds: Sequence[tuple[float, float]], ends: list[float], theme: Theme) -> Trace:
+def _odds_axis(odds: Sequence[tuple[float, float]], attacked: str, ends: list[float], theme: Theme) -> Trace:
     """A second axis on top: the largest attack accuracy at each epsilon."""
+    of = f" ({plain(attacked)})" if attacked else ""
     return {
         "overlaying": "x",
         "side": "top",
@@ -205,9 +208,9 @@ def _odds_axis(odds: Sequence[tuple[float, float]], ends: list[float], theme: Th
         "showgrid": False,
         "ticks": "outside",
         "tickvals": [e for e, _ in odds],
-        "ticktext": [f"{100 * win:.0f} %" for _, win in odds],
+        "ticktext": [f"{100 * win:.1f} %" for _, win in odds],
         "fixedrange": True,
-        "title": {"text": "attack accuracy at most", "standoff": 6},
+        "title": {"text": f"attack accuracy at most{of}", "standoff": 6},
         "color": theme.ink,
     }
 

@@ -13,19 +13,22 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
-from dpviz.common.random import prob_positive
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
-from dpviz.mechanisms.capabilities import ReleasesGaussians
+from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent, ReleasesGaussians
 from dpviz.models import Setting
 from dpviz.privacy.accounting import curves, tables
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
-from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
+from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
 
 Floats = NDArray[np.float64]
+
+#: where a bound comes from
+ALONE, GAUSSIAN, DISTANCE = "(ε, δ) alone", "the exact distribution of the Gaussian noise", "the distribution of the noise"
 
 _LARGEST = 700.0  # epsilon beyond which exp overflows and every attacker is right
 
@@ -76,44 +79,63 @@ class Attack:
 
 
 def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibration) -> Attack | None:
-    """The best possible attack by the tightest bound that is known; None where no budget is proved.
+    """The best possible attack by the tightest bound that is proved; None where no budget is proved.
 
-    - Gaussian noise on queries of known sensitivity: the exact trade-off curve of Gaussian releases (Dong, Roth, Su
-      2022, Theorem 2.7), or that of the composed subsampled releases.
-    - Noise with density ~ exp(-|b|/scale) on the output: by total variation. The density falls with |b|, so the best
-      even guess is the nearer of two centres at the sensitivity's distance, a half-space.
-    - Everything else: by (epsilon, delta) alone (Kairouz, Oh, Viswanath 2015).
+    The smallest of all that apply:
+
+    - by (epsilon, delta) alone (Kairouz, Oh, Viswanath 2015);
+    - a declared mu: the exact trade-off curve of mu-Gaussian DP (Dong, Roth, Su 2022, Theorem 2.7);
+    - a declared event: the trade-off curve of its releases by the tightest accountant;
+    - a bound on the total variation of the method's own (`BoundsDistance`).
     """
     budget = calibration.proved_budget
     if budget is None:
         return None
-    # replace-one only, as everywhere where accountants are compared
-    gaussian = isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None
-    event = mechanism.released(setting, calibration) if gaussian and isinstance(mechanism, ReleasesGaussians) else None
     by_budget = attack_accuracy(budget)
+    found = [Attack(by_budget, by_budget, budget, ALONE)]
+
+    def bounded(distance: float, basis: str, reached: Callable[[Floats], Floats]) -> None:
+        found.append(Attack(min(0.5 + distance / 2, by_budget), by_budget, budget, basis, reached))
+
+    mu = calibration.mu
+    if mu is not None:
+        bounded(total_variation(mu), GAUSSIAN, partial(_by_mu, mu))
+    # replace-one only, as everywhere where accountants are compared
+    declares = isinstance(mechanism, DeclaresEvent) and calibration.neighbouring is Neighbouring.REPLACE_ONE
+    event = mechanism.released(setting, calibration) if declares and isinstance(mechanism, DeclaresEvent) else None
     if event is not None:
-        accuracy = min(0.5 + curves.advantage(event) / 2, by_budget)
-        basis = "the exact distribution of the Gaussian noise"
-        return Attack(accuracy, by_budget, budget, basis, partial(_by_noise, event, budget.delta))
-    if mechanism.family == "output" and calibration.noise_family == "gamma-sphere" and calibration.noise_scale > 0:
-        half = np.array(calibration.sensitivity / 2)
-        # |<b, e>| <= Delta/2 for the unit vector e between the two centres
-        inside = 2 * float(prob_positive("gamma-sphere", calibration.noise_scale, setting.m, half, np.ones(()))) - 1
-        accuracy = min(0.5 + inside / 2, by_budget)
-        return Attack(accuracy, by_budget, budget, "the exact distribution of the noise", partial(np.add, inside))
-    return Attack(by_budget, by_budget, budget, "(ε, δ) alone")
+        distance = curves.advantage(event)
+        whole = isinstance(mechanism, ReleasesGaussians)
+        reached = partial(_by_noise, event, budget.delta) if whole else partial(np.add, distance)
+        bounded(distance, GAUSSIAN if whole else DISTANCE, reached)
+    if isinstance(mechanism, BoundsDistance):
+        distance = mechanism.distance(setting, calibration)
+        bounded(distance, DISTANCE, partial(np.add, distance))
+    return min(found, key=lambda attack: attack.accuracy)
 
 
 def allowed_accuracy(mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float | None:
     """Largest share of correct guesses that the guarantee allows; None where nothing is claimed or proved.
 
-    What is claimed comes first. It is the tightest bound where the claim is proved, and (epsilon, delta) alone otherwise.
+    What is proved counts first, as on every page; what is only claimed allows as much as its (epsilon, delta) would.
     """
-    claim = calibration.claimed_budget or calibration.proved_budget
-    if claim is None:
-        return None
-    proved = strongest_attack(mechanism, setting, calibration) if claim == calibration.proved_budget else None
-    return attack_accuracy(claim) if proved is None else proved.accuracy
+    proved = strongest_attack(mechanism, setting, calibration)
+    if proved is not None:
+        return proved.accuracy
+    return None if calibration.claimed_budget is None else attack_accuracy(calibration.claimed_budget)
+
+
+def alike(a: Attack, b: Attack) -> tuple[float, float]:
+    """Two bounds of one kind, for a comparison: by (epsilon, delta) alone where one of the two rests on nothing else."""
+    if ALONE in (a.basis, b.basis):
+        return a.accuracy_by_budget, b.accuracy_by_budget
+    return a.accuracy, b.accuracy
+
+
+def _by_mu(mu: float, alarms: Floats) -> Floats:
+    """The most detections at each rate of false alarms under mu-Gaussian DP (Dong, Roth, Su 2022, eq. (6))."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(ndtr(ndtri(alarms) + mu), float)
 
 
 def _by_noise(event: Event, delta: float, alarms: Floats) -> Floats:

@@ -73,6 +73,14 @@ class ReleasesGaussians(DeclaresEvent):
         return None if event is None or calibration.noise_scale <= 0 else scaled(event, calibration.noise_scale)
 
 
+class BoundsDistance(Mechanism):
+    """How far apart the outputs on two neighbours are is proved directly, and not by (epsilon, delta) alone."""
+
+    @abstractmethod
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        """Total variation between what is released on two neighbours, at most, by the proof of the calibration; in [0, 1]."""
+
+
 class HasExcessTheory(Mechanism):
     """Expected excess empirical risk is known with all constants.
 

@@ -19,9 +19,10 @@ import pandas as pd
 
 from dpviz.common import files
 from dpviz.common.version import OF_VERDICTS, engine_version
+from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.papers.claims import Finding, Outcome, Picture, Verdict, command, list_claims
 from dpviz.papers.claims.audits import CLAIMED, DELTA
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, Status
 
 FILE = Path(__file__).with_name("verdicts.json")
 _DIGITS = 6  # significant ones of the numbers behind a picture
@@ -73,14 +74,44 @@ def load(path: Path = FILE) -> Saved:
     )
 
 
-def refuted() -> dict[str, tuple[Budget, date]]:
-    """Mechanisms whose claimed privacy an audit has refuted: id -> the budget claimed, and when that was found."""
+@dataclass(frozen=True)
+class Refutation:
+    """An audit that found a loss above what a paper claims, at one budget.
+
+    Attributes:
+        budget: the (epsilon, delta) at which it was found; nothing is said about any other.
+        day: when it was found.
+    """
+
+    budget: Budget
+    day: date
+
+    @property
+    def words(self) -> str:
+        """What was refuted, for people."""
+        return (
+            f"an audit on {self.day} refuted the claim of {self.budget}, with the constants that the paper leaves open set to 1; "
+            "at other ε nothing is said"
+        )
+
+
+def refuted() -> dict[str, Refutation]:
+    """Mechanisms whose claim an audit has refuted, by id."""
     kept = load()
-    refuted_methods: dict[str, tuple[Budget, date]] = {}
+    found: dict[str, Refutation] = {}
     for finding in kept.findings.values():
         if finding.claim.privacy and finding.verdict.outcome is Outcome.FAILS and kept.day is not None:
-            refuted_methods |= dict.fromkeys(finding.claim.mechanisms, (Budget(CLAIMED, DELTA), kept.day))
-    return refuted_methods
+            found |= dict.fromkeys(finding.claim.mechanisms, Refutation(Budget(CLAIMED, DELTA), kept.day))
+    return found
+
+
+def refutation(mechanism: Mechanism, calibration: Calibration) -> Refutation | None:
+    """The audit that refutes what is claimed for a run: the audited form of the mechanism, at the audited budget; or None."""
+    found, claimed = refuted().get(mechanism.id), calibration.claimed_budget
+    if found is None or claimed is None or calibration.status is not Status.CLAIM or mechanism != type(mechanism)():
+        return None
+    audited = math.isclose(claimed.epsilon, found.budget.epsilon) and math.isclose(claimed.delta, found.budget.delta)
+    return found if audited else None
 
 
 def save(findings: Iterable[Finding], path: Path = FILE, day: date | None = None) -> None:

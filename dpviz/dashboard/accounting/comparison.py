@@ -24,7 +24,7 @@ from dpviz.experiments.studies import noise_comparison
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
-from dpviz.mechanisms.attack import Attack, strongest_attack
+from dpviz.mechanisms.attack import Attack, alike, strongest_attack
 from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting import tables as accounting_tables
 from dpviz.privacy.accounting.events import Event
@@ -181,11 +181,11 @@ def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
     if a.attack is None:
         parts.append("no bound on attacks is proved for A")
     elif attack is not None:
-        change = attack.accuracy - a.attack.accuracy
-        more = f"{words.part(abs(change))} points {'more' if change > 0 else 'less'} often than with A"
-        parts.append(
-            "attacks may succeed as often as with A" if words.part(abs(change)) == "nothing" else f"attacks may succeed {more}"
-        )
+        one, here = alike(a.attack, attack)
+        by = " by (ε, δ) alone" if here != attack.accuracy else ""
+        more = f"{words.part(abs(here - one))} points {'more' if here > one else 'less'} often than with A"
+        same = words.part(abs(here - one)) == "nothing"
+        parts.append(f"an attacker may guess right {'as often as with A' if same else more}{by}")
     pinned.say(f"A is {pinned.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
@@ -313,6 +313,6 @@ def _published(row: noise_comparison.PublishedNoise) -> tuple[str, ...]:
         words.three(row.published.noise_scale) if row.own_constants or not proved else "–",
         words.three(row.needed) if proved else "no noise of this kind is proved",
         f"{row.ratio:.3g}" if math.isfinite(row.ratio) else "–",
-        words.guarantee(row.in_use),
+        words.guarantee(row.in_use, row.mechanism()),
         says,
     )

@@ -166,10 +166,10 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
         return (f"After {result.runs:,} of {result.requested:,} trainings: {does}.",)
     low, high = result.guessed_right_limits
     says = f"Within chance: {does}." if low <= 0.5 <= high else f"Yes: {does}; a coin toss is right half of the time."
-    claim = cal.claimed_budget or cal.proved_budget
-    if result.verdict == NO_CLAIM or claim is None or result.allowed is None:
+    promise = cal.proved_budget or cal.claimed_budget
+    if result.verdict == NO_CLAIM or promise is None or result.allowed is None:
         return says, "This method claims no privacy."
-    allows = f"{'A proved' if cal.proved_budget else 'The claimed'} ε = {words.three(claim.epsilon)}"
+    allows = f"{'A proved' if cal.proved_budget else 'The claimed'} ε = {words.three(promise.epsilon)}"
     allows += f" allows up to {words.percent(result.allowed)}"
     if result.verdict == EXCEEDED:
         by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
@@ -212,7 +212,7 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
         words.three(result.epsilon_lower),
         delta=("✗ above the claim" if by == BY_BOUND else f"✗ {by}") if by and final else None,
         delta_color="inverse",
-        help=f"{100 * result.confidence:g} % confidence, free of assumptions (Clopper-Pearson), at δ = "
+        help=f"{100 * result.confidence_of_each:g} % confidence, free of assumptions (Clopper-Pearson), at δ = "
         f"{words.three(cal.budget.delta)}.",
     )
     columns[3].metric(
@@ -261,8 +261,8 @@ def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> s
         what = "So little noise" if by == BY_NOISE else "So few errors"
         said.append(f"{what} would have probability {p:.2g} if the claim held; that is what speaks against it.")
     if final and claim is not None and claim.delta > 0:
-        free = _power(claim, result.counts.trials, WEAK, result.confidence)[0]
-        counted = _power(claim, result.middle.trials, WEAK, result.confidence)[1]
+        free = _power(claim, result.counts.trials, WEAK, result.confidence_of_each)[0]
+        counted = _power(claim, result.middle.trials, WEAK, result.confidence_of_each)[1]
         said.append(
             f"How much so many models can show: if a method added {100 * WEAK:g} % of the Gaussian noise that its claim needs, "
             f"the bound without assumptions would refute it in {words.percent(free)} of such audits, and errors counted under "

@@ -32,7 +32,7 @@ from dpviz.privacy.budget import Neighbouring, Status
 from dpviz.reporting.calls import shell_call
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
-REFUTED = "refuted by audit"
+REFUTED = words.REFUTED[0]
 _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REMOVE: "add\u2011remove"}
 _ORDER = (*(words.LABELS[s][0] for s in (Status.PROVED, Status.PROVED_IF, Status.CLAIM)), REFUTED, words.LABELS[Status.NONE][0])
 _COLUMNS = ("Relation", "Accountant")
@@ -95,7 +95,6 @@ def start(spec: RunSpec) -> tasks.Task[Measured]:
 
 def lines(measured: Measured, metric: Metric) -> list[Line]:
     """The rows of the table, with what is known by now."""
-    refuted = saved.refuted()
     scores = {name: table[metric.column].to_numpy(float) for name, table in measured.metrics.items()}
     made = []
     for one in measured.found:
@@ -103,11 +102,10 @@ def lines(measured: Measured, metric: Metric) -> list[Line]:
         values, exact = scores.get(name, np.empty(0)), measured.expected.get(name, {}).get(metric.id)
         if cal is None:
             made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, values, exact))
-        elif name in refuted and cal.status is Status.CLAIM:
-            made.append(Line(one, REFUTED, "✗", f"the paper claims {words.budget(refuted[name][0])}", values, exact))
         else:
-            status, sign, _ = words.LABELS[cal.status]
-            made.append(Line(one, status, sign, "; ".join(cal.conditions), values, exact))
+            mechanism = one.spec.build()
+            audited, (status, sign, _) = saved.refutation(mechanism, cal), words.label(cal, mechanism)
+            made.append(Line(one, status, sign, audited.words if audited else "; ".join(cal.conditions), values, exact))
     return made
 
 

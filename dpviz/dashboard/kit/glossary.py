@@ -43,7 +43,7 @@ _CMS = "Chaudhuri, Monteleoni, Sarwate 2011"
 GLOSSARY = (
     Entry(
         "ε",
-        "Privacy budget: exchanging one person’s row changes the probability of any outcome by a factor of at most e^ε. "
+        "Privacy budget: exchanging one person’s row changes the probability of any outcome by at most a factor e^ε, up to δ. "
         "Small is strong.",
         f"{_DWORK}, Definition 2.4",
         ("epsilon", "privacy budget"),
@@ -85,10 +85,11 @@ GLOSSARY = (
     ),
     Entry(
         "noise multiplier",
-        "Standard deviation of the noise divided by the sensitivity.",
+        "Standard deviation of the noise on a sum divided by the most that one row contributes to it. Replacing a row moves the "
+        "sum by up to twice that.",
         "Abadi et al. 2016, Algorithm 1",
-        ("σ",),
     ),
+    Entry("σ", "Standard deviation of the noise, per coordinate.", "Dwork, Roth 2014, appendix A"),
     Entry(
         "noise draw",
         "One training with its own random noise. Several of them show how much a result depends on chance.",
@@ -96,7 +97,7 @@ GLOSSARY = (
     ),
     Entry(
         "calibration",
-        "Finding the smallest noise for which the budget is proved, from public facts only.",
+        "Finding the noise for a budget from public facts: the smallest that is proved, or that of a published formula.",
         "Balle, Wang 2018",
         ("calibrated", "calibrate"),
     ),
@@ -120,7 +121,7 @@ GLOSSARY = (
     ),
     Entry(
         "zCDP",
-        "Zero-concentrated differential privacy: one number ρ bounds the Rényi divergence of all orders.",
+        "Zero-concentrated differential privacy: the Rényi divergence of every order α is at most ρα.",
         "Bun, Steinke 2016",
         ("ρ",),
     ),
@@ -145,7 +146,7 @@ GLOSSARY = (
     ),
     Entry(
         "shuffling",
-        "Reports of single persons are mixed before anybody sees them, which strengthens the guarantee.",
+        "Reports of single persons are mixed before anybody sees them, which can strengthen the guarantee.",
         "Erlingsson et al. 2019",
         ("shuffled",),
     ),
@@ -157,9 +158,15 @@ GLOSSARY = (
     ),
     Entry(
         "best possible attack",
-        "The largest share of correct guesses about one person by anybody who knows all other rows and sees the output.",
+        "The tightest proved upper bound on how often anybody who knows all other rows guesses right about one person.",
         "Kairouz, Oh, Viswanath 2015",
         ("attack accuracy", "attacker", "attack"),
+    ),
+    Entry(
+        "total variation",
+        "How far two distributions are apart: the largest difference between their probabilities of an event.",
+        "Kairouz, Oh, Viswanath 2015",
+        ("TV",),
     ),
     Entry(
         "false alarm",
@@ -273,7 +280,9 @@ GLOSSARY = (
         ("Polyak–Łojasiewicz",),
     ),
     Entry("τ", "Number of epochs between two averagings or restarts.", "Chen, Lee, Kifer 2019, Algorithm 3"),
-    Entry("ζ", "How far one row can move the sum of gradients: 2G for replace-one, G for add-remove.", "Kang et al. 2020"),
+    Entry(
+        "ζ", "How far one row can move the sum of gradients: 2G for replace-one, G for add-remove.", "Kifer, Smith, Thakurta 2012"
+    ),
     Entry(
         "non-private",
         "Trained to the minimum of the same objective on the same rows, without any noise.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, glossary, recorder, words
-from dpviz.mechanisms import Calibration
+from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.papers.saved import refutation
 
 ABOUT = "About this guarantee"
 #: what every proof here takes for granted
@@ -17,22 +18,26 @@ ALWAYS = (
 )
 
 
-def badge(cal: Calibration, *, fold: bool = True) -> None:
+def badge(cal: Calibration, of: Mechanism | None = None, *, fold: bool = True) -> None:
     """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant.
 
     Args:
+        of: the mechanism, so that an audit that refuted its claim at this budget is named.
         fold: whether remarks are folded away; they cannot be inside a fold.
     """
-    recorder.badge(words.guarantee(cal))
+    recorder.badge(words.guarantee(cal, of))
     if folds.closed():
         return
-    st.badge(words.markdown(words.guarantee(cal)), color=words.LABELS[cal.status][2])  # type: ignore[arg-type]
+    st.badge(words.markdown(words.guarantee(cal, of)), color=words.label(cal, of)[2])  # type: ignore[arg-type]
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
         proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"
         lines.append(f"The paper claims {words.budget(cal.claimed_budget)}; {proved}")
+    audited = None if of is None else refutation(of, cal)
+    if audited is not None:
+        lines.append(audited.words[0].upper() + audited.words[1:])
     said = ". ".join(lines) + "."
-    st.caption(words.markdown(said), help=glossary.explain(words.guarantee(cal), said))
+    st.caption(words.markdown(said), help=glossary.explain(words.guarantee(cal, of), said))
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
     notes = (*cal.notes, *(ALWAYS if cal.proved_budget is not None else ()))

@@ -72,7 +72,7 @@ class Recorder:
             question=self.title,
             subject=subject,
             sentence=said or f"{subject}.",
-            badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec))],
+            badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec), spec.build())],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
             settings=settings_of(spec),

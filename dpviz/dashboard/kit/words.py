@@ -12,9 +12,10 @@ import numpy as np
 from dpviz.experiments.run.metrics import METRICS, Metric
 from dpviz.experiments.studies.cost import Cost
 from dpviz.experiments.sweeps.curves import Needed
-from dpviz.mechanisms import Calibration, list_mechanisms
+from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack
 from dpviz.models import STARTS
+from dpviz.papers.saved import refutation
 from dpviz.papers.verdict import Outcome
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
@@ -29,6 +30,7 @@ LABELS = {
     Status.CLAIM: ("paper's claim", "✎", "orange"),
     Status.NONE: ("no guarantee", "✗", "red"),
 }
+REFUTED = ("refuted by audit", "✗", "red")
 #: sign (never colour alone) and badge colour of what a check of a paper's sentence says
 VERDICTS = {
     Outcome.HOLDS: ("✓", "green"),
@@ -203,9 +205,14 @@ def amount(metric: Metric, value: float) -> str:
     return part(value) if metric.shares else "nothing" if abs(value) < 5e-4 else f"{value:.3f}".replace("-", "−")
 
 
-def guarantee(cal: Calibration) -> str:
+def label(cal: Calibration, of: Mechanism | None = None) -> tuple[str, str, str]:
+    """Word, sign and badge colour of a guarantee; those of a refutation where an audit refuted what `of` claims here."""
+    return LABELS[cal.status] if of is None or refutation(of, cal) is None else REFUTED
+
+
+def guarantee(cal: Calibration, of: Mechanism | None = None) -> str:
     """The badge's text: sign, status and the budget that goes with it."""
-    word, sign, _ = LABELS[cal.status]
+    word, sign, _ = label(cal, of)
     shown = cal.proved_budget if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed_budget
     return f"{sign} {word}: {budget(shown)}" if shown is not None else f"{sign} {word}"
 

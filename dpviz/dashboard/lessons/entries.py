@@ -183,8 +183,8 @@ LESSONS = (
         options=_GUARANTEES,
         measure=partial(answers.only_claimed, methods=tuple(_GUARANTEES)),
         explanation="A badge says how far an ε is proved: proved, proved under stated conditions, or claimed. A method whose "
-        "noise depends on the data needs a proof that the choice itself leaks nothing. The page Guarantees marks this claim as "
-        "refuted: an audit found a loss above the claimed ε.",
+        "noise depends on the data needs a proof that accounts for what this choice leaks. The page Guarantees marks this claim "
+        "as refuted at ε = 1: an audit found a larger loss there.",
         pitfall="A claimed ε cannot be compared with a proved one, even where both carry the same number.",
     ),
 )

@@ -10,6 +10,7 @@ from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.attack import Attack, alike
 
 
 def differences(a: Outcome, b: Outcome) -> None:
@@ -35,7 +36,7 @@ def _column(outcome: Outcome) -> tuple[str, ...]:
             words.measured(measure, cost.non_private),
         )
     limit = "–" if outcome.attack is None else words.percent(outcome.attack.accuracy)
-    return (title(outcome.spec), *values, limit, words.guarantee(outcome.calibration))
+    return (title(outcome.spec), *values, limit, words.guarantee(outcome.calibration, outcome.spec.build()))
 
 
 def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:
@@ -56,6 +57,16 @@ def _values(spec: RunSpec) -> dict[str, str]:
     return said | {knobs[k].label: "automatic" if knobs[k].automatic and not v else knobs[k].in_words(v) for k, v in own.items()}
 
 
+def compared(a: Attack, b: Attack) -> str:
+    """How the bounds on an attacker differ, both taken in the same way."""
+    one, other = alike(a, b)
+    size, more = words.part(abs(other - one)), "more" if other > one else "less"
+    by = " by (ε, δ) alone" if (one, other) != (a.accuracy, b.accuracy) else ""
+    if size == "nothing":
+        return f"the bound on attacks is the same{by}"
+    return f"an attacker may guess right {size} points {more} often{by}"
+
+
 def sentence(a: Outcome, b: Outcome) -> str:
     """How B differs from A, with the spread that the difference has to exceed."""
     measure = b.cost.metric
@@ -70,10 +81,7 @@ def sentence(a: Outcome, b: Outcome) -> str:
         equal = f"{measure.within} is the same"
         parts.append(equal if size == "nothing" else f"{measure.within} is {size}{unit} {way}")
     if a.attack is not None and b.attack is not None:
-        change = b.attack.accuracy - a.attack.accuracy
-        size = words.part(abs(change))
-        more = "more" if change > 0 else "less"
-        parts.append("the attack bound is the same" if size == "nothing" else f"attacks may succeed {size} points {more} often")
+        parts.append(compared(a.attack, b.attack))
     elif (a.attack is None) != (b.attack is None):
         parts.append(f"only {'A' if b.attack is None else 'B'} has a proved bound on attacks")
     return f"B against A: {'; '.join(parts) or 'nothing can be compared'}."

@@ -21,7 +21,7 @@ from dpviz.reporting import Chart
 def details(outcome: Outcome, theme: Theme) -> None:
     """What explains the picture, folded away."""
     with folds.fold("Guarantee", "guarantee"):
-        guarantee.badge(outcome.calibration, fold=False)
+        guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False)
     with folds.fold("Numbers", "numbers"):
         numbers(outcome)
     with folds.fold("Best possible attack", "attack"):

@@ -92,8 +92,8 @@ def around(starts: DeltaGenerator, beside: DeltaGenerator, controls: sidebar.Sid
 def headline(outcome: Outcome) -> None:
     """The answer in one sentence, with the badge of its guarantee."""
     sentences = words.headline(pinned.title(outcome.spec), outcome.cost, outcome.calibration, outcome.attack)
-    colour = words.LABELS[outcome.calibration.status][2]
-    badge = f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration))}]"
+    colour = words.label(outcome.calibration, outcome.spec.build())[2]
+    badge = f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration, outcome.spec.build()))}]"
     panels.headline(*sentences, of=outcome.spec, badge=badge)
     guessing.say(outcome)
 

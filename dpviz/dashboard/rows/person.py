@@ -83,7 +83,7 @@ def _attack(run: Inspected, i: int) -> str:
     if run.individual is None:
         return f"right at most {anybody}" if run.attack is not None else anybody
     mine = words.percent(attack_on_person(run.individual, i, run.attack))
-    return f"right at most {mine} on this row; {anybody}"
+    return f"right about {mine} on this row, an estimate; {'' if run.attack is None else 'at most '}{anybody}"
 
 
 def _received(run: Inspected, influence: Influence, i: int) -> str:
@@ -254,7 +254,7 @@ def _privacy(run: Inspected, people: list[int]) -> list[Line]:
         if individual.publishable is not None:
             lines.append(("… that this person may be told", [words.three(individual.publishable[:, i].max()) for i in people]))
         lines.append(
-            ("Best possible attack on this row", [words.percent(attack_on_person(individual, i, run.attack)) for i in people])
+            ("Attack on this row, an estimate", [words.percent(attack_on_person(individual, i, run.attack)) for i in people])
         )
     anybody = words.percent(run.attack.accuracy) if run.attack is not None else "no bound is proved"
     lines.append(("Best possible attack on anybody", [anybody] * len(people)))

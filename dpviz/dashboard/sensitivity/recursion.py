@@ -278,7 +278,7 @@ def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
 
 def promised(spec: RunSpec) -> None:
     """What noise that is scaled to the sensitivity guarantees, where to attack it, and how the picture is computed."""
-    guarantee.badge(calibration_of(spec))
+    guarantee.badge(calibration_of(spec), spec.build())
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
     setting = setting_of(spec)

@@ -16,11 +16,11 @@ from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.dashboard.work.job import State
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.studies.odds import odds_over
 from dpviz.experiments.sweeps import curves
 from dpviz.figures import curves as figure
 from dpviz.models import get_model
-from dpviz.privacy.budget import Budget, Status, attack_accuracy
+from dpviz.privacy.budget import Status
 
 _OLD = "dpviz.picture"
 
@@ -68,20 +68,18 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         baselines = {kind: level for kind, level in levels.items() if np.isfinite(level)}
     elif chosen.show == "objective":
         baselines = {"none": float((base["objective"] - base["optimality_gap"]).median())}
-    odds = [
-        (e, attack_accuracy(Budget(e, resolve(view.spec).budget.delta)))
-        for e in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-        if chosen.odds and view.sweep.epsilons[0] <= e <= view.sweep.epsilons[-1]
-    ]
+    low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
+    ticks = [e for e in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0) if chosen.odds and low <= e <= high]
     made = figure.trade_off(
         lines,
         view.theme,
         quantity=chosen.show,
         title=title(chosen.show),
         baselines=baselines,
-        odds=odds,
+        odds=odds_over(view.spec, ticks),
+        attacked=labels()[view.spec.mechanism],
         wanted=target if chosen.show == chosen.metric.column else None,
-        span=(view.sweep.epsilons[0], view.sweep.epsilons[-1]),
+        span=(low, high),
         here=view.spec.epsilon,
         narrow=charts.narrow(),
         ghost=_ghost(view),

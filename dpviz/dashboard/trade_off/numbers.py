@@ -117,9 +117,14 @@ def explained(view: running.View) -> None:
         )
         if view.choices.odds:
             st.latex(
-                r"\Pr[\text{right guess}] \le \tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
+                r"\Pr[\text{right guess}] \le \tfrac12(1 + \mathrm{TV}) \le "
+                r"\tfrac12\Bigl(1 + \tfrac{e^{\varepsilon} - 1 + 2\delta}{e^{\varepsilon} + 1}\Bigr)"
             )
-            st.markdown("Kairouz, Oh, Viswanath 2015; it holds for methods whose ε is proved, and for no other.")
+            st.markdown(
+                "TV is the total variation between the outputs on two neighbours. Where the distribution of the noise bounds it, "
+                "the axis shows the first bound, otherwise the second (Kairouz, Oh, Viswanath 2015). It is that of the sidebar’s "
+                "method and is drawn only where its ε is proved."
+            )
         st.markdown("The same numbers from a shell; `dpviz sweep dpviz-sweep.toml` takes the settings saved above:")
         repeat.shell(sweep_shell_call(view.sweep))
         st.markdown("and from Python:")

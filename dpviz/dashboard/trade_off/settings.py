@@ -138,7 +138,8 @@ ODDS = Field(
     "odds",
     Switch(
         label="Attack odds",
-        help="A second axis on top: the largest possible attack accuracy on one person.",
+        help="A second axis on top: an upper bound on how often an attacker guesses right about one person, for the sidebar’s "
+        "method; none where its ε is not proved.",
     ),
     False,
 )

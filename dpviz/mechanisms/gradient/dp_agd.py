@@ -17,12 +17,13 @@ from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import TrainingValues
-from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.distance import of_divergence
 from dpviz.privacy.accounting.rdp import zcdp_rho
 from dpviz.privacy.budget import Budget, Neighbouring
 
@@ -47,7 +48,7 @@ class Prices(TrainingValues):
 
 
 @dataclass(frozen=True)
-class DPAGD(ProtectsQuery):
+class DPAGD(ProtectsQuery, BoundsDistance):
     """Noisy direction, noisy choice of a step length; where none helps, shorter steps or a better measured gradient.
 
     Lee and Kifer measure the gradient better whenever no length helps. Where the gradient is clear already, all lengths
@@ -166,6 +167,10 @@ class DPAGD(ProtectsQuery):
             for_training=Prices(rho, rho_choice, rho_gradient, gumbel_scale=spread / math.sqrt(8 * rho_choice)),
             details={"eps_nmax": epsilon_choice, "most_choices": math.floor(rho / rho_choice)},
         )
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        # rho-zCDP: Rényi divergences of order a are at most rho a, and the one of order 1 is Kullback and Leibler's
+        return of_divergence(calibration.values(Prices).rho_total)
 
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams = training.problem, training.calibrations, training.streams

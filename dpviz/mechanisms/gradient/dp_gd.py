@@ -142,7 +142,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
             notes=notes,
             for_training=StepSize(step_size),
-            mu=gaussian_mu(budget),
+            mu=sensitivity * math.sqrt(steps) / sigma,
             details={
                 "exact_noise_scale": exact,
                 "exact_c": self.exact_c(budget),

@@ -13,12 +13,13 @@ from dpviz.common.random import gamma_spheres_in_step, generator, shuffled_batch
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
-from dpviz.mechanisms.capabilities import ProtectsQuery
+from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.distance import of_gamma_sphere
 from dpviz.privacy.budget import Budget
 
 _FIRST = 10.0  # of the longest stable step: as steps fall, the first ones may be longer
@@ -39,7 +40,7 @@ class Batching(StepSize):
 
 
 @dataclass(frozen=True)
-class SongSGD(ProtectsQuery):
+class SongSGD(ProtectsQuery, BoundsDistance):
     """w <- w - eta_t (lam w + (sum of batch gradients + Z_t)/b), Z_t with density ~ exp(-eps |z|/2), eta_t = eta_0/sqrt t.
 
     The mean of the last half of the iterates is released (Shamir and Zhang 2013, suffix averaging), as post-processing.
@@ -155,6 +156,10 @@ class SongSGD(ProtectsQuery):
             for_training=Batching(self._step_size(setting, steps, budget.epsilon), batches=len(edges) - 1),
             details={"smallest_batch": float(smallest), "steps": steps},
         )
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        # a row is in one batch of every pass, and the noise of each is in proportion to what the row can move there
+        return min(1.0, self.passes * of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m))
 
     def fit(self, training: Training) -> Fit:
         problem, calibrations = training.problem, training.calibrations

@@ -11,19 +11,21 @@ import numpy as np
 from dpviz.common.random import standard_gaussian, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
+from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     QUERY,
     ObjectivePerturbation,
     Regularised,
     at_most,
+    distance_by_density,
     gradient_bound,
     kink_notes,
     minimise,
     regularisation,
 )
 from dpviz.models import Setting
-from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_sigma
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_sigma, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, objective_epsilon, objective_sigma
 
@@ -42,7 +44,7 @@ class WithOutput(Regularised):
 
 
 @dataclass(frozen=True)
-class AMP(ObjectivePerturbation):
+class AMP(ObjectivePerturbation, BoundsDistance):
     """Approximate minimiser of the perturbed objective, gradient norm <= gamma, + N(0, sigma_2^2 I)."""
 
     id = "amp"
@@ -125,6 +127,13 @@ class AMP(ObjectivePerturbation):
     def stopping_norm(self, n: int) -> float:
         """gamma: a function of n alone, and never loosened when a solver fails."""
         return float(n) ** -self.stop_power  # the publication recommends 1/n^2
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        # two releases one after the other: their distances add up
+        declared = calibration.values(WithOutput)
+        moved = 2 * setting.n * self.stopping_norm(setting.n) / declared.Lam
+        bound = "two-sided" if self.noise == "exact" else "one-sided"
+        return min(1.0, distance_by_density(setting, calibration, bound) + total_variation(moved / declared.sigma_output))
 
     def fit(self, training: Training) -> Fit:
         problem = training.problem

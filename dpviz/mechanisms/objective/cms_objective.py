@@ -67,7 +67,7 @@ class CMSObjective(ObjectivePerturbation):
             sensitivity_source="one replaced row moves the sum of gradients by at most 2G, at every point",
             noise_scale=1 / beta,
             noise_family="gamma-sphere",
-            claims=Budget(eps if self.slack == "published" else published),
+            claims=Budget(eps) if self.slack == "published" else "nothing",
             proves=Budget(eps),
             accountant="density of the minimiser: noise at 2G plus the curvature term, pure ε",
             notes=notes,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, knob
+from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     EXACT,
@@ -14,6 +15,7 @@ from dpviz.mechanisms.objective.perturbed_objective import (
     GaussianObjective,
     Regularised,
     at_most,
+    distance_by_density,
     gradient_bound,
     kink_notes,
 )
@@ -23,7 +25,7 @@ from dpviz.privacy.objective import curvature_term, objective_epsilon
 
 
 @dataclass(frozen=True)
-class KSTObjective(GaussianObjective):
+class KSTObjective(GaussianObjective, BoundsDistance):
     """Minimiser of F + <b, theta>/n + Delta/(2n) |theta|^2, b ~ N(0, sigma^2 I), Delta = 2 beta_0/eps."""
 
     id = "kst-objective"
@@ -79,3 +81,6 @@ class KSTObjective(GaussianObjective):
                 "certified_epsilon": reached,
             },
         ).conditional(*EXACT)
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        return distance_by_density(setting, calibration, "one-sided")

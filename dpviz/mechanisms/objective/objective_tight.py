@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.mechanisms.base import Calibration, knob
+from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     EXACT,
     QUERY,
     GaussianObjective,
     Regularised,
+    distance_by_density,
     gradient_bound,
     kink_notes,
     regularisation,
@@ -21,7 +23,7 @@ from dpviz.privacy.objective import BOUNDS, curvature_term, objective_sigma
 
 
 @dataclass(frozen=True)
-class ObjectiveTight(GaussianObjective):
+class ObjectiveTight(GaussianObjective, BoundsDistance):
     """Minimiser of F + <b, theta>/n + Delta/(2n) |theta|^2, b ~ N(0, sigma^2 I), sigma solved from the proof."""
 
     id = "objective-tight"
@@ -71,3 +73,6 @@ class ObjectiveTight(GaussianObjective):
             for_training=Regularised(total),
             details={"Delta": extra, "J": curvature_term(setting.beta, total)},
         ).conditional(*EXACT)
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        return distance_by_density(setting, calibration, self.bound)

@@ -19,8 +19,10 @@ from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import minimise_many
+from dpviz.privacy.accounting.distance import of_profile
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.objective import objective_delta
 
 GRADIENT_NORM = 1e-12
 EXACT: tuple[str, ...] = (
@@ -88,6 +90,23 @@ def minimise(training: Training, tolerance: float, *, strict: bool = False) -> F
         progress=training.monitor,
     )
     return theta.reshape(len(calibrations), len(streams), m)
+
+
+def distance_by_density(setting: Setting, calibration: Calibration, bound: str) -> float:
+    """Total variation between the exact minimisers of two neighbours, from the whole profile of the proof by density.
+
+    Args:
+        bound: one of `objective.BOUNDS`.
+    """
+    Lam, relation = calibration.values(Regularised).Lam, calibration.neighbouring
+
+    def log_delta(epsilon: float) -> float:
+        delta = objective_delta(
+            epsilon, calibration.noise_scale, G=setting.G, beta=setting.beta, Lam=Lam, relation=relation, bound=bound
+        )
+        return math.log(max(delta, 1e-300))
+
+    return of_profile(log_delta, calibration.budget.epsilon)
 
 
 def gradient_bound(setting: Setting, relation: Neighbouring) -> float:

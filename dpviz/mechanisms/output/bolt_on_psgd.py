@@ -10,12 +10,13 @@ import numpy as np
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
-from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.capabilities import BoundsDistance, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_by_gaussian, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
+from dpviz.privacy.accounting.distance import of_gamma_sphere
 from dpviz.privacy.accounting.events import Event, Mixture, PureEpsilon
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
@@ -32,7 +33,7 @@ ACCOUNTANTS = {
 
 
 @dataclass(frozen=True)
-class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
+class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
     """k passes of SGD over permuted rows, then one draw of noise scaled to how far the last iterate can move."""
 
     id = "bolt-on-psgd"
@@ -139,6 +140,10 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians):
         if self.noise == "pure" and calibration.noise_scale > 0:
             return PureEpsilon(calibration.sensitivity / calibration.noise_scale)
         return super().released(setting, calibration)
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        pure = self.noise == "pure"
+        return of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m) if pure else 1.0
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         m, b, weights = balanced_batches(setting.n, self.batch_size)

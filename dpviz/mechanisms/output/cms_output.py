@@ -7,12 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.capabilities import BoundsSensitivity, DeclaresEvent, HasExcessTheory, IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.capabilities import (
+    BoundsDistance,
+    BoundsSensitivity,
+    DeclaresEvent,
+    HasExcessTheory,
+    IndividualBudget,
+    ProtectsQuery,
+)
 from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output.minimiser_noise import minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.distance import of_gamma_sphere
 from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -23,7 +31,7 @@ REFINED: str = "Use how far two gradients can differ within the radius that no m
 
 
 @dataclass(frozen=True)
-class CMSOutput(ProtectsQuery, BoundsSensitivity, DeclaresEvent, HasExcessTheory, IndividualBudget):
+class CMSOutput(ProtectsQuery, BoundsSensitivity, BoundsDistance, DeclaresEvent, HasExcessTheory, IndividualBudget):
     """Minimiser + b, density of b proportional to exp(-beta |b|), beta = n lam eps/(2 G)."""
 
     id = "cms-output"
@@ -64,6 +72,9 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, DeclaresEvent, HasExcessTheory
         if calibration.noise_scale <= 0:
             return None
         return PureEpsilon(minimiser_sensitivity(setting, self.refined)[0] / calibration.noise_scale)
+
+    def distance(self, setting: Setting, calibration: Calibration) -> float:
+        return of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m)
 
     def fit(self, training: Training) -> Fit:
         return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))

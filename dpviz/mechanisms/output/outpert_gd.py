@@ -116,7 +116,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             accountant=accountant,
             notes=tuple(notes),
             for_training=StepCount(steps),
-            mu=mu_star,
+            mu=exact / sigma,
             details={
                 "exact_sensitivity": exact,
                 "published_sensitivity": zhang(n, mu, L, G),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import epsilon, log_delta
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, only_step
+from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
+from dpviz.privacy.accounting.distance import of_divergence
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
 from dpviz.privacy.accounting.gaussian import total_variation
 from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
@@ -73,14 +76,28 @@ def advantage(event: Event) -> float:
 
     A total variation distance: exact for one sensitivity and full batches. Otherwise that of (epsilon, delta(epsilon)) at
     an epsilon near 0, (e^eps - 1 + 2 delta)/(e^eps + 1) (Kairouz, Oh, Viswanath 2015, Theorem 2.1): one delta instead of
-    the many of `detections`, whose curve has its largest distance there.
+    the many of `detections`, whose curve has its largest distance there. Releases of several kinds: by the Rényi divergence
+    near order 1, of a replacement or of two hops. Shuffled reports: by the report alone, from which the others follow.
     """
-    step = only_step(event)
+    if isinstance(event, Shuffled):
+        return advantage(event.event)
+    steps, method = steps_of(event), tightest(event)
+    if len(steps) > 1:
+        # a Rényi divergence grows with its order and is the Kullback-Leibler divergence at 1
+        one_hop, whole = (
+            float(curve.min())
+            for curve in (
+                curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)),
+                curve_of_replacement(steps, method),
+            )
+        )
+        return min(1.0, 2 * of_divergence(one_hop), of_divergence(whole))
+    step = steps[0]
     if isinstance(step.event, Gaussian) and step.sampling == "full":
         return total_variation(step.mu)
 
     def by(e: float) -> float:
-        return min(1.0, math.tanh(e / 2) + 2 * math.exp(log_delta(event, tightest(event), e)) / (1 + math.exp(e)))
+        return min(1.0, math.tanh(e / 2) + 2 * math.exp(log_delta(event, method, e)) / (1 + math.exp(e)))
 
     most = by(_NEAR_ZERO)
     # at low rates PLD is loose near 0, and a larger epsilon says more

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
@@ -17,6 +18,8 @@ from dpviz.privacy.search import smallest
 
 if TYPE_CHECKING:
     from dpviz.privacy.accounting.methods import Method
+
+Floats = NDArray[np.float64]
 
 _HOPS = r"\delta(\varepsilon)\le(1+e^{\varepsilon/2})\,\delta_\pm(\varepsilon/2)"
 _OF_MIXTURE = r"R(\alpha)=\tfrac1{\alpha-1}\ln\sum_j q_j e^{\alpha(\alpha-1)\Delta_j^2/2\sigma^2}"
@@ -45,26 +48,10 @@ class RDP(Accountant):
         return rdp.log_delta(step.count * rdp.sampled_gaussian(step.rate, event.noise_multiplier), epsilon, method.conversion)
 
     def log_delta_of_kinds(self, steps: tuple[Step, ...], method: Method, epsilon: float) -> float:
-        """R(a) of Gaussians of several kinds, added up under the method's relation (add/remove where one is sampled)."""
-        curve = np.zeros(len(rdp.ORDERS))
-        for step in steps:
-            if not isinstance(step.event, Gaussian):
-                raise CannotAccount(
-                    "event", "different kinds of releases are added up for Gaussians only", "Account for one kind."
-                )
-            if step.sampling == "full":
-                curve = curve + step.count * rdp.gaussian(mu_of(step.event, method))
-            else:
-                curve = curve + step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
-        return rdp.log_delta(curve, epsilon, method.conversion)
+        return rdp.log_delta(curve_of_kinds(steps, method), epsilon, method.conversion)
 
     def log_delta_of_replacement(self, steps: tuple[Step, ...], method: Method, epsilon: float, floor: float) -> float:
-        """Replacing a row moves a batch that holds it by 2C and no other: a mixture with weights q and 1 - q at every step."""
-        curve = np.zeros(len(rdp.ORDERS))
-        for step in steps:
-            assert isinstance(step.event, Gaussian)
-            curve = curve + step.count * rdp.sampled_replacement(step.rate, mu_of(step.event, method))
-        return rdp.log_delta(curve, epsilon, method.conversion)
+        return rdp.log_delta(curve_of_replacement(steps, method), epsilon, method.conversion)
 
     def route(self, steps: tuple[Step, ...]) -> str | None:
         return "two-hop" if len(steps) > 1 else None
@@ -94,6 +81,28 @@ class RDP(Accountant):
                 sigma=lambda budget: total * _improved_sigma(budget),
             ),
         )
+
+
+def curve_of_kinds(steps: tuple[Step, ...], method: Method) -> Floats:
+    """R(a) of Gaussians of several kinds, added up under the method's relation (add/remove where one is sampled)."""
+    curve = np.zeros(len(rdp.ORDERS))
+    for step in steps:
+        if not isinstance(step.event, Gaussian):
+            raise CannotAccount("event", "different kinds of releases are added up for Gaussians only", "Account for one kind.")
+        if step.sampling == "full":
+            curve = curve + step.count * rdp.gaussian(mu_of(step.event, method))
+        else:
+            curve = curve + step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
+    return curve
+
+
+def curve_of_replacement(steps: tuple[Step, ...], method: Method) -> Floats:
+    """R(a) under replace-one: the row moves a batch that holds it by 2C and no other, a mixture with weights q and 1 - q."""
+    curve = np.zeros(len(rdp.ORDERS))
+    for step in steps:
+        assert isinstance(step.event, Gaussian)
+        curve = curve + step.count * rdp.sampled_replacement(step.rate, mu_of(step.event, method))
+    return curve
 
 
 def _of_mixture(event: Mixture) -> Sequence[Line]:

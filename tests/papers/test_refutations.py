@@ -1,0 +1,80 @@
+"""A refutation speaks of the budget and the form that were audited, and of nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from support_pages import opened, settled, text
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.dashboard.kit import words
+from dpviz.experiments.run.setup import calibration_of
+from dpviz.papers import saved
+from dpviz.papers.claims import list_claims
+from dpviz.papers.claims.audits import CLAIMED, DELTA
+from dpviz.privacy.budget import Budget, Status
+
+REFUTED = ("pidp-sgd", "dbdp-pi", "input-perturbation")
+
+
+def found(mechanism: str, epsilon: float = 1.0, delta: float = DELTA, **params: object) -> saved.Refutation | None:
+    spec = dpviz.RunSpec("teaching", mechanism=mechanism, epsilon=epsilon, delta=delta, params=params)
+    return saved.refutation(spec.build(), calibration_of(spec))
+
+
+@pytest.mark.parametrize("mechanism", REFUTED)
+def test_it_holds_at_the_audited_budget_of_the_audited_form_only(mechanism: str) -> None:
+    kept = saved.refuted()[mechanism]
+    assert kept.budget == Budget(CLAIMED, DELTA)
+    assert found(mechanism) == kept
+    for epsilon, delta in ((0.1, DELTA), (10.0, DELTA), (1.001, DELTA), (1.0, 1e-6)):
+        assert found(mechanism, epsilon, delta) is None
+    assert found(mechanism, c=2.0) is None, "another form was not audited"
+
+
+def test_what_is_proved_or_was_not_refuted_has_none() -> None:
+    refuted = set(saved.refuted())
+    assert refuted == set(REFUTED)
+    assert refuted <= {name for claim in list_claims().values() if claim.privacy for name in claim.mechanisms}
+    for mechanism in ("dp-gd", "objective-tight", "dbdp"):
+        assert found(mechanism) is None
+
+
+def test_badges_say_so_where_it_holds() -> None:
+    for epsilon, expected in ((1.0, "✗ refuted by audit: ε = 1"), (10.0, "✎ paper's claim: ε = 10")):
+        spec = dpviz.RunSpec("teaching", mechanism="pidp-sgd", epsilon=epsilon, delta=DELTA)
+        cal = calibration_of(spec)
+        assert words.guarantee(cal, spec.build()).startswith(expected)
+        assert words.label(cal, spec.build())[2] == ("red" if epsilon == 1.0 else words.LABELS[Status.CLAIM][2])
+
+
+@pytest.mark.parametrize(("page", "folds"), [("", True), ("Sensitivity_and_rates", False)])
+def test_pages_with_a_badge_say_so(page: str, folds: bool) -> None:
+    for epsilon in ("1", "10"):
+        shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon)
+        said = text(settled(shown)) + " ".join(str(badge.value) for badge in shown.get("badge") if hasattr(badge, "value"))
+        assert ("refuted" in said) == (epsilon == "1")
+
+
+def test_the_page_of_guarantees_counts_them_at_their_budget_only() -> None:
+    assert "audits refute 3" in text(settled(opened("Guarantees", epsilon="1")))
+    assert "audits refute" not in text(settled(opened("Guarantees", epsilon="10")))
+
+
+def test_the_shell_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    for epsilon in ("1", "10"):
+        command = f"calibrate --n 1000 --d 5 --mechanism dbdp-pi --epsilon {epsilon} --delta 1e-5"
+        assert main(command.split()) == 0
+        assert ("refuted" in capsys.readouterr().out) == (epsilon == "1")
+        assert main([*command.split(), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)["guarantee"]["refuted"]
+        if epsilon == "10":
+            assert told is None
+        else:
+            assert (told["epsilon"], told["delta"]) == (CLAIMED, DELTA)
+            assert told["day"] == str(saved.load().day)
+    for epsilon in ("1", "10"):
+        assert main(["guarantees", "--dataset", "teaching", "--epsilon", epsilon]) == 0
+        assert capsys.readouterr().out.count("refuted by audit") == (3 if epsilon == "1" else 0)
