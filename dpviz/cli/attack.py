@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpviz.auditing.attacks.attacked import AttackedRun
+    from dpviz.mechanisms import Mechanism
 
 SHOWN = 10  # most exposed rows that are printed
 
@@ -79,15 +80,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         found = attack_run(spec, shadows, targets, attacks=names, baseline=not options.no_baseline, store=store, monitor=bar)
         bar.end()
-        answers.give(options, _lines(found), about | _values(found))
+        answers.give(options, _lines(found), about | _values(found, spec.build()))
     for notice in store.notices if store else ():
         print(f"dpviz: {notice}", file=sys.stderr)
     return 0
 
 
-def _values(found: AttackedRun) -> dict[str, Any]:
+def _values(found: AttackedRun, mechanism: Mechanism) -> dict[str, Any]:
     return {
-        "guarantee": answers.guarantee(found.calibration),
+        "guarantee": answers.guarantee(found.calibration, mechanism),
         "targets": found.targets,
         "half": found.setting.n,
         "sentence": found.sentence(),

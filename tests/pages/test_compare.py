@@ -54,7 +54,7 @@ def test_differences_have_the_sign_of_b_minus_a() -> None:
     assert f"accuracy is {gain:.1f} points higher" in compare.sentence(strong, weak)
     assert "points more often" in compare.sentence(strong, weak)
     assert f"accuracy is {gain:.1f} points lower" in compare.sentence(weak, strong)
-    assert "accuracy is the same; the attack bound is the same" in compare.sentence(weak, weak)
+    assert "accuracy is the same; the bound on attacks is the same" in compare.sentence(weak, weak)
 
 
 def test_an_address_that_is_no_run_is_refused() -> None:
