@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     cal, model, card = made.calibration, out / "model.json", out / "card.md"
     values = {
         "run": {name: value for name, value in made.spec.to_dict().items() if name not in ("seed", "seeds")},
-        "guarantee": answers.guarantee(cal),
+        "guarantee": answers.guarantee(cal, made.spec.build()),
         "model": model,
         "card": card,
         "training_rows": made.rows,
