@@ -99,13 +99,18 @@ class AttackedRun:
         lows = [[judged.detections_at(rate, each).low for rate in RATES] for judged in self.judged.values()]
         return EXCEEDED if np.any(np.array(lows) > bound) else NO_VIOLATION
 
-    def sentence(self, rate: float = RATES[0]) -> str:
-        """What the best attack finds, what the guarantee allows and what is found without privacy."""
+    def sentence(self, rate: float = RATES[0], run: str = "") -> str:
+        """What the best attack finds, what the guarantee allows and what is found without privacy.
+
+        Args:
+            run: what the run is called; its epsilon by default.
+        """
         found, bound = self.judged[self.best(rate)].detections_at(rate).value, self.allowed(np.array([rate]))
         count = {1: "the attack", 5: "the best of five attacks"}.get(len(self.judged), f"the best of {len(self.judged)} attacks")
         if np.isnan(found):
             return f"Too few rows and target models to count detections at {_percent(rate)} false alarms."
-        said = [f"At ε = {self.spec.epsilon:.3g} {count} finds {_percent(found)} of the members at {_percent(rate)} false alarms"]
+        opening = f"With {run}" if run else f"At ε = {self.spec.epsilon:.3g}"
+        said = [f"{opening} {count} finds {_percent(found)} of the members at {_percent(rate)} false alarms"]
         said.append("no guarantee is proved" if bound is None else f"the guarantee allows {_percent(float(bound[0]))}")
         if self.non_private is not None and self.non_private.judged:
             other = self.non_private

@@ -19,7 +19,7 @@ class RMIA(MembershipAttack):
     label = "RMIA"
     citation = "Zarifzadeh, Liu, Shokri, ICML 2024, eq. (1) to (4)"
     formula = (
-        r"P_z\!\left[\frac{p(x\mid\theta)}{p(x)}\ge\gamma\,\frac{p(z\mid\theta)}{p(z)}\right],\quad"
+        r"P_z\!\left[\frac{p(x\mid\theta)}{p(x)}\ge\gamma\,\frac{p(z\mid\theta)}{p(z)}\right],\quad "
         r"p(x)=\tfrac12\left(\bar p_{\mathrm{in}}(x)+\bar p_{\mathrm{out}}(x)\right)"
     )
     idea = "Against shadow models the row gained more probability than most rows of the population."

@@ -1,4 +1,4 @@
 """The page Audit."""
 
 #: what it keeps in the address beside the run
-KEYS = ("pair", "row", "other", "runs", "canaries")
+KEYS = ("pair", "row", "other", "runs", "canaries", "attacked", "shadows")

@@ -1,0 +1,242 @@
+"""Membership attacks on ordinary rows: how many members are found at few false alarms, which, and what predicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.auditing.attacks.attacked import AttackedRun
+from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
+from dpviz.auditing.attacks.judging import RATES, Judged
+from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.auditing.attacks.registry import get_attack, list_attacks
+from dpviz.auditing.attacks.study import attack_over_epsilon, watch_attacks
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
+from dpviz.dashboard.shell import fields, pinned
+from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.job import State
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.figures import membership as pictures
+from dpviz.figures.style import Theme
+
+ROWS = {"": "One row, the others known", "ordinary": "Ordinary rows"}
+COUNTS = ("64", "256", "1024", "4096")
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+_MOST = 12  # exposed rows in the table
+_HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "AUC", "Advantage")
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """What it keeps in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
+    one = "One row: can two datasets that differ in it be told apart? Ordinary rows: who of all can be told to be a member?"
+    more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
+    return (
+        fields.choice("attacked", "Attack on", ROWS, "", one),
+        fields.choice("shadows", "Shadow models", {n: f"{int(n):,}" for n in COUNTS}, "256", more),
+    )
+
+
+def chosen(own: Group) -> bool:
+    """Draws the choice; whether ordinary rows are attacked."""
+    return bool(own["attacked"].draw())
+
+
+def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
+    """The whole view: the control, the answer in `answer`, the picture, and what explains it below."""
+    shadows = int(own["shadows"].draw())
+    task = _attack(spec, shadows)
+    with answer:
+        watching.live(task, lambda: _headline(task, spec, shadows), every=1.0)
+    watching.live(task, lambda: _picture(task, spec, theme), every=1.0)
+    watching.live(task, lambda: _below(task, spec, theme, shadows))
+
+
+def _attack(spec: RunSpec, shadows: int) -> tasks.Task[Any]:
+    fixed = replace(spec, seeds=1)
+
+    def work(monitor: Monitor) -> Iterator[AttackedRun]:
+        return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
+
+    key = f"ordinary rows {resolve(fixed).key()} {shadows}"
+    task = watching.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.ordinary")
+    if watching.state(task) in (State.CANCELLED, State.FAILED):
+        st.button("Start again", on_click=watching.again, args=(task,))
+    return task
+
+
+def _headline(task: tasks.Task[Any], spec: RunSpec, shadows: int) -> None:
+    run = pinned.title(spec)
+    if task.results:
+        panels.headline(task.results[-1].sentence(run=run), of=spec)
+    else:
+        panels.headline(f"{run}: the attacker trains {shadows:,} models on random halves of the rows.", of=spec)
+
+
+def _picture(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
+    tasks.controls(task, "Training and attacking")
+    if not task.results:
+        return
+    found: AttackedRun = task.results[-1]
+    best, other = found.best(), found.non_private
+    curves = {name: pictures.Roc(get_attack(name).label, judged.curve) for name, judged in found.judged.items()}
+    rates = np.geomspace(curves[best].points["false_alarms"].min(), 1.0, 80)
+    bound = found.allowed(rates)
+    without = None if other is None else pictures.Roc(get_attack(other.best()).label, other.judged[other.best()].curve)
+    fig = pictures.roc(
+        curves[best],
+        [curve for name, curve in curves.items() if name != best],
+        theme,
+        allowed=None if bound is None else (rates, bound),
+        without=without,
+    )
+    at = found.judged[best].detections_at(RATES[0])
+    summary = (
+        f"{get_attack(best).label} finds {_share(at.value)} of the members (95 % limits {_share(at.low)} to {_share(at.high)}) "
+        f"at 1 % false alarms; a coin toss finds 1 %. {found.targets:,} models attacked, {len(found.row_ids):,} rows each: "
+        f"{found.verdict}."
+    )
+    charts.chart(fig, "membership", summary, lambda: _curves(found), of=spec)
+
+
+def _below(task: tasks.Task[Any], spec: RunSpec, theme: Theme, shadows: int) -> None:
+    if not (task.results and task.over):
+        return
+    found: AttackedRun = task.results[-1]
+    with folds.fold("All attacks in numbers", "attacks"):
+        tables.table(_numbers(found), _HEADS)
+        panels.note(
+            "Advantage: detections minus false alarms at a threshold that was chosen on other models. What these attacks find is "
+            "no bound: better attacks may come."
+        )
+    with folds.fold("Most exposed rows", "exposed"):
+        panels.not_private("Real rows, and numbers computed from them without noise. No ε covers them.")
+        tables.table(_exposed(found), ("Row", "Apart", "Attacks that find it", "Who"), real=True)
+        panels.note(
+            "Apart: how many standard deviations a row's signal is larger under shadow models that were trained on it. An attack "
+            "finds a row where it calls it a member more often in models trained on it than chance explains."
+        )
+        tables.download(lambda: found.rows.reset_index(), "exposed")
+    with st.expander("Does influence predict who is found?"):
+        _predicts(found, spec, theme)
+    with st.expander("Over ε"):
+        _over(found, spec, theme, shadows)
+    with folds.fold("How is this computed?", "computed"):
+        _how(found, shadows)
+
+
+def _numbers(found: AttackedRun) -> list[tuple[str, ...]]:
+    shown = []
+    for _, rows in found.table.groupby("attack", sort=False):
+        first, second = (rows[rows["false_alarms"] == rate].iloc[0] for rate in RATES)
+        cells = (first["detections"], second["detections"], first["allowed"], first["non_private"])
+        shown.append((first["label"], *map(_share, cells), words.two(first["auc"]), _share(first["advantage"])))
+    return shown
+
+
+def _exposed(found: AttackedRun) -> list[tuple[str, ...]]:
+    rows = found.rows.head(_MOST)
+    return [
+        (
+            str(row_id),
+            words.two(row["separation"]),
+            f"{int(row['attacks_that_find'])} of {len(found.judged)}",
+            who(found, int(row_id)),
+        )
+        for row_id, row in rows.iterrows()
+    ]
+
+
+def _predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
+    key = f"exposure {resolve(found.spec).key()} {found.shadows}"
+    answer, current = tasks.observe(
+        key, "Influence", lambda monitor: exposure(found), section="exposure", dataset=found.spec.dataset, ask="Compare the rows"
+    )
+    if answer is None or not current:
+        return
+    known = associations(answer)
+    fact = st.selectbox("Compare with", list(known["fact"]), format_func=FACTS.__getitem__, key="own.exposure-fact")
+    row = known[known["fact"] == fact].iloc[0]
+    fig = pictures.risk(
+        answer[fact].to_numpy(float),
+        answer["separation"].to_numpy(float),
+        theme,
+        fact=FACTS[fact],
+        found=(answer["attacks_that_find"] > 0).to_numpy(),
+        names=[f"row {i}" for i in answer.index],
+    )
+    summary = (
+        f"Rank correlation of {FACTS[fact]} with how far a row's signals lie apart: {words.two(row['correlation'])} (95 % limits "
+        f"{words.two(row['low'])} to {words.two(row['high'])}, {int(row['rows']):,} rows)."
+    )
+    charts.chart(fig, "exposure", summary, lambda: answer.reset_index(), rows=True, of=spec)
+
+
+def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None:
+    epsilons = sorted({*EPSILONS, found.spec.epsilon})
+    key = f"ordinary rows over epsilon {resolve(found.spec).key()} {shadows} {epsilons}"
+
+    def work(monitor: Monitor) -> pd.DataFrame:
+        parts = attack_over_epsilon(found.spec, epsilons, shadows, store=KeptModels.personal(), monitor=monitor)
+        return pd.concat(list(parts), ignore_index=True)
+
+    answer, current = tasks.observe(
+        key, "Attacks over ε", work, section="attacks-over", dataset=found.spec.dataset, ask="Attack at other ε"
+    )
+    if answer is None or not current:
+        return
+    table = answer[answer["false_alarms"] == RATES[0]]
+    best = table.loc[table.groupby("epsilon")["detections"].idxmax()].sort_values("epsilon")
+    best = best.assign(non_private=table["non_private"].max())
+    ends = [best.iloc[0], best.iloc[-1]]
+    summary = "At 1 % false alarms the best attack finds " + " and ".join(
+        f"{_share(end['detections'])} of the members at ε = {words.three(end['epsilon'])}" for end in ends
+    )
+    charts.chart(pictures.over_epsilon(best, theme, here=found.spec.epsilon), "attacks-over", f"{summary}.", lambda: answer)
+
+
+def _how(found: AttackedRun, shadows: int) -> None:
+    if not folds.closed():
+        st.markdown(
+            words.markdown(
+                f"{found.shadows:,} shadow models and {found.targets:,} target models are trained on independent random halves "
+                f"({found.setting.n:,} rows), each calibrated for that many rows and with noise of its own. An attack knows the "
+                "members of the shadow models; of a target it knows what the model says, and never its members. s is the logit "
+                "of the probability of a row's label."
+            )
+        )
+        for name in found.judged:
+            attack = list_attacks()[name]
+            st.markdown(words.markdown(f"{attack.label}: {attack.idea} {attack.citation}."))
+            st.latex(attack.formula)
+        st.markdown(
+            words.markdown(
+                "The bound is the trade-off curve of what is proved: two halves of one size differ in a replaced row, and the "
+                "curve is concave, so it bounds means over rows too. Limits count target models, whose rows share noise."
+            )
+        )
+    repeat.python_of(found.spec, f"found = dpviz.attack_run(spec, {shadows})\nfound.table")
+
+
+def _curves(found: AttackedRun) -> pd.DataFrame:
+    def of(name: str, judged: Judged, private: bool) -> pd.DataFrame:
+        curve = judged.curve.assign(attack=name, private=private)
+        bound = found.allowed(curve["false_alarms"].to_numpy()) if private else None
+        return curve.assign(allowed=np.nan if bound is None else bound)
+
+    parts = [of(name, judged, True) for name, judged in found.judged.items()]
+    if found.non_private is not None:
+        parts += [of(name, judged, False) for name, judged in found.non_private.judged.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _share(value: float) -> str:
+    """ "1.31 %": two digits, where one would hide the difference."""
+    return "none" if np.isnan(value) else f"{100 * value:.2f}\u00a0%"

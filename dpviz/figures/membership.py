@@ -1,0 +1,201 @@
+"""Membership attacks on ordinary rows as pictures: log-log ROC curves, detections over epsilon, exposure against a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.decades import decades, powers
+from dpviz.figures.style import Theme, Trace, faint, figure, margin
+
+Floats = NDArray[np.floating]
+
+_INSIDE = {"x": 1, "xref": "paper", "xanchor": "right", "y": 0.01, "yref": "paper", "yanchor": "bottom", "orientation": "v"}
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """One attack's curve.
+
+    Attributes:
+        name: for people.
+        points: columns false_alarms, detections, low, high, shares in [0, 1].
+    """
+
+    name: str
+    points: pd.DataFrame
+
+
+def roc(
+    best: Roc, others: Sequence[Roc], theme: Theme, *, allowed: tuple[Floats, Floats] | None = None, without: Roc | None = None
+) -> go.Figure:
+    """Detections over false alarms on logarithmic axes: few false alarms are what an attacker can afford.
+
+    Args:
+        best: the attack that the page speaks of, with its limits.
+        others: drawn faintly.
+        allowed: false alarms, and the most detections that the guarantee allows at each; None where nothing is proved.
+        without: the best attack on the non-private model; None for none.
+    """
+    band = best.points
+    lowest = _exponents(pd.concat([roc.points["false_alarms"] for roc in (best, *others)])).min()
+    traces: list[Trace] = [
+        {
+            "x": np.r_[_exponents(band["false_alarms"]), _exponents(band["false_alarms"])[::-1]],
+            "y": np.r_[_exponents(band["low"], 10**lowest), _exponents(band["high"], 10**lowest)[::-1]],
+            "mode": "lines",
+            "line": {"width": 0},
+            "fill": "toself",
+            "fillcolor": faint(theme.labels[0], 0.3),
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+    ]
+    for k, other in enumerate(others):
+        traces.append(_line(other, theme.labels[0], 1.5, "dot", "the other attacks", lowest) | {"showlegend": k == 0})
+    traces.append(_line(best, theme.labels[0], 4, "solid", f"{best.name}, 95 % limits", lowest))
+    if without is not None:
+        traces.append(_line(without, theme.ink, 2.5, "solid", f"without privacy: {without.name}", lowest))
+    if allowed is not None:
+        bound = Roc("", pd.DataFrame({"false_alarms": allowed[0], "detections": allowed[1]}))
+        traces.append(_line(bound, theme.noise, 4, "dash", "allowed by the guarantee", lowest))
+    at = np.array([lowest, 2.0])
+    line = {"color": theme.majority, "width": 2, "dash": "dash"}
+    traces.append({"x": at, "y": at, "mode": "lines", "name": "coin toss", "hoverinfo": "skip", "line": line})
+    axis = {"range": [lowest - 0.02, 2.04], **_labels(lowest, 2.0)}
+    return figure(
+        theme,
+        traces,
+        height=350,
+        margin=margin(left=92, right=20, top=8),
+        legend=_INSIDE | {"bgcolor": faint(theme.paper, 0.7), "font": {"size": 14}},
+        x={"title": "false alarms", **axis},
+        y={"title": "members found", **axis},
+    )
+
+
+def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure:
+    """What the best attack finds at one rate of false alarms over epsilon, beside what is allowed and found without privacy.
+
+    Args:
+        table: one row for each epsilon, rising: epsilon, detections, low, high, allowed, non_private, false_alarms.
+        here: the epsilon of the page, marked.
+    """
+    x = np.log10(table["epsilon"].to_numpy(float))
+    columns = ["detections", "low", "high", "allowed", "non_private", "false_alarms"]
+    shown = {name: 100 * table[name].to_numpy(float) for name in columns}
+    hover = "%{y:.2f} %<extra></extra>"
+    traces: list[Trace] = [
+        {
+            "x": np.r_[x, x[::-1]],
+            "y": np.r_[shown["low"], shown["high"][::-1]],
+            "mode": "lines",
+            "line": {"width": 0},
+            "fill": "toself",
+            "fillcolor": faint(theme.labels[0], 0.3),
+            "hoverinfo": "skip",
+            "showlegend": False,
+        },
+        _flat(x, shown["detections"], "best attack, 95 % limits", theme.labels[0], "solid", hover),
+        _flat(x, shown["allowed"], "allowed by the guarantee", theme.noise, "dash", hover),
+        _flat(x, shown["non_private"], "best attack without privacy", theme.ink, "solid", hover),
+        _flat(x, shown["false_alarms"], "coin toss", theme.majority, "dash", hover),
+    ]
+    top = max(float(np.nanmax(shown["high"])), float(np.nanmax(np.r_[shown["non_private"], 0])), 2 * shown["false_alarms"][0])
+    return figure(
+        theme,
+        traces,
+        height=400,
+        margin=margin(left=76, right=20, top=112),
+        x={"title": "ε", "tickvals": decades(x[0], x[-1]), "ticktext": powers(decades(x[0], x[-1]))},
+        y={"title": "members found", "range": [0, 1.3 * top], "ticksuffix": " %"},
+        shapes=[
+            {
+                "type": "line",
+                "x0": np.log10(here),
+                "x1": np.log10(here),
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"color": theme.grid, "width": 2},
+            }
+        ],
+    )
+
+
+def risk(
+    values: Floats, separation: Floats, theme: Theme, *, fact: str, found: NDArray[np.bool_], names: Sequence[str]
+) -> go.Figure:
+    """How far apart a row's signals lie, against a fact about the row; rows that an attack finds are marked.
+
+    Args:
+        values: (n,) of the fact; drawn on a logarithmic axis where all are above 0 and span more than a decade.
+        found: (n,) whether any attack finds the row.
+        names: (n,) for the hover text.
+    """
+    there = np.isfinite(values) & np.isfinite(separation)
+    positive = values[there & (values > 0)]
+    logarithmic = len(positive) == there.sum() > 0 and float(np.log10(positive.max() / positive.min())) > 1
+    x = np.log10(np.where(values > 0, values, np.nan)) if logarithmic else values
+    marks = [(~found, "circle", "not found", theme.labels[0], 6), (found, "diamond-open", "found by an attack", theme.noise, 10)]
+    traces: list[Trace] = [
+        {
+            "type": "scattergl",
+            "x": x[at],
+            "y": separation[at],
+            "mode": "markers",
+            "name": name,
+            "text": [names[int(i)] for i in np.flatnonzero(at)],
+            "hovertemplate": "%{text}: %{y:.2f}<extra></extra>",
+            "marker": {"size": size, "symbol": symbol, "color": colour, "opacity": 0.7},
+        }
+        for mask, symbol, name, colour, size in marks
+        for at in [mask & there]
+        if at.any()
+    ]
+    ticks = {}
+    if logarithmic:
+        marks_at = decades(float(np.nanmin(x[there])), float(np.nanmax(x[there])))
+        ticks = {"tickvals": marks_at, "ticktext": powers(marks_at)}
+    return figure(
+        theme,
+        traces,
+        height=380,
+        margin=margin(left=76, top=64),
+        x={"title": fact, **ticks},
+        y={"title": "standard deviations apart"},
+    )
+
+
+def _line(roc: Roc, colour: str, width: float, dash: str, name: str, lowest: float) -> Trace:
+    alarms, found = roc.points["false_alarms"].to_numpy(float), roc.points["detections"].to_numpy(float)
+    kept = (found > 0) & (alarms >= 10.0 ** (lowest - 2) * 0.999)
+    return {
+        "x": _exponents(alarms[kept]),
+        "y": _exponents(found[kept]),
+        "mode": "lines",
+        "name": name,
+        "line": {"color": colour, "width": width, "dash": dash},
+        "customdata": np.column_stack([100 * alarms[kept], 100 * found[kept]]),
+        "hovertemplate": f"{roc.name or name}: %{{customdata[1]:.2f}} % at %{{customdata[0]:.2f}} % false alarms<extra></extra>",
+    }
+
+
+def _flat(x: Floats, y: Floats, name: str, colour: str, dash: str, hover: str) -> Trace:
+    line = {"color": colour, "width": 3, "dash": dash}
+    return {"x": x, "y": y, "mode": "lines", "name": name, "line": line, "hovertemplate": f"{name}: {hover}"}
+
+
+def _exponents(shares: pd.Series | Floats, least: float = 1e-12) -> Floats:
+    """log10 of shares in per cent; what is below `least` per cent is drawn there."""
+    return np.log10(np.maximum(100 * np.asarray(shares, float), least))
+
+
+def _labels(low: float, high: float) -> dict[str, object]:
+    marks = decades(low, high)
+    return {"tickvals": marks, "ticktext": [f"{text} %" for text in powers(marks)]}
