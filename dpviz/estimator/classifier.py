@@ -18,18 +18,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpviz.common.validate import InvalidInput, show, truth
-from dpviz.estimator.features import LinearMap, by_norm, by_ranges
-from dpviz.estimator.guarantee import CLASS_LABELS, Guarantee, PrivacyWarning, share, supposes, together
+from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
+from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
+from dpviz.estimator.plan import Plan
 from dpviz.estimator.search import warn_of_searches
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
-from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Training, get_mechanism, list_mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status, row_budget
+from dpviz.privacy.budget import row_budget
 from dpviz.releasing.grid import publish
 from dpviz.spending.ledger import Ledger
-from dpviz.spending.of_run import entry_of
+from dpviz.spending.private_ranges import private_ranges
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +52,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         lam: l2 regularisation, > 0; of the intercept too.
         data_norm: declared largest norm of a row, in the rows' own units.
         ranges: instead of `data_norm`, declared (low, high) of all features, or one pair for each, or a mapping from names.
-            "from data" reads them from the rows, which no epsilon covers; `guarantee_` says so.
+            "private" finds them with a tenth of epsilon and delta (`dpviz.private_ranges`). "from data" reads them from the rows,
+            which no epsilon covers; `guarantee_` says so.
         fit_intercept: whether to add a constant feature.
         random_state: None for randomness of the operating system. Whoever knows a seed can subtract the noise, so the guarantee
             then holds only while it stays secret; a fitted model is pickled without it.
@@ -143,13 +145,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(labels)
         classes, codes, read = self._coded(labels)
         intercept = truth("fit_intercept", self.fit_intercept)
-        mapped = self._map(rows, intercept)
+        planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes))
+        streams, source, of_ranges = self._randomness(planned.models)
+        if self.ledger is not None:
+            ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+            call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
+            ledger.spend(planned.entry(call), planned.cal.neighbouring)
+        found = None
+        if planned.for_ranges is not None:
+            columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
+            found = private_ranges(columns, planned.for_ranges, of_ranges).ranges
+        mapped = self._map(rows, intercept, found)
         x, outside = mapped.rows(rows, intercept)
         if outside:
             what = "data_norm" if self.ranges is None else "ranges"
             said = f"{outside:,} of {len(x):,} rows outside {what} were clipped, as the guarantee needs."
             warnings.warn(said, PrivacyWarning, stacklevel=2)
-        theta, constant, self.guarantee_ = self._train(x, codes, len(classes), (*mapped.looked_at, *read))
+        theta, constant, exact = self._train(x, codes, planned, streams, source)
+        supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
+        self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
         self.classes_ = classes
         self.coef_, self.intercept_ = mapped.coefficients(theta, intercept)
         self.intercept_ += constant
@@ -181,7 +195,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             raise InvalidInput("y", f"holds {unknown}, which is not among classes", "Correct it, or declare it.")
         return classes, codes, ()
 
-    def _map(self, rows: Floats, intercept: bool) -> LinearMap:
+    def _plan(self, n: int, d: int, classes: int) -> Plan:
+        """How the budget is spent, from public facts: one binary model for two classes, else one for each."""
+        models = 1 if classes == 2 else classes
+        setting = get_model(_MODEL).setting(n, d, SETTINGS["lam"].check("lam", self.lam))
+        built = get_mechanism(self.mechanism).from_params(self._knobs())
+        refusal = built.refusal(setting)
+        if refusal:
+            raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
+        total = row_budget(check_epsilon(self.epsilon), self.delta, n)
+        return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
+
+    def _names(self, d: int) -> list[str]:
+        return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))
+
+    def _map(self, rows: Floats, intercept: bool, found: dict[str, tuple[float, float]] | None) -> LinearMap:
         d = rows.shape[1]
         if self.ranges is None:
             if self.data_norm is None:
@@ -190,50 +218,30 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             return by_norm(d, self.data_norm)
         if self.data_norm not in (None, 1.0):
             raise InvalidInput("data_norm", "cannot go with ranges", "Give one of them.")
-        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))
-        return by_ranges(rows, self.ranges, names, intercept)
+        return by_ranges(rows, self.ranges if found is None else found, self._names(d), intercept)
 
     def _train(
-        self, x: Floats, codes: NDArray[np.intp], classes: int, looked_at: tuple[str, ...]
-    ) -> tuple[Floats, Floats, Guarantee]:
-        """((models, m) parameters, (models,) labels where those are released instead, else 0, their guarantee).
-
-        One binary model for two classes, else one for each.
-        """
-        model, lam, models = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam), 1 if classes == 2 else classes
-        setting = model.setting(len(x), x.shape[1], lam)
-        built = get_mechanism(self.mechanism).from_params(self._knobs())
-        refusal = built.refusal(setting)
-        if refusal:
-            raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
-        budget = row_budget(check_epsilon(self.epsilon), self.delta, len(x))
-        each, how = share(built, setting, budget, models)
-        cal = built.calibrate(setting, each)
-        if self.ledger is not None:
-            ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
-            total = together(cal, each, budget, models, built.pure)
-            call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
-            entry = entry_of(built, setting, cal, call, models=models, together=total[1] or total[0])
-            ledger.spend(entry, cal.neighbouring)
-        theta, constant = [], np.zeros(models)
-        streams, source = self._streams(models)
+        self, x: Floats, codes: NDArray[np.intp], planned: Plan, streams: list[np.random.SeedSequence], source: random.Random
+    ) -> tuple[Floats, Floats, bool]:
+        """((models, m) parameters, (models,) labels where those are released instead, else 0, whether the noise is exact)."""
+        theta, constant, exact = [], np.zeros(planned.models), True
         for k, stream in enumerate(streams):
-            positive = codes == (1 if models == 1 else k)
-            problem = Problem(Rows(x, np.where(positive, 1.0, -1.0)), model, lam)
-            fit = train(built, Training(problem, [cal], [stream], record=False)).fit
-            made = publish(built, setting, cal, fit, source)
+            positive = codes == (1 if planned.models == 1 else k)
+            problem = Problem(Rows(x, np.where(positive, 1.0, -1.0)), get_model(_MODEL), planned.setting.lam)
+            fit = train(planned.mechanism, Training(problem, [planned.cal], [stream], record=False)).fit
+            made = publish(planned.mechanism, planned.setting, planned.cal, fit, source)
             theta.append(made.theta)
+            exact &= made.exact
             if fit.constant_label is not None:
                 constant[k] = fit.constant_label[0, 0]
-        supposed = supposes(cal, exact=made.exact, seeded=self.random_state is not None)
-        return np.array(theta), constant, _guarantee(built, cal, each, budget, models, how, looked_at, supposed)
+        return np.array(theta), constant, exact
 
-    def _streams(self, count: int) -> tuple[list[np.random.SeedSequence], random.Random]:
-        """(streams of training, one for each model; the source of exact noise, from which all models draw in turn)."""
+    def _randomness(self, count: int) -> tuple[list[np.random.SeedSequence], random.Random, random.Random]:
+        """(streams of training, one for each model; the source of exact noise for all models in turn; that of ranges)."""
         if self.random_state is None:  # not the global generator, whose state somebody may know
-            return np.random.SeedSequence().spawn(count), random.SystemRandom()
+            return np.random.SeedSequence().spawn(count), random.SystemRandom(), random.SystemRandom()
         words = [int(w) for w in check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)]
-        return np.random.SeedSequence(words).spawn(count), random.Random(repr(words))
+        return np.random.SeedSequence(words).spawn(count), random.Random(repr(words)), random.Random(f"ranges {words}")
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """(n,) scores of two classes, above 0 for the second, or (n, K)."""
@@ -257,29 +265,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 @cache
 def _all_knobs() -> frozenset[str]:
     return frozenset(name for cls in list_mechanisms().values() for name in cls.knobs())
-
-
-def _guarantee(
-    built: Mechanism,
-    cal: Calibration,
-    each: Budget,
-    budget: Budget,
-    models: int,
-    how: str,
-    looked_at: tuple[str, ...],
-    supposed: tuple[str, ...],
-) -> Guarantee:
-    claimed, proved = together(cal, each, budget, models, built.pure)
-    return Guarantee(
-        mechanism=built.id,
-        claimed=claimed,
-        proved=proved,
-        relation=cal.neighbouring,
-        accountant=cal.accountant,
-        status=Status.PROVED_IF if cal.status is Status.PROVED and supposed else cal.status,
-        conditions=supposed,
-        looked_at=looked_at,
-        models=models,
-        composition=how,
-        notes=cal.notes,
-    )

@@ -18,6 +18,8 @@ from dpviz.common.validate import InvalidInput, number, positive, show
 Floats = NDArray[np.float64]
 
 FROM_DATA = "from data"
+#: ranges by `spending.private_ranges`, for a tenth of the budget
+PRIVATE = "private"
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) 
     read: tuple[str, ...] = ()
     if isinstance(ranges, str):
         if ranges != FROM_DATA:
-            raise InvalidInput("ranges", f"unknown value {show(ranges)}", f'Give ranges, or "{FROM_DATA}".')
+            raise InvalidInput("ranges", f"unknown value {show(ranges)}", f'Give ranges, "{PRIVATE}" or "{FROM_DATA}".')
         low, high, read = X.min(axis=0), X.max(axis=0), ("the range of every feature",)
         high = np.where(high > low, high, low + 1.0)
     else:

@@ -1,0 +1,93 @@
+"""How a fit spends its budget, from public facts alone: on ranges, and on one or more models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.estimator.guarantee import Guarantee, share, together
+from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.models import Setting
+from dpviz.privacy.budget import Budget, Status
+from dpviz.spending.ledger import Entry
+from dpviz.spending.of_run import entry_of
+
+#: the part of epsilon and delta that private ranges take
+RANGES_SHARE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The budget of one fit, divided.
+
+    Attributes:
+        mechanism: of all models.
+        setting: public facts of the training rows.
+        models: binary models, 1 or one for each class.
+        for_ranges: the budget of private ranges, None where they are declared.
+        for_models: the budget of all models together.
+        each: the budget that each model is calibrated for.
+        composition: how `for_models` was divided, "" for one model.
+        cal: the calibration of each model.
+    """
+
+    mechanism: Mechanism
+    setting: Setting
+    models: int
+    for_ranges: Budget | None
+    for_models: Budget
+    each: Budget
+    composition: str
+    cal: Calibration
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, setting: Setting, total: Budget, models: int, *, private_ranges: bool) -> Plan:
+        """Divides the total among ranges and models; epsilons and deltas of the two add up to it."""
+        for_ranges, for_models = None, total
+        if private_ranges:
+            for_ranges = Budget(RANGES_SHARE * total.epsilon, RANGES_SHARE * total.delta)
+            for_models = Budget((1 - RANGES_SHARE) * total.epsilon, (1 - RANGES_SHARE) * total.delta)
+        each, composition = share(mechanism, setting, for_models, models)
+        cal = mechanism.calibrate(setting, each)
+        return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
+
+    @property
+    def budgets(self) -> tuple[Budget | None, Budget | None]:
+        """(claimed, proved) budget of the whole fit."""
+        claimed, proved = together(self.cal, self.each, self.for_models, self.models, self.mechanism.pure)
+        return self._with_ranges(claimed), self._with_ranges(proved)
+
+    def _with_ranges(self, budget: Budget | None) -> Budget | None:
+        if budget is None or self.for_ranges is None:
+            return budget
+        return Budget(budget.epsilon + self.for_ranges.epsilon, budget.delta + self.for_ranges.delta)
+
+    def entry(self, call: str) -> Entry:
+        """What the fit costs, for a ledger."""
+        claimed, proved = self.budgets
+        if self.for_ranges is not None:
+            total = proved or claimed or self.for_models
+            return Entry(total, "release", self.cal.status, self.cal.conditions, call)
+        return entry_of(self.mechanism, self.setting, self.cal, call, models=self.models, together=proved or claimed)
+
+    def guarantee(self, looked_at: tuple[str, ...], supposed: tuple[str, ...]) -> Guarantee:
+        """What the fit is worth.
+
+        Args:
+            looked_at: what was read from the rows outside every epsilon.
+            supposed: what must hold for the proof.
+        """
+        claimed, proved = self.budgets
+        ranges = () if self.for_ranges is None else (f"ranges were found privately, for {self.for_ranges} of the total",)
+        return Guarantee(
+            mechanism=self.mechanism.id,
+            claimed=claimed,
+            proved=proved,
+            relation=self.cal.neighbouring,
+            accountant=self.cal.accountant,
+            status=Status.PROVED_IF if self.cal.status is Status.PROVED and supposed else self.cal.status,
+            conditions=supposed,
+            looked_at=looked_at,
+            models=self.models,
+            composition=self.composition,
+            notes=(*self.cal.notes, *ranges),
+        )
