@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dpviz.releasing import Release, ReleasedModel, load_model, release
     from dpviz.releasing.tuning import private_search
     from dpviz.spending import Entry, Ledger
+    from dpviz.spending.private_ranges import private_ranges
 
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
 #: first moment on, and its short answers take a moment only
@@ -61,6 +62,7 @@ _HOMES = {
     "dpviz.releasing": ("Release", "ReleasedModel", "load_model", "release"),
     "dpviz.releasing.tuning": ("private_search",),
     "dpviz.spending": ("Entry", "Ledger"),
+    "dpviz.spending.private_ranges": ("private_ranges",),
 }
 
 __all__ = [
@@ -106,6 +108,7 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_model",
+    "private_ranges",
     "private_search",
     "release",
     "resolve",

@@ -136,7 +136,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),
-        "columns": _several(options.columns, ",") if options.columns else None,
+        "columns": several(options.columns, ",") if options.columns else None,
         "drop": options.drop,
         "proposed": options.round_range,
     }
@@ -147,9 +147,7 @@ def _by_frame(options: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any
     names = [str(name) for name in frame.columns]
     how: dict[str, Any] = {
         "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item, names)]},
-        "categories": {
-            c: _several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item, names)]
-        },
+        "categories": {c: several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item, names)]},
         "defaults": filling(options.fill or (), frame),
         "missing_in": {},
     }
@@ -159,7 +157,7 @@ def _by_frame(options: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any
             how.setdefault("missing", []).append(word[0])
         elif "=" in item:
             column, value = _parts("--missing", item, names)
-            how["missing_in"].setdefault(column, []).extend(_several(value, "|"))
+            how["missing_in"].setdefault(column, []).extend(several(value, "|"))
         else:
             how.setdefault("missing", []).extend([item] if item else [])
     return {name: value for name, value in how.items() if value != {}}
@@ -193,7 +191,7 @@ def _quoted(item: str) -> tuple[str, str] | None:
     return None if found is None else (found[1].replace('""', '"'), item[found.end() :])
 
 
-def _several(text: str, between: str) -> list[str]:
+def several(text: str, between: str) -> list[str]:
     """The words of a list; one that holds the separator stands in quotation marks, as in CSV."""
     return next(csv.reader([text], delimiter=between, skipinitialspace=True), [])
 

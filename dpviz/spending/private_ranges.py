@@ -73,9 +73,9 @@ def private_ranges(columns: Mapping[str, ArrayLike], budget: Budget, source: ran
         raise InvalidInput("columns", "there is no numeric column", "Name at least one.")
     source = source or random.SystemRandom()
     values = {name: _numbers(name, column) for name, column in columns.items()}
-    # two Gaussian queries of the same mu: mu^2 adds up
-    sensitivity, mu = math.sqrt(2 * len(values)), gaussian_mu(budget) / math.sqrt(2)
-    sigma = sensitivity / mu
+    event = planned_event(len(values), budget)
+    assert isinstance(event.event, Gaussian)
+    sigma = event.event.sigma
     coarse = {name: _seen(name, column, EDGES, sigma, len(values), source) for name, column in values.items()}
     fine = {}
     for name, column in values.items():
@@ -84,7 +84,17 @@ def private_ranges(columns: Mapping[str, ArrayLike], budget: Budget, source: ran
         inside = column[(column >= low) & (column <= high)]
         fine[name] = _seen(name, inside, edges, sigma, len(values), source, otherwise=(low, high))
     least = math.ceil(_quantile(_PARTS, len(values)) * sigma)
-    return PrivateRanges(fine, Repeated(Gaussian(sensitivity, sigma), 2), budget, least)
+    return PrivateRanges(fine, event, budget, least)
+
+
+def planned_event(columns: int, budget: Budget) -> Repeated:
+    """What the ranges of so many columns release: two Gaussian queries of the same mu, whose mu^2 add up to the budget's.
+
+    Raises:
+        InvalidInput: delta is 0.
+    """
+    sensitivity, mu = math.sqrt(2 * columns), gaussian_mu(budget) / math.sqrt(2)
+    return Repeated(Gaussian(sensitivity, sensitivity / mu), 2)
 
 
 def _numbers(name: str, column: ArrayLike) -> Floats:

@@ -39,6 +39,7 @@ KEYS = {
     "sweep --epsilons 1 --no-cache": "sweep missing rows",
     "release --out model": "run guarantee model card training_rows hardened_sampler tried looked_at audit",
     "predict model new.csv": "classes predictions notes",
+    "ranges rows.csv --columns a --epsilon 1 --delta 1e-5": "budget relation ranges least",
     "tune --out model --try lam=0.01,0.1": "run guarantee model card training_rows searched",
     "ledger a.toml --limit 3 --delta 1e-6": "table unit relation limit total status not_proved conditions entries",
     "report --out a.html": "run out bytes",
@@ -59,7 +60,7 @@ def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[s
 
 def given(command: str) -> list[str]:
     name, *rest = command.split()
-    if name in ("claims", "mechanisms", "datasets", "predict", "fetch", "ledger") or "--n" in rest:
+    if name in ("claims", "mechanisms", "datasets", "predict", "fetch", "ledger", "ranges") or "--n" in rest:
         return [name, *rest]
     if name == "sweep":
         return [name, "--dataset", "teaching", "--mechanisms", "output-gaussian", "--seeds", "2", *rest]
@@ -79,6 +80,8 @@ def test_json_is_one_document_with_stable_keys(command: str, folder: Path, capsy
     if command.startswith("predict"):
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian")).save(folder / "model")
         dpviz.load_dataset("teaching").frame.to_csv(folder / "new.csv", index=False)
+    if command.startswith("ranges"):
+        (folder / "rows.csv").write_text("a,b\n" + "".join(f"{k % 50},{k % 2}\n" for k in range(2000)))
     found = document(given(command), capsys)
     assert list(found) == ["command", "version", "schema", *KEYS[command].split()]
     assert (found["command"], found["version"], found["schema"]) == (command.split()[0], dpviz.__version__, 1)

@@ -1,0 +1,69 @@
+"""`dpviz ranges`: ranges of numeric columns found privately."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from dpviz.cli import answers, own_file
+from dpviz.common.validate import InvalidInput, number_from_text, one_of
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "ranges",
+        help="ranges of numeric columns found privately, to be declared afterwards",
+        description="Counts values in public bins with Gaussian noise. The ranges may be published and declared with --range; "
+        "what they cost is added to the cost of models. Every call gives other ranges and spends the budget.",
+        epilog="Example: dpviz ranges people.csv --columns age,income --epsilon 0.1 --delta 1e-6 --ledger people.toml",
+    )
+    made.add_argument("file", metavar="TABLE", help="a table of your own; - reads standard input")
+    made.add_argument("--columns", required=True, metavar="NAME,NAME", help="numeric columns, named without looking at the rows")
+    made.add_argument("--epsilon", required=True, metavar="EPSILON", help="of all ranges together")
+    made.add_argument("--delta", required=True, metavar="DELTA", help="below one over the number of rows")
+    made.add_argument("--ledger", metavar="FILE.toml", help="enter the ranges into this ledger, which may refuse them")
+    own_file.add_reading(made)
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the ranges, as options to declare them. Returns 0."""
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dpviz.datasets.sources import own
+    from dpviz.privacy.budget import Budget, check_delta
+    from dpviz.spending import Ledger
+    from dpviz.spending.ledger import Entry
+    from dpviz.spending.private_ranges import planned_event, private_ranges
+
+    budget = Budget(number_from_text("--epsilon", options.epsilon), number_from_text("--delta", options.delta))
+    ledger = None if options.ledger is None else Ledger(options.ledger)
+    piped = options.file == own_file.STANDARD_INPUT
+    content = own_file.standard_input() if piped else None
+    frame = own.rows_in(None if piped else Path(options.file), content, reading=own_file.reading(options))
+    names = [name for name in own_file.several(options.columns, ",") if name]
+    for name in names:
+        one_of("--columns", name, map(str, frame.columns))
+    if len(set(names)) < len(names):
+        raise InvalidInput("--columns", "names a column twice", "Name each once.")
+    check_delta(budget.delta, max(2, len(frame)))
+    if ledger is not None:
+        ledger.spend(Entry(planned_event(len(names), budget), "range", call=options.typed[:500]))
+    # whatever is no number counts as a gap, so that no single value decides whether a column is one of numbers
+    columns = {name: pd.to_numeric(frame[name], errors="coerce").to_numpy(float) for name in names}
+    made = private_ranges(columns, budget)
+    ranges = pd.DataFrame([{"column": name, "low": low, "high": high} for name, (low, high) in made.ranges.items()])
+    options_of = " ".join(f"--range {shlex.quote(f'{name}={low:g},{high:g}')}" for name, (low, high) in made.ranges.items())
+    answers.give(
+        options,
+        [("guarantee", f"proved: {budget} for all ranges, replace-one"), ("declare them", options_of)],
+        {"budget": budget, "relation": "replace-one", "ranges": ranges, "least": made.least},
+    )
+    if not options.json:
+        print(answers.table(ranges))
+    return 0

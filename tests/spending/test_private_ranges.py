@@ -1,0 +1,139 @@
+"""Private ranges: the sensitivity of their counts, what they cover, what they cost, and a person at the end of a range."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting.events import Gaussian
+from dpviz.privacy.accounting.heterogeneous import total_epsilon
+from dpviz.privacy.budget import Budget
+from dpviz.spending import Ledger
+from dpviz.spending import private_ranges as module
+from dpviz.spending.private_ranges import EDGES, planned_event, private_ranges
+
+BUDGET = Budget(0.5, 1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 4, 100])
+def test_the_two_queries_cost_the_budget(columns: int) -> None:
+    event = planned_event(columns, BUDGET)
+    assert total_epsilon([event], BUDGET.delta) == pytest.approx(BUDGET.epsilon, rel=1e-6)
+    assert isinstance(event.event, Gaussian)
+    assert event.event.sensitivity == pytest.approx(math.sqrt(2 * columns))
+
+
+def test_replacing_a_row_moves_the_counts_by_no_more_than_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All counts of both queries are recorded without noise; values at the ends of doubles and gaps are among the rows."""
+    counted: list[np.ndarray] = []
+    original = np.histogram
+    monkeypatch.setattr(module.np, "histogram", lambda v, e: (counted.append(original(v, e)[0]), original(v, e))[1])
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 3)) * np.array([1, 1e3, 1e-3])
+    extremes = np.array([0.0, -0.0, 1.7e308, -1.7e308, 5e-324, np.inf, -np.inf, np.nan, 1.0, 2.0**40, -(2.0**40)])
+    for trial in range(60):
+        neighbour = rows.copy()
+        neighbour[trial] = rng.choice(extremes, 3)
+        for queried in (rows, neighbour):
+            private_ranges({f"c{j}": queried[:, j] for j in range(3)}, Budget(50.0, 1e-6), random.Random(7))
+        first, second = counted[:3], counted[6:9]  # the coarse counts; fine ones follow from what was released of them
+        moved = math.sqrt(sum(float(((a - b) ** 2).sum()) for a, b in zip(first, second, strict=True)))
+        assert moved <= math.sqrt(2 * 3) + 1e-12
+        assert sum(int(c.sum()) for c in second) >= 3 * 1999 - 3
+        counted.clear()
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        (np.random.default_rng(1).integers(17, 91, 20_000), 17, 90),
+        (np.random.default_rng(1).integers(1985, 2021, 20_000), 1985, 2020),
+        (-np.random.default_rng(1).exponential(1e5, 20_000), -3e5, -1e3),
+        (np.random.default_rng(1).normal(0, 1e-3, 20_000), -2e-3, 2e-3),
+        (np.zeros(20_000), 0, 0),
+        (np.random.default_rng(1).normal(0, 1, 20_000) * 1e30, 2.0**40, 2.0**40),
+    ],
+)
+def test_nearly_all_values_lie_inside(values: np.ndarray, low: float, high: float) -> None:
+    for seed in range(5):
+        a, b = private_ranges({"x": values}, BUDGET, random.Random(seed)).ranges["x"]
+        assert a <= low <= high <= b
+        inside = np.clip(values, EDGES[0], EDGES[-1])
+        assert ((inside >= a) & (inside <= b)).mean() > 0.95
+
+
+def test_years_do_not_get_the_range_of_a_power_of_two() -> None:
+    a, b = private_ranges({"year": np.random.default_rng(0).integers(1985, 2021, 20_000)}, BUDGET, random.Random(1)).ranges[
+        "year"
+    ]
+    assert b - a <= 256
+
+
+def outcomes(values: np.ndarray, runs: int, sigma_factor: float, monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
+    with monkeypatch.context() as patched:
+        true = planned_event
+
+        def weaker(columns: int, budget: Budget) -> object:
+            event = true(columns, budget)
+            return type(event)(Gaussian(event.event.sensitivity, sigma_factor * event.event.sigma), 2)  # type: ignore[union-attr]
+
+        patched.setattr(module, "planned_event", weaker)
+        source = random.Random(11)
+        return Counter(private_ranges({"x": values}, Budget(1.0, 1e-3), source).ranges["x"] for _ in range(runs))
+
+
+def test_a_planted_outlier_is_hidden_and_would_be_seen_with_too_little_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chance of a range beyond 64 under neighbours: within e^eps and delta; with a twentieth of the noise it is not."""
+    rows = np.full(400, 1.0)
+    neighbour = rows.copy()
+    neighbour[0] = 1e6
+    runs = 1500
+
+    def beyond(values: np.ndarray, factor: float) -> float:
+        found = outcomes(values, runs, factor, monkeypatch)
+        return sum(count for (_, high), count in found.items() if high > 64) / runs  # type: ignore[misc]
+
+    slack = 4 * math.sqrt(0.25 / runs)
+    assert beyond(neighbour, 1.0) <= math.e * beyond(rows, 1.0) + 1e-3 + slack
+    assert beyond(neighbour, 0.02) > math.e * beyond(rows, 0.02) + 1e-3 + slack
+
+
+def test_too_few_rows_are_said_and_not_guessed() -> None:
+    with pytest.raises(InvalidInput, match="too few rows to see"):
+        private_ranges({"x": np.arange(20.0)}, Budget(0.1, 1e-6), random.Random(0))
+    for columns, budget in (({}, BUDGET), ({"x": ["a"]}, BUDGET), ({"x": np.zeros((3, 3))}, BUDGET), ({"x": [1.0]}, Budget(1.0))):
+        with pytest.raises(InvalidInput):
+            private_ranges(columns, budget)  # type: ignore[arg-type]
+
+
+def test_the_classifier_pays_for_its_ranges(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(17, 91, 5000), rng.exponential(1e4, 5000)])
+    y = X[:, 0] > 50
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(2.0, 1e-4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = dpviz.PrivateClassifier(epsilon=2.0, delta=1e-6, ranges="private", ledger=ledger, random_state=3).fit(X, y)
+        again = dpviz.PrivateClassifier(epsilon=2.0, delta=1e-6, ranges="private", random_state=3).fit(X, y)
+    assert model.guarantee_.proved == Budget(2.0, 1e-6)
+    assert any("ranges were found privately" in note for note in model.guarantee_.notes)
+    assert not any("range" in what for what in model.guarantee_.looked_at)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+    assert model.score(X, y) > 0.9
+    (entry,) = ledger.entries()
+    assert entry.release == Budget(2.0, 1e-6)
+
+
+def test_noise_of_ranges_and_of_training_come_from_different_streams() -> None:
+    """With one seed the two must not share a draw, or the ranges would tell the noise of the model."""
+    model = dpviz.PrivateClassifier(random_state=5)
+    _, training, ranges = model._randomness(1)
+    assert [training.random() for _ in range(5)] != [ranges.random() for _ in range(5)]
