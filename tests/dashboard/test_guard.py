@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpviz.dashboard.shell import guard
+from dpviz.dashboard.shell import guard, private
 
 
 def ask(kind: str, names: frozenset[str] | None, addresses: bool = False, **headers: str) -> tuple[bool, dict[str, Any]]:
@@ -93,6 +93,6 @@ def test_no_other_page_may_show_an_answer_inside_itself() -> None:
 
 
 def test_it_stands_before_streamlits_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard.starlette_app, "create_streamlit_middleware", list)
+    monkeypatch.setattr(private.starlette_app, "create_streamlit_middleware", list)
     guard.install(HERE, addresses=False)
-    assert [made.cls for made in guard.starlette_app.create_streamlit_middleware()] == [guard.Guard]
+    assert [made.cls for made in private.starlette_app.create_streamlit_middleware()] == [guard.Guard]

@@ -6,7 +6,6 @@ import gc
 import inspect
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -28,19 +27,13 @@ def test_libraries_are_left_out_of_the_collections_after_every_run_of_a_page(mon
 
 
 def test_a_page_sets_the_process_up_once_whichever_command_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Runtime:
-        pass
-
     started: list[str] = []
-    one = Runtime()
     monkeypatch.setattr(server, "_ready", False)
     monkeypatch.setattr(server, "_warm", lambda: started.append("warm"))
     monkeypatch.setattr(server.sys, "setswitchinterval", lambda seconds: started.append(f"switch {seconds}"))
-    there = SimpleNamespace(exists=lambda: False, get_instance=lambda: one, Runtime=Runtime)
-    monkeypatch.setattr(server, "runtime", there)
     server.prepare_once()
     assert started == [], "without a server, as in a test of a page, there is nothing to set up"
-    there.exists = lambda: True
+    monkeypatch.setattr(server.private, "serving", lambda: True)
     for _ in range(3):
         server.prepare_once()
     for thread in threading.enumerate():

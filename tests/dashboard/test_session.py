@@ -199,12 +199,10 @@ def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
     for name, value in {
         "pool": lambda: jobs,
         "_watcher": object(),
-        "get_script_run_ctx": lambda **_: SimpleNamespace(session_id="c"),
-        "_browser": lambda: b"x",
     }.items():
         monkeypatch.setattr(session, name, value)
-    monkeypatch.setattr(session.runtime, "exists", lambda: True)
-    monkeypatch.setattr(session.runtime, "get_instance", lambda: server)
+    for name, answer in {"session_id": "c", "running": server, "browser": b"x", "watch_no_files": None}.items():
+        monkeypatch.setattr(session.private, name, lambda *_, answer=answer: answer)
     monkeypatch.setattr(session.st, "session_state", state)
     ahead, asked = jobs.submit(Low("ahead", stream), "ann"), jobs.submit(Task("asked", stream), "ann")
     server.active = {"a", "b", "c"}
@@ -255,39 +253,6 @@ def test_memory_is_given_back_where_the_system_can(error: type[Exception], monke
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     session._give_back()
-
-
-def test_streamlit_still_has_what_is_relied_on() -> None:
-    from streamlit.proto.ClientState_pb2 import ClientState
-    from streamlit.runtime import Runtime
-    from streamlit.runtime.app_session import AppSession
-    from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
-    from streamlit.runtime.fragment import MemoryFragmentStorage
-    from streamlit.runtime.memory_session_storage import MemorySessionStorage
-    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-    from streamlit.runtime.session_manager import SessionManager
-    from streamlit.runtime.state import SessionState
-    from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string, generate_xsrf_token_string
-
-    relied_on: list[tuple[type, tuple[str, ...]]] = [
-        (Runtime, ("is_active_session", "close_session", "_get_async_objs")),
-        (SessionManager, ("get_session_info",)),
-        (MemoryUploadedFileManager, ("remove_file",)),
-        (SessionState, ("clear",)),
-        (MemoryFragmentStorage, ("clear",)),
-        (ForwardMsgQueue, ("clear",)),
-        (ClientState, ("Clear",)),
-    ]
-    for part, names in relied_on:
-        assert all(callable(getattr(part, name)) for name in names)
-    set_in_init = AppSession.__init__.__code__.co_names
-    assert {"_scriptrunner", "_event_loop", "_fragment_storage", "_browser_queue", "_client_state"} <= set(set_in_init)
-    assert isinstance(SessionState()._new_widget_state.widget_metadata, dict)
-    token = generate_xsrf_token_string()
-    assert decode_xsrf_token_string(token)[0] is not None
-    again = generate_xsrf_token_string(*decode_xsrf_token_string(token))
-    assert decode_xsrf_token_string(again)[0] == decode_xsrf_token_string(token)[0], "the same browser, another cookie"
-    assert MemorySessionStorage()._cache._ttl > LINGER + session._TICK
 
 
 def test_garbage_is_collected_now_and_then_and_not_after_every_drawing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -258,3 +260,29 @@ def test_the_limit_on_files_is_the_limit_on_uploads(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert opened().file_uploader[0].proto.max_upload_size_mb == taken
+
+
+def test_forget_it_now_leaves_no_name_of_the_upload_in_what_streamlit_knows_of_controls() -> None:
+    page = give(opened(), csv())
+    page.button(key="dpviz.make").click().run()
+    (name,) = page.session_state["dpviz.uploads"]
+
+    def known() -> str:
+        """The texts of all options and callbacks of this session's controls."""
+        seen, todo, texts = set(), [page.session_state._state._state._new_widget_state.widget_metadata], []
+        while todo:
+            one = todo.pop()
+            if id(one) in seen or isinstance(one, type | ModuleType):
+                continue
+            seen.add(id(one))
+            if isinstance(one, str):
+                texts.append(one)
+            elif not (isinstance(one, dict) and "__builtins__" in one):  # a module's names
+                todo += gc.get_referents(one)
+        return " ".join(texts)
+
+    words = {name, "=job"}
+    assert all(word in known() for word in words), known()[:200]
+    page.button(key=f"drop-{name}").click().run()
+    assert not page.exception
+    assert not [word for word in words if word in known()]

@@ -12,7 +12,7 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import panels, tables, words
-from dpviz.dashboard.shell import session
+from dpviz.dashboard.shell import private, session
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
@@ -106,7 +106,7 @@ def _upload(limits: Limits) -> None:
         return
     st.session_state[_TABLE] = (file.name[:120], table)
     session.carry(_TABLE)
-    session.release(file.file_id)
+    private.release(file.file_id)
     _next_file()
     st.rerun()
 

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.shell import private
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
@@ -44,7 +44,7 @@ def arrive(own: Sequence[str] = ()) -> None:
     address: dict[str, str] | None = st.session_state.get(_ADDRESS)
     widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
     # a new session, or another page was open before: its controls have these keys, but their state is not carried over
-    opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != _page()
+    opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != private.page()
     if st.session_state.get(AGAIN):
         st.session_state[_TOLD] = set()
     if not opened:
@@ -79,8 +79,7 @@ def _late(query: Mapping[str, str]) -> bool:
 
     Then what its controls say is news, and the address is not. Going back is announced as such.
     """
-    context = get_script_run_ctx()
-    return context is not None and not context.is_history_navigation and query in st.session_state.get(_LATE, ())
+    return not private.through_history() and query in st.session_state.get(_LATE, ())
 
 
 def tell(key: str, value: Any) -> None:
@@ -99,11 +98,7 @@ def tell(key: str, value: Any) -> None:
 
 def _spoken_of(key: str) -> bool:
     """Whether the browser has said something of a control, which it still has."""
-    context = get_script_run_ctx()
-    if context is None or key not in st.session_state.get(_TOLD, (key,)):
-        return False
-    state = context.session_state._state  # nothing public says which controls the browser has spoken of
-    return state._get_widget_id(key) in state._new_widget_state.states
+    return key in st.session_state.get(_TOLD, (key,)) and private.spoken_of(key)
 
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
@@ -139,7 +134,7 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     if dict(st.query_params.to_dict()) != query:
         st.query_params.from_dict(query)
     _written(query)
-    st.session_state[_PAGE] = _page()
+    st.session_state[_PAGE] = private.page()
     _remember(widgets, own)
     return query
 
@@ -211,11 +206,6 @@ def report_typed(problem: InvalidInput) -> None:
 def problems() -> list[InvalidInput]:
     """What was wrong with the address or with the last thing typed."""
     return list(st.session_state.get(_PROBLEMS, []))
-
-
-def _page() -> str:
-    context = get_script_run_ctx()
-    return context.page_script_hash if context is not None else ""
 
 
 @cache

@@ -14,7 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.middleware import Middleware
-from streamlit.web.server.starlette import starlette_app
+
+from dpviz.dashboard.shell import private
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
@@ -53,12 +54,7 @@ def install(names: frozenset[str] | None, *, addresses: bool) -> None:
         names: allowed names; None leaves them to Streamlit.
         addresses: whether addresses in digits are allowed too; they cannot be pointed elsewhere.
     """
-    true = starlette_app.create_streamlit_middleware
-
-    def guarded() -> list[Middleware]:
-        return [Middleware(Guard, names=names, addresses=addresses), *true()]
-
-    starlette_app.create_streamlit_middleware = guarded
+    private.put_in_front(Middleware(Guard, names=names, addresses=addresses))
 
 
 class Guard:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import address, private
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers.claims import concerning
 
@@ -22,10 +20,9 @@ FIRST = "One private model"
 
 def pages() -> dict[str, str]:
     """Path, relative to the app, to title: app.py and what lies in pages/, in the order of the file names."""
-    context = get_script_run_ctx()
-    if context is None:
+    main = private.main_script()
+    if main is None:
         return {}
-    main = Path(context.main_script_path)
     others = sorted((main.parent / "pages").glob("*.py"))
     return {main.name: FIRST} | {f"pages/{path.name}": title(path.stem) for path in others}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, recorder, words
-from dpviz.dashboard.shell import address, server, session
+from dpviz.dashboard.shell import address, private, server, session
 from dpviz.dashboard.work import front
 from dpviz.figures.style import THEMES, Theme
 
@@ -112,9 +111,7 @@ def start(title: str, heading: str = "") -> Theme:
     server.prepare_once()
     front.drawing_a_page()
     session.watch()
-    context = get_script_run_ctx()
-    if context is not None:
-        context.on_script_error = _stopped
+    private.on_error(_stopped)
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     theme = THEMES["dark" if st.context.theme.type == "dark" else "light"]
     st.html(_CSS.replace("INK", theme.ink).replace("PAPER", theme.paper))

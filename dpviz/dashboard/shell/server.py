@@ -10,12 +10,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamlit import runtime
-from streamlit.web import cli
-
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import guard
+from dpviz.dashboard.shell import guard, private
 
 #: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
 #: is drawn beside two sweeps several times slower
@@ -58,12 +55,12 @@ def serve(
     else:
         guard.install(guard.names_of(host, allowed), addresses=host is not None and host not in guard.LOCAL)
         arguments += ["--server.allowedHosts", "*"]  # the guard knows the names
-    cli.main(arguments, standalone_mode=False, prog_name="streamlit")
+    private.start(arguments)
 
 
 def prepare_once() -> None:
     """`prepare` for a page: `streamlit run app.py` and hosts start the app without `serve`."""
-    if runtime.exists() and type(runtime.get_instance()) is runtime.Runtime:  # Streamlit's page tests have a stand-in
+    if private.serving():
         prepare()
 
 

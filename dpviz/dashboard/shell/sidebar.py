@@ -123,6 +123,7 @@ class Sidebar:
                 _compare(self.spec)
             recorder.button(self.spec, dataset_label(self.spec.dataset))
         address.drawn([*run, _TYPED], self._keys)
+        session.tidy()
 
     def _budget(self) -> None:
         self._run["epsilon"].draw(help=f"{SETTINGS['epsilon'].help} Arrow keys move it.")

@@ -1,0 +1,168 @@
+"""All that the app uses of Streamlit beyond its public interface. A test of each stands in `tests/dashboard/test_private.py`.
+
+Streamlit 1.67 has no public way to: name a session and close it, tell a page from another one, hear of "Back", tell whether the
+browser has spoken of a control, catch a page's error, or let go of what a session holds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit import get_option, runtime
+from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import ScriptRunContext, get_script_run_ctx
+from streamlit.runtime.state.session_state import SessionState
+from streamlit.web import cli
+from streamlit.web.server.starlette import starlette_app
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
+
+_PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
+
+
+def start(arguments: Sequence[str]) -> None:
+    """Runs Streamlit's command until it is stopped."""
+    cli.main(list(arguments), standalone_mode=False, prog_name="streamlit")
+
+
+def put_in_front(made: Middleware) -> None:
+    """Puts a middleware in front of the server that this process is about to start."""
+    true = starlette_app.create_streamlit_middleware
+    starlette_app.create_streamlit_middleware = lambda: [made, *true()]
+
+
+def running() -> Runtime | None:
+    """What runs the sessions of this process; Streamlit's tests of pages have a stand-in. None where there are none."""
+    return runtime.get_instance() if runtime.exists() else None
+
+
+def serving() -> bool:
+    """Whether this process is a server."""
+    return type(running()) is Runtime
+
+
+def _context() -> ScriptRunContext | None:
+    return get_script_run_ctx(suppress_warning=True)
+
+
+def in_session() -> bool:
+    """Whether this thread draws a page of a session."""
+    return _context() is not None
+
+
+def session_id() -> str | None:
+    """The id of the session whose page this thread draws; None where there is no session or no server."""
+    context = _context()
+    return None if context is None or not runtime.exists() else context.session_id
+
+
+def main_script() -> Path | None:
+    """The script that was started; None where no page is drawn."""
+    context = _context()
+    return None if context is None else Path(context.main_script_path)
+
+
+def page() -> str:
+    """The hash of the page that is drawn; "" where none is."""
+    context = _context()
+    return "" if context is None else context.page_script_hash
+
+
+def through_history() -> bool:
+    """Whether the page is drawn because the reader went back or forward; true where no page is drawn."""
+    context = _context()
+    return context is None or context.is_history_navigation
+
+
+def on_error(handler: Callable[[Exception], bool]) -> None:
+    """Has a function called with the error that ends the page, before Streamlit shows it; it says whether that is done."""
+    context = _context()
+    if context is not None:
+        context.on_script_error = handler
+
+
+def spoken_of(key: str) -> bool:
+    """Whether the browser has said something of a control, which it still has."""
+    state = _state()
+    return state is not None and state._get_widget_id(key) in state._new_widget_state.states
+
+
+def _state() -> SessionState | None:
+    context = _context()
+    return None if context is None else context.session_state._state
+
+
+def forget_controls() -> None:
+    """Lets go of the options and callbacks of this session's controls but those that the page has drawn so far.
+
+    Streamlit keeps them as long as the session lives, also of controls that are no longer drawn. What is drawn later comes back.
+    """
+    context, state = _context(), _state()
+    if context is not None and state is not None:
+        metadata = state._new_widget_state.widget_metadata
+        drawn = context.shared.widget_ids_this_run.snapshot()
+        for control in [one for one in metadata if one not in drawn]:
+            del metadata[control]
+
+
+def browser() -> bytes | None:
+    """A secret that only this browser knows, against forged requests; the cookie hides it anew each time. None without one."""
+    token, _ = decode_xsrf_token_string(st.context.cookies.get("_streamlit_xsrf", ""))
+    return token or None
+
+
+def release(file_id: str) -> None:
+    """Has the server let go of the bytes of a file that was uploaded."""
+    session, found = session_id(), running()
+    if session is not None and found is not None:
+        manager = found.uploaded_file_mgr
+        if isinstance(manager, MemoryUploadedFileManager):  # Streamlit's page tests have another one
+            manager.remove_file(session, file_id)
+
+
+def watch_no_files(session: str) -> None:
+    """Keeps to `fileWatcherType`: Streamlit 1.67 forgets it for a session that connects again, and then reads all modules."""
+    found = running()
+    if found is None or type(found) is not Runtime:
+        return
+    info = found._session_mgr.get_active_session_info(session)
+    if info is not None and info.session._local_sources_watcher is not None and get_option("server.fileWatcherType") == "none":
+        found._get_async_objs().eventloop.call_soon_threadsafe(info.session.disconnect_file_watchers)
+
+
+def close(found: Runtime, sessions: Collection[str]) -> list[str]:
+    """Closes those sessions to which nobody is connected, and empties them; returns their ids."""
+    closed: list[str] = []
+    end = threading.Event()
+
+    def close_all() -> None:
+        for session in sessions:
+            if not found.is_active_session(session):  # the person may have come back just now
+                kept = found._session_mgr.get_session_info(session)
+                found.close_session(session)
+                if kept is not None:
+                    _empty(kept.session)
+                closed.append(session)
+        end.set()
+
+    if sessions:
+        found._get_async_objs().eventloop.call_soon_threadsafe(close_all)
+        end.wait(_PATIENCE)
+    return list(closed)
+
+
+def _empty(session: AppSession) -> None:
+    """Takes everything out of a session that was closed: Streamlit's server loop keeps the last one until somebody comes."""
+    if session._scriptrunner is not None:  # the page is still being drawn, and is about to hear that it shall stop
+        session._event_loop.call_later(0.5, _empty, session)
+        return
+    session.session_state.clear()
+    session.session_state._new_widget_state.widget_metadata.clear()  # options and callbacks of controls, which `clear` leaves
+    session._fragment_storage.clear()
+    session._browser_queue.clear()
+    session._client_state.Clear()

@@ -1,0 +1,163 @@
+"""What is used of Streamlit beyond its public interface: one file has all of it, and Streamlit still does what is relied on."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import ScriptRunContext
+from streamlit.runtime.session_manager import SessionManager
+from streamlit.runtime.state import SessionState
+from streamlit.testing.v1 import AppTest
+from streamlit.web.server.starlette import starlette_app
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string, generate_xsrf_token_string
+from support import LIMIT
+
+from dpviz.dashboard.shell import private, session
+
+ROOT = Path(__file__).parents[2]
+FILES = [*(ROOT / "dpviz/dashboard").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]
+
+
+def test_private_names_stand_in_one_file() -> None:
+    found = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            inside = isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("streamlit.runtime", "streamlit.web"))
+            runtime = isinstance(node, ast.ImportFrom) and node.module == "streamlit" and "runtime" in ast.unparse(node)
+            other = isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls")
+            name = node.attr if other and isinstance(node, ast.Attribute) else ""
+            if inside or runtime or (name.startswith("_") and not name.startswith("__")):
+                found.add(path.name)
+    assert found == {"private.py"}
+
+
+def page_of(script: str) -> AppTest:
+    page = AppTest.from_string(
+        f"import streamlit as st\nfrom dpviz.dashboard.shell import private\n{script}", default_timeout=LIMIT
+    )
+    page.run()
+    return page
+
+
+def test_outside_of_a_page_nothing_is_known() -> None:
+    assert not private.in_session()
+    assert private.session_id() is None
+    assert private.main_script() is None
+    assert private.page() == ""
+    assert private.through_history()
+    assert not private.spoken_of("a")
+    private.on_error(lambda error: True)
+    private.forget_controls()
+    private.release("a file")
+    assert not private.serving()
+
+
+def test_a_page_knows_its_session_its_script_and_itself() -> None:
+    page = page_of(
+        "known = isinstance(private.main_script().name, str), private.page() != ''\n"
+        "st.json([private.in_session(), *known, private.through_history(), private.serving()])"
+    )
+    assert not page.exception
+    assert page.json[0].value == "[true, true, true, false, false]"
+
+
+def test_an_error_of_a_page_is_caught() -> None:
+    page = page_of("private.on_error(lambda error: (st.warning(str(error)), True)[1])\nraise ValueError('in words')")
+    assert [one.value for one in page.warning] == ["in words"]
+    assert not page.exception
+    assert page_of("private.on_error(lambda error: False)\nraise ValueError('not mine')").exception
+
+
+def test_what_the_browser_has_said_of_a_control_is_known() -> None:
+    page = page_of("told = private.spoken_of('a')\nst.text_input('A', key='a')\nst.button('again')\nst.text(told)")
+    assert page.text[0].value == "False"
+    page.text_input(key="a").set_value("x").run()
+    assert page.text[0].value == "True"
+
+
+def test_options_of_controls_that_are_gone_are_let_go_of() -> None:
+    page = page_of(
+        "st.selectbox('Shown', ['stays'], key='stays')\n"
+        "if not st.session_state.get('forget'):\n"
+        "    st.selectbox('Once', ['hidden feature'], key='once')\n"
+        "else:\n"
+        "    private.forget_controls()\n"
+        "st.checkbox('Forget', key='forget')\n"
+        "state = private._state()\n"
+        "st.text(sorted(one.split('-')[-1] for one in state._new_widget_state.widget_metadata))"
+    )
+    assert page.text[0].value == "['forget', 'once', 'stays']"
+    page.checkbox(key="forget").check().run()
+    assert page.text[0].value == "['forget', 'stays']"
+    page.selectbox(key="stays").select("stays").run()
+    assert not page.exception
+
+
+def test_the_bytes_of_an_uploaded_file_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: list[tuple[str, str]] = []
+    manager = MemoryUploadedFileManager("")
+    monkeypatch.setattr(manager, "remove_file", lambda *one: removed.append(one))
+    monkeypatch.setattr(private, "session_id", lambda: "mine")
+    monkeypatch.setattr(private, "running", lambda: SimpleNamespace(uploaded_file_mgr=manager))
+    private.release("file")
+    assert removed == [("mine", "file")]
+
+
+def test_a_browser_has_a_secret_that_its_cookies_hide() -> None:
+    token = generate_xsrf_token_string()
+    assert decode_xsrf_token_string(token)[0] is not None
+    again = generate_xsrf_token_string(*decode_xsrf_token_string(token))
+    assert decode_xsrf_token_string(again)[0] == decode_xsrf_token_string(token)[0], "the same browser, another cookie"
+    assert private.browser() is None
+
+
+def test_a_session_that_connects_again_reads_no_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[str] = []
+    info = SimpleNamespace(
+        session=SimpleNamespace(_local_sources_watcher=1, disconnect_file_watchers=lambda: stopped.append("a"))
+    )
+    running: Any = object.__new__(Runtime)
+    running._session_mgr = SimpleNamespace(get_active_session_info=lambda name: info if name == "a" else None)
+    monkeypatch.setattr(Runtime, "_get_async_objs", lambda _: SimpleNamespace(eventloop=loop))
+    loop = SimpleNamespace(call_soon_threadsafe=lambda call: call())
+    monkeypatch.setattr(private, "running", lambda: running)
+    for kind in ("auto", "none"):
+        monkeypatch.setattr(private, "get_option", lambda name, kind=kind: {"server.fileWatcherType": kind}[name])
+        private.watch_no_files("a")
+        private.watch_no_files("b")
+    assert stopped == ["a"]
+
+
+def test_streamlit_still_has_what_is_relied_on() -> None:
+    relied_on: list[tuple[type, tuple[str, ...]]] = [
+        (Runtime, ("is_active_session", "close_session", "_get_async_objs")),
+        (SessionManager, ("get_session_info", "get_active_session_info")),
+        (MemoryUploadedFileManager, ("remove_file",)),
+        (SessionState, ("clear", "_get_widget_id")),
+        (MemoryFragmentStorage, ("clear",)),
+        (ForwardMsgQueue, ("clear",)),
+        (ClientState, ("Clear",)),
+        (AppSession, ("disconnect_file_watchers",)),
+    ]
+    for part, names in relied_on:
+        assert all(callable(getattr(part, name)) for name in names)
+    set_in_init = AppSession.__init__.__code__.co_names
+    kept = {"_scriptrunner", "_event_loop", "_fragment_storage", "_browser_queue", "_client_state", "_local_sources_watcher"}
+    assert kept <= set(set_in_init)
+    assert "_session_mgr" in Runtime.__init__.__code__.co_names
+    assert isinstance(SessionState()._new_widget_state.widget_metadata, dict)
+    assert isinstance(SessionState()._new_widget_state.states, dict)
+    assert {"on_script_error", "is_history_navigation"} <= set(ScriptRunContext.__dataclass_fields__)
+    assert callable(starlette_app.create_streamlit_middleware)
+    assert MemorySessionStorage()._cache._ttl > session.LINGER + session._TICK
