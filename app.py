@@ -7,17 +7,16 @@ from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
 playing.step()
-starts = views.place_of_starts()
 answer = st.container()
 above, beside = st.columns(2, gap="medium", vertical_alignment="center")
 own = fields.Group(KEYS, settings.of)
-controls = sidebar.Sidebar(own, budget=above.container(key="budget"), measured=True, keeps=False)
+controls = sidebar.Sidebar(own, budget=above.container(key="budget"), measured=True)
 spec = controls.spec
 page.problems()
 presents = presenter.look()
 soon = views.soon(spec)
 if not soon:
-    views.around(starts, beside, controls)
+    views.around(beside, controls)
 outcome = views.run(spec)
 if outcome is not None:
     kept = pinned.outcome()
@@ -35,7 +34,7 @@ if outcome is not None:
             compare.differences(kept, outcome)
     page.top_first()
 if soon:
-    views.around(starts, beside, controls)
+    views.around(beside, controls)
 if outcome is not None:
     if not presents:
         views.actions(spec)

@@ -8,14 +8,15 @@ from dpviz.dashboard.shell import fields, guessing, links, page, pinned, sidebar
 theme = page.start("Audit", "Can an attacker tell that one row was in the data?")
 answer = st.container()
 own = fields.Group(KEYS, lambda spec: (*attack.of(spec), *one_training.of(spec), *ordinary_rows.of(spec)))
-spec = sidebar.sidebar(own)
-ordinary = ordinary_rows.chosen(own)
-if ordinary:
-    page.problems()
+left, right = st.columns(2, gap="large")
+spec = sidebar.sidebar(own, budget=left.container(key="budget"))
+with right:
+    ordinary = ordinary_rows.chosen(own)
+    asked = None if ordinary else attack.controls(own)
+page.problems()
+if asked is None:
     ordinary_rows.page(spec, own, theme, answer)
 else:
-    asked = attack.controls(own)
-    page.problems()
     task = attack.attack(spec, asked)
     with answer:
         attack.headline(task, spec)
@@ -24,7 +25,7 @@ with answer:
     kept = pinned.outcome()
     if kept is not None:
         attack.beside(kept)
-if not ordinary:
+if asked is not None:
     attack.show(task, spec, theme, kept)
     attack.details(task, spec, asked, theme)
     one_training.show(spec, own)

@@ -8,7 +8,7 @@ from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Paper claims", "Do the claims of the papers hold?")
 own = fields.Group(KEYS, verdicts.of)
-spec = sidebar.sidebar(own)
+spec = sidebar.sidebar(own, shows="nothing")
 page.problems()
 answer = st.container()
 full = bool(own["thorough"].value())

@@ -7,7 +7,7 @@ from dpviz.dashboard.data import upload
 from dpviz.dashboard.shell import page, sidebar
 
 theme = page.start("Data", "What is in the data, and are there enough rows for privacy?")
-spec = sidebar.sidebar()
+spec = sidebar.sidebar(shows="data")
 page.problems()
 dataset = data_page.chosen(spec)
 if dataset is not None:

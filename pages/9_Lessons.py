@@ -5,7 +5,7 @@ from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
 own = fields.Group(KEYS, view.of)
-sidebar.sidebar(own)
+sidebar.sidebar(own, shows="nothing")
 page.problems()
 view.draw(own, theme)
 view.terms()

@@ -124,7 +124,7 @@ def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(reader: Callable[.
     one = reader()
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
-    one.unfold("Advanced")
+    one.unfold("More settings, compare, report")
     box = one.page.get_by_role("textbox", name="ε, exactly")
     box.fill("0.37")
     box.press("Enter")

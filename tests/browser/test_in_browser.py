@@ -115,7 +115,7 @@ def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) ->
 def test_typing_epsilon_and_delta(reader: Make) -> None:
     one = reader()
     page = one.open()
-    one.unfold("Advanced")
+    one.unfold("More settings, compare, report")
     box = page.get_by_role("textbox", name="ε, exactly")
     box.fill("-2")
     box.press("Enter")

@@ -44,7 +44,7 @@ def test_the_line_of_a_network_bends(reader: Make, model: str, curved: bool) -> 
 def test_the_width_goes_along_and_back(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&model=mlp-12&seeds=2")
-    one.unfold("Advanced")
+    one.unfold("More settings, compare, report")
     units = page.get_by_role("spinbutton", name="Hidden units")
     assert units.input_value() == "12"
     before = one.sentence
@@ -58,7 +58,7 @@ def test_the_width_goes_along_and_back(reader: Make) -> None:
     page.get_by_text("One sensitivity, many proofs").wait_for()
     one.settled()
     assert model_of(page) == "mlp-5"
-    one.unfold("Advanced")
+    one.unfold("More settings, compare, report")
     assert page.get_by_role("spinbutton", name="Hidden units").input_value() == "5"
     page.go_back()
     page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')")

@@ -24,7 +24,7 @@ def test_sensitivity_answers_and_links(reader: Make) -> None:
     for words in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
         assert words in main(page)
     before = page.locator(".st-key-trace .scatterlayer").inner_html()
-    one.unfold("Advanced")
+    one.unfold("More settings, compare, report")
     page.locator("[data-testid=stSidebar]").get_by_text("Averaging", exact=True).click()
     page.wait_for_function("t => document.querySelector('.st-key-trace .scatterlayer').innerHTML !== t", arg=before)
     one.settled()

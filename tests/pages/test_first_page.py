@@ -281,21 +281,21 @@ def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypat
 
         monkeypatch.setattr(room, name, tell)
 
-    told(sidebar, "_advanced")
+    told(sidebar, "_more")
     told(views, "first")
     monkeypatch.setattr(views, "QUICK", float("inf"))  # whatever the machine is busy with
     cached_runs.clear()
     page = opened()
-    assert drawn == ["_advanced", "first"]  # a run that nobody has computed may take long
+    assert drawn == ["_more", "first"]  # a run that nobody has computed may take long
     before = sentence(page)
     drawn.clear()
     page.select_slider(key="epsilon").set_value(2.0).run()
-    assert drawn == ["first", "_advanced"]
+    assert drawn == ["first", "_more"]
     assert sentence(page) != before
     assert address(page)["epsilon"] == "2.0"
     drawn.clear()
     page.selectbox(key="mechanism").set_value("cms-objective").run()
-    assert drawn == ["_advanced", "first"]
+    assert drawn == ["_more", "first"]
 
 
 def test_a_page_that_draws_itself_again_tells_the_browser_what_its_controls_say() -> None:

@@ -17,7 +17,7 @@ def test_presenter_mode_shows_the_sentence_one_picture_and_keys_that_move_epsilo
     page = opened(present="1")
     assert " is right " in text(page)
     assert len(page.get("plotly_chart")) == 1
-    assert [e.label for e in page.expander] == ["Advanced"]
+    assert [e.label for e in page.expander] == ["More settings, compare, report"]
     page.button(key="weaker").click().run()
     assert page.select_slider(key="epsilon").value == 1.12
     page.button(key="stronger").click().run()

@@ -73,17 +73,16 @@ class Asked(NamedTuple):
 def controls(own: Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
     used = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
-    asked = [key for key, pairs in used.items() if own["pair"].value() in pairs]
-    columns = st.columns([5, 3] if not asked else [4, 3, *(2 for _ in asked)])
-    with columns[0]:
-        pair = own["pair"].draw()
-    with columns[1]:
+    pair = own["pair"].draw()
+    asked = [key for key, pairs in used.items() if pair in pairs]
+    chosen: dict[str, int | None] = {"row": None, "other": None}
+    places = st.columns(1 + len(asked))
+    with places[0]:
         runs = int(own["runs"].draw())
-    chosen: list[int | None] = [None, None]
-    for k, key in enumerate(asked):
-        with columns[2 + k]:
-            chosen[k] = own[key].draw(placeholder="row id")
-    return Asked(pair, chosen[0], chosen[1], runs)
+    for key, place in zip(asked, places[1:], strict=True):
+        with place:
+            chosen[key] = own[key].draw(placeholder="row id")
+    return Asked(pair, chosen["row"], chosen["other"], runs)
 
 
 def attack(spec: RunSpec, asked: Asked) -> tasks.Task[Any]:

@@ -79,7 +79,9 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     )
     panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
-        tested = "These are the test rows now." if spec.published_split else "“Published split” under Advanced tests on them."
+        tested = (
+            "These are the test rows now." if spec.published_split else "“Published split” under “More settings” tests on them."
+        )
         aside = int(dataset.published_test.sum())
         st.markdown(words.markdown(f"The publisher set {aside:,} of the rows aside as a test file. {tested}"))
     st.caption(
@@ -152,7 +154,7 @@ def preprocessing(dataset: Dataset) -> None:
         )
         st.markdown(
             "Text becomes one column per value (one-hot), numbers are scaled to [0, 1] by their range. Then rows get into "
-            f"the unit ball by {words.markdown(SCALINGS[dataset.scaling])} (Advanced, row scaling)."
+            f"the unit ball by {words.markdown(SCALINGS[dataset.scaling])} (More settings, row scaling)."
         )
         if dataset.scaling == "largest":
             st.markdown("The largest norm is read from the rows: one person can change it, and no ε covers that.")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
@@ -283,8 +284,23 @@ def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
+def answer(task: tasks.Task[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None) -> None:
+    """The sentence, and what run A has beside it, redrawn while numbers come in."""
+    measure = metric.chosen(spec.dataset, spec.intercept)
+
+    def draw() -> None:
+        if task.results:
+            now = lines(task.results[-1], measure)
+            headline(now, spec)
+            if kept is not None and kept.cost.metric.id == measure.id:
+                beside(now, kept)
+
+    with place:
+        watching.live(task, draw, every=2.0)
+
+
 def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None) -> None:
-    """Sentence, picture and table, redrawn while numbers come in."""
+    """Picture and table, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
     ghost = kept if kept is not None and kept.cost.metric.id == measure.id else None
 
@@ -293,9 +309,6 @@ def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[st
             tasks.controls(task, "Looking at every method")
             return
         now = lines(task.results[-1], measure)
-        headline(now, spec)
-        if ghost is not None:
-            beside(now, ghost)
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
         picture(now, task.results[-1], measure, spec, theme, ghost)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
-from dpviz.dashboard.shell import pinned, sidebar
+from dpviz.dashboard.shell import sidebar
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.spec import RunSpec
@@ -68,8 +68,6 @@ def controls(spec: RunSpec) -> None:
             st.button("Stronger", on_click=_move, args=(-1,), key="stronger", shortcut="Left")
             st.button("Weaker", on_click=_move, args=(1,), key="weaker", shortcut="Right")
         st.button("End presenting" if presents else "Present", on_click=PRESENT.keep, args=(not presents,), key="present-switch")
-        if not presents:
-            pinned.controls(spec)
         if flat(spec):
             TRAINING.draw()
 

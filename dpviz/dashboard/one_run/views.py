@@ -73,19 +73,14 @@ def _measured(outcome: Outcome | None) -> Outcome | None:
     return None if outcome is None else outcome.measured_by(metric.chosen(outcome.spec.dataset, outcome.spec.intercept).id)
 
 
-def place_of_starts() -> DeltaGenerator:
-    """Where `around` draws the ways to begin."""
-    return st.container(horizontal=True, key="buttons-start")
-
-
-def around(starts: DeltaGenerator, beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:
-    """Everything but the answer: three ways to begin, the slider of ε, the buttons beside it, and the sidebar."""
-    with starts:
-        links.to(links.FIRST, "See it", dataset="teaching")
-        links.to("Data", "Use my data")
-        links.to("Paper claims", "Test a paper")
+def around(beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:
+    """Everything but the answer: the slider of ε, the buttons beside it, three ways to begin, and the sidebar."""
     with beside:
         playing.controls(controls.spec)
+        with st.container(horizontal=True, key="buttons-start"):
+            links.to(links.FIRST, "See it", dataset="teaching")
+            links.to("Data", "Use my data")
+            links.to("Paper claims", "Test a paper")
     controls.draw()
 
 

@@ -43,7 +43,7 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 background: PAPER; color: INK; font-size: 1.1rem; cursor: pointer}
 .dpviz-picture:hover button, .dpviz-picture button:focus-visible {opacity: 1}
 @media (hover: none) {.dpviz-picture button {opacity: 1}}
-.st-key-draw-again, .st-key-window-narrow, .st-key-window-wide {display: none}
+.st-key-draw-again, .st-key-window-narrow, .st-key-window-wide, .st-key-unseen {display: none}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .stPageLink, .stButton,
 .modebar, .dpviz-picture button {display: none !important}
 @page {size: A4; margin: 12mm}
@@ -78,9 +78,20 @@ _FOLLOW = """<script>
   window.dpvizTheme = setInterval(() => {
     const now = paper(), button = document.querySelector(".st-key-draw-again button");
     if (now !== last && button) { last = now; button.click(); }
+    const links = [...document.querySelectorAll(".st-key-pages a")];  // one tab stop; arrow keys move between them
+    const here = links.find((a) => new URL(a.href).pathname === location.pathname) ?? links[0];
+    links.forEach((a) => { a.tabIndex = a === here ? 0 : -1; });
+    document.querySelector(".stMain")?.setAttribute("tabindex", "-1");
     const other = innerWidth < 640 ? "narrow" : "wide";  // only the button that would change something is there
     document.querySelector(`.st-key-window-${other} button`)?.click();
   }, 500);
+  document.onkeydown = (event) => {
+    const links = [...document.querySelectorAll(".st-key-pages a")], at = links.indexOf(document.activeElement);
+    const step = {ArrowDown: 1, ArrowUp: -1}[event.key];
+    if (at < 0 || !step) return;
+    event.preventDefault();
+    links[(at + step + links.length) % links.length].focus();
+  };
   const app = document.querySelector("[data-testid=stApp]");
   const again = () => {
     const button = document.querySelector(".st-key-draw-again button");

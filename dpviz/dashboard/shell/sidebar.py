@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -43,7 +43,7 @@ _WIDTH = Whole(
 )
 
 #: fields above the drawer; it has all others, below what they change
-_ABOVE = "dataset", "model", "mechanism", "epsilon", "lam"
+_ABOVE = "dataset", "model", "mechanism", "epsilon"
 _HEADINGS = {
     Changes.FIT: "Model",
     Changes.DATA: "Data",
@@ -57,6 +57,11 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
+#: the drawer of all that a newcomer does not need
+MORE = "More settings, compare, report"
+Shows = Literal["run", "data", "nothing"]
+
+
 class Sidebar:
     """The sidebar of a page, and the run that its controls stand for.
 
@@ -65,20 +70,20 @@ class Sidebar:
 
     Args:
         own: what the page keeps in the address beside the run.
-        budget: where the slider of ε is drawn, beside the picture that it moves; in the sidebar by default.
+        budget: where the slider of ε is drawn, beside the picture that it moves; None where ε changes nothing.
         measured: whether the page speaks a metric, which `metric.chosen` then gives.
-        keeps: whether the run can be kept for comparison here; the first page has these buttons beside the slider.
+        shows: what of the run the page depends on; controls that change nothing are kept, and not seen.
 
     Attributes:
         spec: the run; bad values are reported and replaced.
     """
 
     def __init__(
-        self, own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
+        self, own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
     ) -> None:
         further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
-        self._place, self._measured, self._keeps = budget, measured, keeps
+        self._place, self._measured, self._shows = budget, measured, shows
         state = st.session_state
         wanted = session.wanted()
         if wanted is not None:
@@ -98,43 +103,40 @@ class Sidebar:
     def draw(self) -> None:
         """Draws it, and the slider of ε; call once."""
         state, run = st.session_state, self._run
-        if self._place is not None:
-            with self._place:
-                self._budget()
         with st.sidebar:
             with st.container(gap="xxsmall", key="pages"):
                 links.links(self._query)
-            run["dataset"].draw(on_change=_dataset_typed)
-            with st.container():
+            unseen = st.container(key="unseen")
+            with st.container() if self._shows != "nothing" else unseen:
+                run["dataset"].draw(on_change=_dataset_typed, help=None)
                 for caution in cautions(self.spec.dataset):
                     st.warning(words.markdown(caution), icon="⚠️")
-            run["model"].draw()
-            run["mechanism"].draw()
-            if self._place is None:
-                with st.container():
-                    self._budget()
-            if self._measured:
-                metric.draw(state["dataset"], state["intercept"])
-            run["lam"].draw()
-            with st.expander("Advanced"):
-                _advanced(run, state)
-            st.button("Back to the defaults", on_click=_reset, width="stretch")
-            if self._keeps:
-                _compare(self.spec)
-            recorder.button(self.spec, dataset_label(self.spec.dataset))
+            with st.container() if self._shows == "run" else unseen:
+                run["model"].draw()
+                run["mechanism"].draw()
+            with st.expander(MORE):
+                with st.container() if self._shows == "run" else unseen:
+                    if self._measured:
+                        metric.draw(state["dataset"], state["intercept"])
+                    _more(run, state)
+                    st.button("Back to the defaults", on_click=_reset, width="stretch")
+                    _compare(self.spec)
+                recorder.button(self.spec, dataset_label(self.spec.dataset))
+        with unseen if self._place is None else self._place:
+            self._budget()
         address.drawn([*run, _TYPED], self._keys)
         session.tidy()
 
     def _budget(self) -> None:
-        self._run["epsilon"].draw(help=f"{SETTINGS['epsilon'].help} Arrow keys move it.")
+        self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
         st.html(_SCALE)
 
 
 def sidebar(
-    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, keeps: bool = True
+    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
 ) -> RunSpec:
     """Draws the controls and returns the run they stand for; see `Sidebar`."""
-    made = Sidebar(own, budget, measured=measured, keeps=keeps)
+    made = Sidebar(own, budget, measured=measured, shows=shows)
     made.draw()
     return made.spec
 
@@ -202,7 +204,7 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
     return spec
 
 
-def _advanced(run: dict[str, RunField[Any]], state: Any) -> None:
+def _more(run: dict[str, RunField[Any]], state: Any) -> None:
     """Draws the drawer."""
     mechanism = get_mechanism(state["mechanism"])
     if mechanism.knobs():

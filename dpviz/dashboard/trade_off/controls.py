@@ -32,4 +32,4 @@ def draw(spec: RunSpec, own: Group) -> None:
             settings.BAND.draw()
         with three:
             settings.ODDS.draw()
-            st.caption(f"{spec.seeds} noise draws; more of them under “Advanced” on the left.")
+            st.caption(f"{spec.seeds} noise draws; more of them under “More settings” on the left.")
