@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -45,6 +46,8 @@ def run(options: argparse.Namespace) -> int:
     kind = out.suffix.lower()
     if kind not in FORMATS:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {out.name!r}", "Name a file with that ending.")
+    if not os.path.isdir(out.parent) or os.path.isdir(out) or not os.access(out.parent, os.W_OK):  # before anything is trained
+        raise InvalidInput("--out", f"{str(out)!r} cannot be written", "Name a file in a folder that is there.")
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
     page = options.page or _page_of(link, kind)

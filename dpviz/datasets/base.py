@@ -152,17 +152,22 @@ class Dataset:
         return not self.looked_at
 
     @property
+    def rare_class(self) -> tuple[str, ...]:
+        """One sentence where a class has fewer than `FEW` rows, else none."""
+        rare = int(min((self.y > 0).sum(), (self.y < 0).sum()))
+        if rare >= FEW:
+            return ()
+        name = self.label_names[int((self.y > 0).sum() == rare)]
+        belong = "belongs" if rare == 1 else "belong"
+        return (
+            f"Only {rare} of {self.n:,} rows {belong} to the class {show(name)}. The test part may "
+            "hold none of them, and a model that never finds them still has a high accuracy.",
+        )
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         """What a person should know wherever a number about these rows is shown, one sentence each."""
-        said: list[str] = []
-        rare = int(min((self.y > 0).sum(), (self.y < 0).sum()))
-        if rare < FEW:
-            name = self.label_names[int((self.y > 0).sum() == rare)]
-            belong = "belongs" if rare == 1 else "belong"
-            said.append(
-                f"Only {rare} of {self.n:,} rows {belong} to the class {show(name)}. The test part may "
-                "hold none of them, and a model that never finds them still has a high accuracy."
-            )
+        said = list(self.rare_class)
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:
             said.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,9 @@ def dataset(
 ) -> Dataset:
     """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
 
-    Its name is the hash of its content. The rows stay in this process. They become features as those of a file do: one-hot,
-    numbers scaled to [0, 1] by their range, rows of unit length. Ranges and categories that are not declared are read from the
-    rows, outside every epsilon, and are listed in `Dataset.looked_at`.
+    Its name is random. A class of fewer than 10 rows is said as a warning. The rows stay in this process. They become features as
+    those of a file do: one-hot, numbers scaled to [0, 1] by their range, rows of unit length. Ranges and categories that are not
+    declared are read from the rows, outside every epsilon, and are listed in `Dataset.looked_at`.
 
     Args:
         data: (n, d) numbers, a frame, or the path of a table as `dpviz run` takes it.
@@ -127,10 +128,18 @@ def dataset(
     if not isinstance(data, str | Path):
         for name in reading:
             raise InvalidInput(name, "says how a file is read, and rows were given", "Leave it out, or give a path.")
-        return load_dataset(own.hold(own.from_values(data, y, data_norm=data_norm, **how)))
+        return _with_warning(own.from_values(data, y, data_norm=data_norm, **how))
     if y is not None or data_norm is not None:
         raise InvalidInput("y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first.")
-    return load_dataset(own.hold(own.from_file(Path(data), reading=reading, **how)))
+    return _with_warning(own.from_file(Path(data), reading=reading, **how))
+
+
+def _with_warning(content: own.Content) -> Dataset:
+    """The dataset of own rows; a rare class is said."""
+    made = load_dataset(own.hold(content))
+    for said in made.rare_class:
+        warnings.warn(said, stacklevel=3)
+    return made
 
 
 def name_of(value: object) -> object:

@@ -35,6 +35,7 @@ from dpviz.spending.private_ranges import private_ranges
 Floats = NDArray[np.float64]
 
 _MODEL = "logistic"
+_FEW = 10  # rows of a class below which a warning is due
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):
@@ -144,6 +145,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
         classes, codes, read = self._coded(labels)
+        self._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", self.fit_intercept)
         planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes))
         streams, source, of_ranges = self._randomness(planned.models)
@@ -194,6 +196,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             unknown = show(labels[codes < 0].tolist()[0])
             raise InvalidInput("y", f"holds {unknown}, which is not among classes", "Correct it, or declare it.")
         return classes, codes, ()
+
+    @staticmethod
+    def _warn_of_rare(classes: NDArray[Any], codes: NDArray[np.intp]) -> None:
+        counts = np.bincount(codes, minlength=len(classes))
+        rare = int(counts.argmin())
+        if counts[rare] < _FEW:
+            said = f"Only {counts[rare]} of {len(codes):,} rows belong to the class {show(classes.tolist()[rare])}; "
+            said += "a private model will hardly find it, and accuracy will hardly show that."
+            warnings.warn(said, PrivacyWarning, stacklevel=3)
 
     def _plan(self, n: int, d: int, classes: int) -> Plan:
         """How the budget is spent, from public facts: one binary model for two classes, else one for each."""

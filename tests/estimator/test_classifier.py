@@ -411,3 +411,16 @@ def test_no_row_escapes_the_clip() -> None:
 def test_units_beyond_double_precision_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="beyond double precision"):
         PrivateClassifier(**options).fit(*rows())  # type: ignore[arg-type]
+
+
+def test_a_class_with_few_rows_is_said() -> None:
+    x, y = rows(60, classes=3)
+    y[y == "c"] = "a"
+    y[5] = "c"
+    with pytest.warns(PrivacyWarning, match="Only 1 of 60 rows belong to the class 'c'"):
+        PrivateClassifier(random_state=0).fit(x, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyWarning)
+        PrivateClassifier(random_state=0).fit(*rows(60, classes=3))
+    with pytest.warns(UserWarning, match="Only 1 of 60 rows belongs to the class 'True'"):
+        dpviz.dataset(x, np.arange(60) == 7)

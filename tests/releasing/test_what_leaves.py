@@ -110,12 +110,12 @@ def test_a_private_number_in_card_or_file_is_noticed(
         usual = card._looked_at
         monkeypatch.setattr(card, "_looked_at", lambda dataset: usual(dataset) + of_the_labels(dataset))
     else:
-        plain = training._privacy
+        plain = training.privacy_of
 
         def leaking(run: ResolvedRun, *rest: object) -> dict[str, object]:
             return plain(run, *rest) | {"share": of_the_labels(dpviz.load_dataset(run.spec.dataset))}  # type: ignore[arg-type]
 
-        monkeypatch.setattr(training, "_privacy", leaking)
+        monkeypatch.setattr(training, "privacy_of", leaking)
     one, other = (released(tables, moved, "output-gaussian", capsys) for moved in (False, True))
     assert [name for name in one if one[name] != other[name]] == [place]
 
