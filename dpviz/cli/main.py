@@ -33,6 +33,8 @@ from dpviz.common.validate import InvalidInput, number_from_text, whole
 from dpviz.common.version import __version__
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+#: what only the extra "app" installs; the app and reports need it
+_APP_LIBRARIES = ("jinja2", "plotly", "starlette", "streamlit")
 
 
 #: modules of the commands, in the order of the help
@@ -110,6 +112,12 @@ def _command(words: list[str]) -> int:
         return int(options.command(options))
     except InvalidInput as problem:
         print(f"dpviz: {' '.join(str(problem).split())}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as problem:
+        if problem.name not in _APP_LIBRARIES:
+            raise
+        cause = f"{problem.name} is not installed. Install the dashboard: pip install 'dpviz[app]'."
+        print(f"dpviz: {words[0]}: {cause}", file=sys.stderr)
         return 2
     except (FloatingPointError, MemoryError) as problem:
         said = " ".join(str(problem).split()) or "memory is not enough. Use fewer noise draws or a smaller dataset."

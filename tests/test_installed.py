@@ -1,0 +1,112 @@
+"""The wheel and the source distribution work in an empty environment, outside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.request
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from support import LIMIT
+
+import dpviz
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from it."""
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "build", "--outdir", out, ROOT], check=True, capture_output=True, timeout=10 * LIMIT)
+    return out
+
+
+def environment(folder: Path, requirement: str) -> Path:
+    """The scripts of a new virtual environment with one requirement."""
+    venv.create(folder, with_pip=True)
+    scripts = folder / ("Scripts" if os.name == "nt" else "bin")
+    install = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement]
+    subprocess.run(install, check=True, capture_output=True, timeout=20 * LIMIT)
+    return scripts
+
+
+def outside(folder: Path) -> dict[str, str]:
+    """The process environment without this checkout."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DPVIZ_DATA")}
+    return kept | {"DPVIZ_CACHE": str(folder / "cache"), "HOME": str(folder)}
+
+
+@pytest.mark.long
+def test_the_wheel_holds_what_it_should(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for path in ("dpviz/py.typed", "dpviz/_app/app.py", "dpviz/_app/.streamlit/config.toml", "dpviz/papers/verdicts.json"):
+        assert path in names
+    assert not [name for name in names if name.startswith(("tests", "benchmarks", "data/"))]
+    assert len(list(built.glob("*.tar.gz"))) == 1
+
+
+@pytest.mark.long
+def test_engine_and_shell_need_no_dashboard(built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    scripts = environment(tmp_path / "venv", str(wheel))
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [scripts / "dpviz", *words], cwd=tmp_path, env=outside(tmp_path), capture_output=True, text=True, timeout=10 * LIMIT
+        )
+
+    assert command("--version").stdout == f"dpviz {dpviz.__version__}\n"
+    made = command("run", "--dataset", "teaching", "--seeds", "2", "--json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["accuracy"]["mean"] > 0.5
+    released = command("release", "--dataset", "teaching", "--mechanism", "output-gaussian", "--out", "model")
+    assert released.returncode == 0, released.stderr
+    for words in (["app"], ["report", "--dataset", "teaching", "--out", "a.html"]):
+        refused = command(*words)
+        assert refused.returncode == 2
+        assert re.search(r"is not installed\. Install the dashboard: pip install 'dpviz\[app\]'", refused.stderr)
+        assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.long
+def test_the_app_starts_from_the_wheel(built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    scripts = environment(tmp_path / "venv", f"dpviz[app] @ {wheel.as_uri()}")
+    port = 8700 + os.getpid() % 200
+    app = subprocess.Popen([scripts / "dpviz", "--no-browser", "--port", str(port)], cwd=tmp_path, env=outside(tmp_path))
+    try:
+        begun, answer = time.monotonic(), b""
+        while answer != b"ok" and time.monotonic() - begun < LIMIT:
+            assert app.poll() is None
+            try:
+                answer = urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5).read()
+            except OSError:
+                time.sleep(0.2)
+        assert answer == b"ok"
+    finally:
+        app.terminate()
+        app.wait(LIMIT)
+
+
+def test_the_citation_names_this_release() -> None:
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert cited is not None
+    assert cited[1] == dpviz.__version__
+    assert f"## {dpviz.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_core_names_no_library_of_the_dashboard() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    core = {re.split(r"[<>=\[]", name)[0] for name in project["dependencies"]}
+    assert not core & {"streamlit", "plotly", "jinja2", "starlette"}
+    assert {"numpy", "scipy", "pandas", "scikit-learn"} <= core
