@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run
     from dpviz.auditing.attacks.attacked import AttackedRun
+    from dpviz.auditing.attacks.scorer import MembershipRisk, membership_risk
     from dpviz.auditing.attacks.study import attack_run
     from dpviz.common.validate import InvalidInput
     from dpviz.common.version import __version__
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "dpviz.auditing": ("AuditResult", "OneRunResult", "audit", "audit_one_run", "audit_run"),
     "dpviz.auditing.attacks.attacked": ("AttackedRun",),
+    "dpviz.auditing.attacks.scorer": ("MembershipRisk", "membership_risk"),
     "dpviz.auditing.attacks.study": ("attack_run",),
     "dpviz.common.version": ("__version__",),
     "dpviz.common.validate": ("InvalidInput",),
@@ -80,6 +82,7 @@ __all__ = [
     "InvalidInput",
     "Ledger",
     "Mechanism",
+    "MembershipRisk",
     "Neighbouring",
     "OneRunResult",
     "PrivacyWarning",
@@ -108,6 +111,7 @@ __all__ = [
     "list_models",
     "load_dataset",
     "load_model",
+    "membership_risk",
     "private_ranges",
     "private_search",
     "release",

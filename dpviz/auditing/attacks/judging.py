@@ -108,10 +108,15 @@ class Judged:
         return Rates(float(value[0]), float(low[0]), float(high[0]))
 
     def _at(self, rates: Floats, confidence: float = CONFIDENCE) -> tuple[Floats, Floats, Floats]:
-        """Detections at rates of false alarms, with limits: Student's t with the spread of resampled target models."""
-        found = np.sort(self.scores[self.member])
-        above = len(found) - np.searchsorted(found, [self.threshold_at(float(rate)) for rate in rates], side="right")
-        value = above / len(found)
+        """Detections at rates of false alarms, with limits: Student's t with the spread of resampled target models.
+
+        Rows whose score is the threshold itself are called members by a coin that makes the rate exact, as on the lines between
+        the points of an ROC curve (Fawcett 2006).
+        """
+        at = [self.threshold_at(float(rate)) for rate in rates]
+        (found, more), (alarms, most) = (_above(np.sort(self.scores[kind]), at) for kind in (self.member, ~self.member))
+        coin = np.divide(rates - alarms, most - alarms, out=np.zeros_like(rates), where=most > alarms)
+        value = found + np.clip(coin, 0, 1) * (more - found)
         again = np.stack([_on_curve(rates, a, d) for d, a in zip(*self._resampled, strict=True)])
         half = student.ppf(0.5 + confidence / 2, max(1, len(self.scores) - 1)) * again.std(axis=0, ddof=1)
         return value, np.maximum(0.0, value - half), np.minimum(1.0, value + half)
@@ -139,6 +144,12 @@ class Judged:
             one, other = (_gain(detected[s], alarms[s], members[s], self.member.shape[1]) for s in (chosen, counted))
             gains.append(float(other[int(np.argmax(one))]))
         return max(0.0, float(np.mean(gains)))
+
+
+def _above(ordered: Floats, thresholds: list[float]) -> tuple[Floats, Floats]:
+    """Shares of ascending scores above each threshold, and at or above it."""
+    counts = [len(ordered) - np.searchsorted(ordered, thresholds, side=side) for side in ("right", "left")]
+    return counts[0] / len(ordered), counts[1] / len(ordered)
 
 
 def _on_curve(rates: Floats, alarms: Floats, detections: Floats) -> Floats:
