@@ -10,27 +10,23 @@ import pytest
 
 JOBS = """
 import time
-from dpviz.dashboard.work.job import Job, State, Status
+from dpviz.dashboard.work.job import Job
 
-class Short(Job):
-    def work(self, monitor):
+def short(key):
+    def stream(monitor):
         time.sleep(2.5)
-        return State.DONE
+        yield None
 
-    def status(self, position=0):
-        return Status(self.state, 0.0, None, position)
-
-    def discard(self):
-        pass
+    return Job(key, stream)
 """
 
 PAGE = """
 import uuid
 import streamlit as st
-from jobs import Short
+from jobs import short
 from dpviz.dashboard.work import watching
 
-job = watching.watch(Short(st.session_state.setdefault("mine", uuid.uuid4().hex)), "watched")
+job = watching.watch(short(st.session_state.setdefault("mine", uuid.uuid4().hex)), "watched")
 
 def part(name, alone=False):
     def draw():

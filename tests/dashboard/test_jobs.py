@@ -18,9 +18,8 @@ import dpviz
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.work import front, sweep
 from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.job import NICE, State
+from dpviz.dashboard.work.job import NICE, Job, State
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
-from dpviz.dashboard.work.tasks import Task
 from dpviz.datasets.sources import uploads
 from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import SweepSpec, in_order, run_sweep
@@ -323,9 +322,6 @@ def test_places_are_shared_by_sessions_and_a_short_job_comes_before_a_long_one(
 
 
 def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Low(Task[int]):
-        low = True
-
     pool = jobs.Pool()
     steps: list[float] = []
 
@@ -336,7 +332,7 @@ def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch
             time.sleep(0.002)
         yield 1
 
-    low = pool.submit(Low("low", stream), "ann")
+    low = pool.submit(Job("low", stream, low=True), "ann")
     until(lambda: len(steps) > 3)
     other = start(pool)
     until(lambda: slow.steps > 3)
@@ -455,9 +451,9 @@ def released(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
 def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
     pool = jobs.Pool()
-    first, second = start(pool, "a"), pool.submit(Task("attack", released(slow.go)))
+    first, second = start(pool, "a"), pool.submit(Job("attack", released(slow.go)))
     until(lambda: {first, second} == set(pool._heavy))
-    third = pool.submit(Task("claim", released(slow.go)))
+    third = pool.submit(Job("claim", released(slow.go)))
     until(lambda: pool.position(third) == 1)
     assert len(pool._heavy) == jobs.HEAVY
     slow.go.set()
@@ -469,10 +465,10 @@ def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow,
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
     monkeypatch.setattr(jobs, "AT_ONCE", 3)
     pool = jobs.Pool()
-    heavy = [pool.submit(Task(key, released(slow.go))) for key in "abcd"]
+    heavy = [pool.submit(Job(key, released(slow.go))) for key in "abcd"]
     until(lambda: len(pool._waiting) == 2)
     monkeypatch.setattr(jobs, "LIGHT", LIMIT)  # what comes now stays light
-    small = pool.submit(Task("small", lambda monitor: iter([2])))
+    small = pool.submit(Job("small", lambda monitor: iter([2])))
     until(lambda: small.over)
     assert not any(job.over for job in heavy)
     slow.go.set()
@@ -481,8 +477,8 @@ def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow,
 
 def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow) -> None:
     pool = jobs.Pool()
-    lined = [pool.submit(Task(key, released(slow.go), series="claims")) for key in "abc"]
-    other = pool.submit(Task("other", lambda monitor: iter([3])))
+    lined = [pool.submit(Job(key, released(slow.go), series="claims")) for key in "abc"]
+    other = pool.submit(Job("other", lambda monitor: iter([3])))
     until(lambda: other.over)
     assert [job.state for job in lined] == [State.RUNNING, State.QUEUED, State.QUEUED]
     slow.go.set()
@@ -493,9 +489,9 @@ def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: p
     there = {"mine", ""}
     monkeypatch.setattr(uploads, "there", there.__contains__)
     pool = jobs.Pool()
-    done = pool.submit(Task("done", lambda monitor: iter([1]), dataset="mine"))
-    at_work = pool.submit(Task("at work", released(slow.go), dataset="mine"))
-    others = pool.submit(Task("others", lambda monitor: iter([1])))
+    done = pool.submit(Job("done", lambda monitor: iter([1]), dataset="mine"))
+    at_work = pool.submit(Job("at work", released(slow.go), dataset="mine"))
+    others = pool.submit(Job("others", lambda monitor: iter([1])))
     until(lambda: done.over and others.over and at_work.state is State.RUNNING)
     assert done._stream is None, "what the work was given is not kept"
     there.remove("mine")
@@ -507,8 +503,8 @@ def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: p
 
 def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> None:
     pool = jobs.Pool()
-    task = pool.submit(Task("audit", released(slow.go)), "ann")
-    assert pool.submit(Task("audit", released(slow.go)), "bob") is task
+    task = pool.submit(Job("audit", released(slow.go)), "ann")
+    assert pool.submit(Job("audit", released(slow.go)), "bob") is task
     pool.leave(task, "ann")
     assert not task.over
     slow.go.set()
@@ -526,8 +522,8 @@ def test_a_job_and_the_threads_that_it_starts_let_pages_go_first_on_the_processo
             yield nice(), others.submit(nice).result()
 
     here = nice()
-    task = jobs.Pool().submit(Task("nice", work))
-    assert isinstance(task, Task)
+    task = jobs.Pool().submit(Job("nice", work))
+    assert isinstance(task, Job)
     until(lambda: task.over)
     least = min(here + NICE, 19)  # the last of all
     assert task.results == [(least, least)]

@@ -20,8 +20,8 @@ from streamlit import config
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.shell import session
 from dpviz.dashboard.shell.session import LINGER, PAUSE, close_left
+from dpviz.dashboard.work.job import Job
 from dpviz.dashboard.work.pool import Pool
-from dpviz.dashboard.work.tasks import Task
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import Table
@@ -163,7 +163,7 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
 
     go, jobs = threading.Event(), Pool()
     monkeypatch.setattr(session, "pool", lambda: jobs)
-    hers, shared = jobs.submit(Task("hers", stream), "ann"), jobs.submit(Task("shared", stream), "ann")
+    hers, shared = jobs.submit(Job("hers", stream), "ann"), jobs.submit(Job("shared", stream), "ann")
     jobs.submit(shared, "bob")
     server.active = {"b"}
     look(server, 0.0)
@@ -187,9 +187,6 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
 def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Low(Task[int]):
-        low = True
-
     def stream(monitor: Monitor) -> Iterator[int]:
         while not go.wait(0.005):
             monitor(0.5)
@@ -204,7 +201,7 @@ def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
     for name, answer in {"session_id": "c", "running": server, "browser": b"x", "watch_no_files": None}.items():
         monkeypatch.setattr(session.private, name, lambda *_, answer=answer: answer)
     monkeypatch.setattr(session.st, "session_state", state)
-    ahead, asked = jobs.submit(Low("ahead", stream), "ann"), jobs.submit(Task("asked", stream), "ann")
+    ahead, asked = jobs.submit(Job("ahead", stream, low=True), "ann"), jobs.submit(Job("asked", stream), "ann")
     server.active = {"a", "b", "c"}
     session.watch()
     assert not ahead.state.stopped

@@ -20,7 +20,7 @@ from dpviz.auditing.scores import SCORES
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.tasks import Task
+from dpviz.dashboard.work.job import Job
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
 
@@ -188,16 +188,16 @@ def _endless(monitor: Any) -> Any:
 
 def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     pool = jobs.Pool()
-    done = pool.submit(Task("a", _later([1, 2, 3]), keep_all=True, series="one"))
-    assert pool.submit(Task("a", _later([9]))) is done
-    slow = pool.submit(Task("b", _endless, series="one"))
+    done = pool.submit(Job("a", _later([1, 2, 3]), keep_all=True, series="one"))
+    assert pool.submit(Job("a", _later([9]))) is done
+    slow = pool.submit(Job("b", _endless, series="one"))
 
     def broken(monitor: Any) -> Any:
         yield 1
         raise InvalidInput("field", "is wrong", "Change it.")
 
-    bad = pool.submit(Task("c", broken, series="one"))
-    queued = pool.submit(Task("d", _later([1]), series="one"))
+    bad = pool.submit(Job("c", broken, series="one"))
+    queued = pool.submit(Job("d", _later([1]), series="one"))
     assert pool.position(queued) >= 2, "one after the other"
     pool.cancel(queued)
     until(lambda: bool(slow.results))
@@ -209,7 +209,7 @@ def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
     assert (bad.state, bad.problem) == ("failed", ("field: is wrong", "Change it."))
     assert (queued.state, queued.results) == ("cancelled", [])
     pool.remove(queued)
-    again = pool.submit(Task("d", _later([5])))
+    again = pool.submit(Job("d", _later([5])))
     assert again is not queued
     assert again.wait(LIMIT)
     assert again.results == [5]

@@ -14,6 +14,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run import views
 from dpviz.dashboard.work import cached_runs, in_front, pool
+from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.spec import RunSpec
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -111,11 +112,13 @@ def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatc
 def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:
     page_waits: list[bool] = []
 
-    def work(spec: RunSpec, monitor: Monitor) -> None:
+    def stream(monitor: Monitor) -> Iterator[None]:
         cached_runs.clear()
+        spec = RunSpec("teaching", mechanism="dp-gd", seeds=2)
         cached_runs.outcome(spec, lambda share: page_waits.append(in_front.pool()._somebody_waits()))
+        yield None
 
-    job = in_front.Ahead("x", RunSpec("teaching", mechanism="dp-gd", seeds=2), work)
+    job = Job("x", stream)
     pool.pool().submit(job, "me")
     assert job.wait(LIMIT)
     assert job.problem is None

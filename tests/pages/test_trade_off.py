@@ -16,8 +16,7 @@ import dpviz
 from dpviz.dashboard.shell import links
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.work import pool
-from dpviz.dashboard.work.job import State
-from dpviz.dashboard.work.tasks import Task
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.grid import grid
 from dpviz.experiments.sweeps.sweep import run_sweep
@@ -305,7 +304,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
 
 def test_times_that_were_cancelled_get_no_verdict() -> None:
     row = {"mechanism": "rsgd-ar", "rows": 50_000, "turn": 1, "seconds": 0.1}
-    task = Task[Measured]("times", lambda monitor: iter(()))
+    task = Job[Measured]("times", lambda monitor: iter(()))
     task.results = [Measured("mine", ("Measured on mine.csv.",), (50_000, 100_000), pd.DataFrame([row]))]
     task.stop(State.CANCELLED)
     page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)

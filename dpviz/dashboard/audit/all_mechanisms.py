@@ -11,7 +11,7 @@ from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
 from dpviz.dashboard.kit import charts, tables, words
 from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
@@ -77,7 +77,7 @@ def _line(row: Surveyed) -> tuple[str, ...]:
 def _start(key: str, spec: RunSpec) -> None:
     """Starts the audits in the background; a callback."""
     watching.start(
-        tasks.Task(
+        Job(
             key,
             lambda monitor: survey.survey(
                 get_model(spec.model), Budget(spec.epsilon, DELTA), seed=spec.seed, lam=spec.lam, monitor=monitor

@@ -21,7 +21,7 @@ from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
@@ -85,7 +85,7 @@ def controls(own: Group) -> Asked:
     return Asked(pair, chosen["row"], chosen["other"], runs)
 
 
-def attack(spec: RunSpec, asked: Asked) -> tasks.Task[Any]:
+def attack(spec: RunSpec, asked: Asked) -> Job[Any]:
     """The game as a task: started at once for the settings on the screen."""
     fixed = replace(spec, seeds=1)
     key = f"audit {resolve(fixed).key()} {asked.pair} {asked.row} {asked.other} {asked.runs}"
@@ -93,13 +93,13 @@ def attack(spec: RunSpec, asked: Asked) -> tasks.Task[Any]:
     def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
         return watch_run(fixed, *asked, monitor=monitor)
 
-    task = watching.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.audit")
+    task = watching.watch(Job(key, work, dataset=fixed.dataset), "watched.audit")
     if watching.state(task) in (State.CANCELLED, State.FAILED):
         st.button("Start again", on_click=watching.again, args=(task,))
     return task
 
 
-def headline(task: tasks.Task[Any], spec: RunSpec) -> None:
+def headline(task: Job[Any], spec: RunSpec) -> None:
     """What the attacker achieved, in one sentence, redrawn while it goes on."""
 
     def draw() -> None:
@@ -120,7 +120,7 @@ def beside(a: Outcome) -> None:
     pinned.say(f"A is {pinned.title(a.spec)}: {allows}.")
 
 
-def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme, ghost: Outcome | None) -> None:
+def show(task: Job[Any], spec: RunSpec, theme: Theme, ghost: Outcome | None) -> None:
     """The attack so far as two pictures, redrawn while it goes on.
 
     Args:
@@ -142,7 +142,7 @@ def show(task: tasks.Task[Any], spec: RunSpec, theme: Theme, ghost: Outcome | No
     watching.live(task, draw, every=1.0)
 
 
-def details(task: tasks.Task[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
+def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
     """What explains the verdict, folded away; the bounds count when the attack is over."""
 
     def draw() -> None:

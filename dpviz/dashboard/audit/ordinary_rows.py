@@ -21,7 +21,7 @@ from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
@@ -59,20 +59,20 @@ def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
     watching.live(task, lambda: _below(task, spec, theme, shadows))
 
 
-def _attack(spec: RunSpec, shadows: int) -> tasks.Task[Any]:
+def _attack(spec: RunSpec, shadows: int) -> Job[Any]:
     fixed = replace(spec, seeds=1)
 
     def work(monitor: Monitor) -> Iterator[AttackedRun]:
         return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
 
     key = f"ordinary rows {resolve(fixed).key()} {shadows}"
-    task = watching.watch(tasks.Task(key, work, dataset=fixed.dataset), "watched.ordinary")
+    task = watching.watch(Job(key, work, dataset=fixed.dataset), "watched.ordinary")
     if watching.state(task) in (State.CANCELLED, State.FAILED):
         st.button("Start again", on_click=watching.again, args=(task,))
     return task
 
 
-def _headline(task: tasks.Task[Any], spec: RunSpec, shadows: int) -> None:
+def _headline(task: Job[Any], spec: RunSpec, shadows: int) -> None:
     run = pinned.title(spec)
     if task.results:
         panels.headline(task.results[-1].sentence(run=run), of=spec)
@@ -80,7 +80,7 @@ def _headline(task: tasks.Task[Any], spec: RunSpec, shadows: int) -> None:
         panels.headline(f"{run}: the attacker trains {shadows:,} models on random halves of the rows.", of=spec)
 
 
-def _picture(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
+def _picture(task: Job[Any], spec: RunSpec, theme: Theme) -> None:
     tasks.controls(task, "Training and attacking")
     if not task.results:
         return
@@ -106,7 +106,7 @@ def _picture(task: tasks.Task[Any], spec: RunSpec, theme: Theme) -> None:
     charts.chart(fig, "membership", summary, lambda: _curves(found), of=spec)
 
 
-def _below(task: tasks.Task[Any], spec: RunSpec, theme: Theme, shadows: int) -> None:
+def _below(task: Job[Any], spec: RunSpec, theme: Theme, shadows: int) -> None:
     if not (task.results and task.over):
         return
     found: AttackedRun = task.results[-1]

@@ -16,7 +16,7 @@ from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
@@ -51,7 +51,7 @@ class Shown:
 
     claim: Claim
     finding: Finding | None
-    task: tasks.Task[Finding] | None
+    task: Job[Finding] | None
     state: State | None
 
     @property
@@ -75,7 +75,7 @@ def shown(spec: RunSpec, about: str, full: bool) -> list[Shown]:
 
 
 def _shown(claim: Claim, full: bool, seed: int) -> Shown:
-    task: tasks.Task[Finding] | None = tasks.find(key_of(claim, full, seed))
+    task: Job[Finding] | None = tasks.find(key_of(claim, full, seed))
     state = None if task is None else watching.state(task)
     if task is not None and state is State.DONE:
         return Shown(claim, task.results[-1], task, state)
@@ -109,10 +109,10 @@ def submit(claims: Sequence[Claim], full: bool, seed: int) -> None:
         def work(monitor: Monitor, name: str = claim.id) -> Iterator[Finding]:
             yield check(name, full=full, seed=seed, monitor=monitor)
 
-        watching.start(tasks.Task(key_of(claim, full, seed), work, series="claims"))
+        watching.start(Job(key_of(claim, full, seed), work, series="claims"))
 
 
-def cancel(at_work: Sequence[tasks.Task[Finding]]) -> None:
+def cancel(at_work: Sequence[Job[Finding]]) -> None:
     """This session wants no more of what waits or runs. A callback."""
     for task in at_work:
         watching.cancel(task)

@@ -19,7 +19,7 @@ from dpviz.dashboard.shell import fields, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of
@@ -82,7 +82,7 @@ class Line:
         return cal.proved_budget.epsilon if cal is not None and cal.proved_budget is not None else math.nan
 
 
-def start(spec: RunSpec) -> tasks.Task[Measured]:
+def start(spec: RunSpec) -> Job[Measured]:
     """The guarantees of all methods and their metrics, as a task that is at work."""
 
     levels = levels_of([metric.chosen(spec.dataset, spec.intercept).id])
@@ -91,7 +91,7 @@ def start(spec: RunSpec) -> tasks.Task[Measured]:
         return watch(spec, monitor, levels)
 
     key = " ".join(["guarantees", *levels, resolve(spec).key()])
-    return watching.watch(tasks.Task(key, work, dataset=spec.dataset), "watched.guarantees")
+    return watching.watch(Job(key, work, dataset=spec.dataset), "watched.guarantees")
 
 
 def lines(measured: Measured, metric: Metric) -> list[Line]:
@@ -284,7 +284,7 @@ def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def answer(task: tasks.Task[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None) -> None:
+def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None) -> None:
     """The sentence, and what run A has beside it, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
 
@@ -299,7 +299,7 @@ def answer(task: tasks.Task[Measured], spec: RunSpec, place: DeltaGenerator, kep
         watching.live(task, draw, every=2.0)
 
 
-def show(task: tasks.Task[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None) -> None:
+def show(task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None) -> None:
     """Picture and table, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
     ghost = kept if kept is not None and kept.cost.metric.id == measure.id else None

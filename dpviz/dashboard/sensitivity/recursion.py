@@ -263,7 +263,7 @@ def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
     """How far the query of this very run moves when it is retrained on neighbours; see `tasks.observe`."""
     problem = setup_for(spec).problem
     key = f"observed here {resolve(spec).key()}"
-    work: tasks.Work[Any] = lambda monitor: observed.observed_sensitivity(  # noqa: E731
+    work: tasks.Work = lambda monitor: observed.observed_sensitivity(  # noqa: E731
         problem, mechanism, 8, seed=spec.seed, monitor=monitor
     )
     return tasks.observe(

@@ -9,8 +9,9 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import metric
-from dpviz.dashboard.work import cached_runs, tasks, watching
+from dpviz.dashboard.work import cached_runs, watching
 from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.no_better import lost_to_training, no_better
@@ -52,7 +53,7 @@ def watch(spec: RunSpec) -> None:
         cached_runs.compute_in_background(spec, monitor)
         yield True
 
-    task = watching.watch(tasks.Task(f"guessing {resolve(spec).key()}", work, dataset=spec.dataset), "watched.guessing")
+    task = watching.watch(Job(f"guessing {resolve(spec).key()}", work, dataset=spec.dataset), "watched.guessing")
     if not watching.over(task):
         watching.wait(task, _SOON)
 

@@ -12,9 +12,8 @@ from dpviz.dashboard.shell import address, session
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.job import Job, State
 from dpviz.dashboard.work.pool import pool
-from dpviz.dashboard.work.tasks import Task
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import MODELS
@@ -160,7 +159,7 @@ def _times_section() -> None:
         st.markdown(words.markdown(f"{_where(figure)}. {'; '.join(figure.given)}."))
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
-        task: Task[Measured] | None = st.session_state.get(_TIMES)
+        task: Job[Measured] | None = st.session_state.get(_TIMES)
         working = task is not None and not watching.over(task)
         st.button("Measure", key="times-start", on_click=_measure, disabled=working)
         if task is not None:
@@ -178,10 +177,10 @@ def _measure() -> None:
     def stream(monitor: Monitor) -> Iterator[Measured]:
         return timing.measure(figure, uploads, monitor)
 
-    watching.watch(Task(f"times {watching.me()}", stream, dataset=mine[0] if mine else ""), _TIMES)
+    watching.watch(Job(f"times {watching.me()}", stream, dataset=mine[0] if mine else ""), _TIMES)
 
 
-def _draw_times(figure: base.Times, task: Task[Measured]) -> None:
+def _draw_times(figure: base.Times, task: Job[Measured]) -> None:
     state = watching.state(task)
     tasks.controls(task, "Measuring")
     if not task.results:

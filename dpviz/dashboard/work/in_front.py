@@ -6,16 +6,15 @@ fairly with all others, and one that its reader has moved on from is stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels, progress, recorder
 from dpviz.dashboard.work import watching
-from dpviz.dashboard.work.job import Job, State, Status, Stopped
+from dpviz.dashboard.work.job import Job, State
 from dpviz.dashboard.work.pool import pool
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
@@ -28,38 +27,6 @@ _PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture
 
 T = TypeVar("T")
 Compute = Callable[[RunSpec, Monitor], object]
-
-
-class Ahead(Job):
-    """One computation, whose result is kept by whoever computes it.
-
-    Attributes:
-        problem: (cause, fix) where it failed.
-    """
-
-    kept = False
-
-    def __init__(self, key: str, spec: RunSpec, compute: Compute) -> None:
-        super().__init__(key, dataset=spec.dataset)
-        self._spec, self._compute = spec, compute
-        self.problem: tuple[str, str] | None = None
-
-    def work(self, monitor: Monitor) -> State:
-        """Computes it, from the beginning where it was stopped."""
-        with Boundary(f"the run {self.key}", through=(Stopped,)) as work:
-            self._compute(self._spec, monitor)
-        self.problem = work.problem(
-            "Use fewer noise draws or a smaller dataset.", "Change a setting on the left; the others still work."
-        )
-        return State.DONE if self.problem is None else State.FAILED
-
-    def status(self, position: int = 0) -> Status:
-        """How far it is."""
-        left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
-        return Status(self.state, self._share, left, position)
-
-    def discard(self) -> None:
-        """Lets go of nothing: what it has found is in its cache."""
 
 
 def ready(
@@ -81,10 +48,15 @@ def ready(
         patience: seconds that the page waits for it, `PATIENCE` by default.
     """
     key, place = f"{name} of {resolve(spec).key()}", f"dpviz.front.{name}"
-    before: Job | None = st.session_state.get(place)
+    before: Job[Any] | None = st.session_state.get(place)
     if before is not None and before.key == key and before.state is State.DONE:
         return True
-    job = watching.watch(Ahead(key, spec, compute), place)
+
+    def stream(monitor: Monitor) -> Iterator[None]:
+        compute(spec, monitor)  # which keeps what it makes
+        yield None
+
+    job = watching.watch(Job(key, stream, dataset=spec.dataset, kept=False), place)
     if not watching.over(job):
         watching.wait(job, PATIENCE if patience is None else patience)
     state = watching.state(job)  # once: the job may end between two looks
@@ -113,7 +85,7 @@ def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str)
     return progress.working(spec, compute, name) if ready(spec, compute, name) else None
 
 
-def _progress(job: Job, name: str, meanwhile: str, doing: str) -> None:
+def _progress(job: Job[Any], name: str, meanwhile: str, doing: str) -> None:
     if watching.over(job):
         return  # the page is about to be drawn again
     with st.container(border=True):

@@ -6,13 +6,17 @@ import os
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
+from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.work import front
+
+T = TypeVar("T")
+Stream = Callable[[Monitor], Iterator[T]]
 
 NICE = 10  # added to the number by which the system lets others go first
 
@@ -41,11 +45,14 @@ class State(StrEnum):
 class Gate(Protocol):
     """Who decides when a job may work."""
 
-    def gate(self, job: Job, worked: float) -> None:
+    def gate(self, job: Job[Any], worked: float) -> None:
         """Called between two pieces of work; waits while it is not the job's turn."""
 
-    def finished(self, job: Job) -> None:
+    def finished(self, job: Job[Any]) -> None:
         """Called when the job's thread ends."""
+
+    def low_ones_wait(self) -> bool:
+        """Whether other jobs of low priority wait for their start."""
 
 
 class Stopped(Exception):
@@ -75,24 +82,37 @@ def _give_way() -> None:
         os.nice(NICE)
 
 
-class Job(ABC):
-    """Work that a pool gives a thread.
+class Job(Generic[T]):
+    """Work that a pool gives a thread; its results come one after the other, and the last one stands.
 
     Attributes:
         key: equal keys are the same job, whoever asks.
         dataset: what the work learns from; the job goes when the dataset goes. "" where it is nobody's.
         series: jobs of one series are done one after the other; "" is no series.
+        low: whether it works only while nobody waits and nothing else is at work; it lets others of its kind go first after each
+            result.
+        kept: whether the pool keeps it when it is done, because it holds what it has found.
         watchers: sessions that want it; it is paused where none of them is there.
         declined: sessions that cancelled it. Where others want it, it goes on for them.
-        low: whether it works only while nobody waits and nothing else is at work.
-        kept: whether the pool keeps it when it is done, because it holds what it has found.
+        results: what was yielded; only the last one where `keep_all` is false.
+        problem: (cause, fix) where it failed.
     """
 
-    low = False
-    kept = True
-
-    def __init__(self, key: str, *, dataset: str = "", series: str = "") -> None:
-        self.key, self.dataset, self.series = key, dataset, series
+    def __init__(
+        self,
+        key: str,
+        stream: Stream[T] | None,
+        *,
+        dataset: str = "",
+        series: str = "",
+        keep_all: bool = False,
+        low: bool = False,
+        kept: bool = True,
+    ) -> None:
+        self.key, self.dataset, self.series, self.low, self.kept = key, dataset, series, low, kept
+        self._stream, self._keep_all = stream, keep_all
+        self.results: list[T] = []
+        self.problem: tuple[str, str] | None = None
         self.watchers: set[str] = set()
         self.declined: set[str] = set()
         self._lock = threading.Lock()
@@ -103,21 +123,42 @@ class Job(ABC):
         self._worked = 0.0  # seconds, without those in which it was not its turn
         self._since = time.monotonic()
 
-    @abstractmethod
-    def work(self, monitor: Monitor) -> State:
+    def work(self, monitor: Monitor, others: Gate) -> State:
         """Does it, or what is left of it where it was stopped before, and says how it ended; QUEUED lets others go first.
+
+        A stream that was stopped starts from the beginning.
 
         Args:
             monitor: called between two pieces of work; raises `Stopped` where no more is wanted.
+            others: the pool.
         """
+        stream, first = self._stream, True
+        assert stream is not None
+        with Boundary(f"the job {self.key}", through=(Stopped,)) as work:
+            for result in stream(monitor):
+                self.check()
+                self.results = [*self.results, result] if self._keep_all and not first else [result]
+                first = False
+                monitor(self._share)
+                if self.low and others.low_ones_wait():
+                    return State.QUEUED
+        self._stream = None  # it may hold a person's data; nobody needs it again
+        self.problem = work.problem("Choose fewer rows, draws or trainings.", "Change a setting; the others still work.")
+        return State.DONE if self.problem is None else State.FAILED
 
-    @abstractmethod
+    @property
+    def done(self) -> float:
+        """Share of the work, in [0, 1]."""
+        return 1.0 if self.state is State.DONE else self._share
+
     def status(self, position: int = 0) -> Status:
         """How far it is."""
+        left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
+        return Status(self.state, self.done, left, position)
 
-    @abstractmethod
     def discard(self) -> None:
-        """Lets go of what it has found: the data that it was learned from goes."""
+        """Lets go of what it has found and of what that is made from: the data that it was learned from goes."""
+        self.results, self._stream = [], None
 
     @property
     def state(self) -> State:
@@ -182,7 +223,7 @@ class Job(ABC):
             self.check()
             self._running()
             self._since = time.monotonic()
-            end = self.work(monitor)
+            end = self.work(monitor, pool)
         except Stopped:
             end = None
         finally:

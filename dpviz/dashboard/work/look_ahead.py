@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import cached_runs, watching
-from dpviz.dashboard.work.job import Job, State, Status
+from dpviz.dashboard.work.job import Job
 from dpviz.dashboard.work.pool import pool
 from dpviz.experiments.run.spec import RunSpec
 
@@ -22,41 +23,27 @@ FROM, TO = 0.06, 3.0
 _PLACE = "dpviz.look-ahead"
 
 
-class LookAhead(Job):
-    """One run at several budgets.
+class LookAhead(Job[None]):
+    """One run at several budgets, each kept in the cache of runs.
 
     Attributes:
         wanted: specs still to be computed, the next one first.
     """
 
-    low = True
-
     def __init__(self, specs: Sequence[RunSpec]) -> None:
         family = {key: value for key, value in specs[0].to_dict().items() if key != "epsilon"}
-        super().__init__(f"look ahead {json.dumps(family, sort_keys=True)}", dataset=specs[0].dataset)
+        super().__init__(f"look ahead {json.dumps(family, sort_keys=True)}", self._runs, dataset=specs[0].dataset, low=True)
         self.wanted = list(specs)
 
-    def work(self, monitor: Monitor) -> State:
-        """Computes what is not in memory yet; after each run it is the turn of others of low priority."""
-        try:
-            while self.wanted:
-                monitor(0.0)
-                spec = self.wanted[0]
+    def _runs(self, monitor: Monitor) -> Iterator[None]:
+        while self.wanted:
+            monitor(0.0)
+            spec = self.wanted[0]
+            # whoever moves to a run that fails computes it again and is told
+            with suppress(InvalidInput, ArithmeticError, RuntimeError, MemoryError):
                 cached_runs.compute_ahead(spec, monitor)
-                self.wanted = [other for other in self.wanted if other != spec]
-                if self.wanted and pool().low_ones_wait():
-                    return State.QUEUED
-        except (InvalidInput, ArithmeticError, RuntimeError, MemoryError):
-            self.wanted = []  # whoever moves there computes it again and is told
-        return State.DONE
-
-    def status(self, position: int = 0) -> Status:
-        """How far it is."""
-        return Status(self.state, self._share, None, position)
-
-    def discard(self) -> None:
-        """Lets go of nothing: the runs are in their cache."""
-        self.wanted = []
+            self.wanted = [other for other in self.wanted if other != spec]
+            yield None
 
 
 def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection
+from typing import Any
 
 from dpviz.common import memory
 from dpviz.dashboard.work import front
@@ -35,20 +36,20 @@ class Pool:
 
     def __init__(self) -> None:
         self._turn = threading.Condition(threading.RLock())
-        self._jobs: dict[str, Job] = {}
-        self._alive: list[Job] = []  # have a thread
-        self._starting: list[Job] = []  # wait for one
-        self._heavy: dict[Job, float] = {}  # hold a place, with the seconds that they had worked when they got it
-        self._waiting: list[Job] = []  # wait for a place
+        self._jobs: dict[str, Job[Any]] = {}
+        self._alive: list[Job[Any]] = []  # have a thread
+        self._starting: list[Job[Any]] = []  # wait for one
+        self._heavy: dict[Job[Any], float] = {}  # hold a place, with the seconds that they had worked when they got it
+        self._waiting: list[Job[Any]] = []  # wait for a place
         self._served: dict[str, float] = {}  # when a session last had a place, or a job of low priority of it a thread
         memory.register(self)
 
-    def find(self, key: str) -> Job | None:
+    def find(self, key: str) -> Job[Any] | None:
         """The job with this key, if it was asked for before."""
         with self._turn:
             return self._jobs.get(key)
 
-    def submit(self, job: Job, who: str = "") -> Job:
+    def submit(self, job: Job[Any], who: str = "") -> Job[Any]:
         """The job with this one's key: the one that is there, or this one, which starts.
 
         Args:
@@ -65,7 +66,7 @@ class Pool:
             self._start()
             return entry
 
-    def cancel(self, job: Job, who: str = "") -> None:
+    def cancel(self, job: Job[Any], who: str = "") -> None:
         """A session wants a job no more; where it was the last one, the job is stopped. What was found stays."""
         with self._turn:
             job.watchers.discard(who)
@@ -73,13 +74,13 @@ class Pool:
             if not job.watchers:
                 self._stop(job, State.CANCELLED)
 
-    def go_on(self, job: Job, who: str = "") -> None:
+    def go_on(self, job: Job[Any], who: str = "") -> None:
         """A session that has cancelled a job wants it after all."""
         with self._turn:
             job.declined.discard(who)
             self.submit(job, who)
 
-    def leave(self, job: Job, who: str) -> None:
+    def leave(self, job: Job[Any], who: str) -> None:
         """A session wants something else; where it was the last one, the job is paused."""
         with self._turn:
             job.watchers.discard(who)
@@ -111,7 +112,7 @@ class Pool:
                     self._queue(job)
             self._start()
 
-    def remove(self, job: Job) -> None:
+    def remove(self, job: Job[Any]) -> None:
         """Stops and forgets a job, so that it can be submitted anew; a sweep's finished cells come from the store."""
         with self._turn:
             job.stop(State.CANCELLED)
@@ -119,7 +120,7 @@ class Pool:
                 del self._jobs[job.key]
             self._stop(job, State.CANCELLED)
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[Job[Any]]:
         """All jobs that are known."""
         with self._turn:
             return list(self._jobs.values())
@@ -135,14 +136,14 @@ class Pool:
         with self._turn:
             return any(job.low for job in self._starting)
 
-    def position(self, job: Job) -> int:
+    def position(self, job: Job[Any]) -> int:
         """Place of a job among those that wait for a start or for one of the heavy places, from 1; 0 where it does not."""
         with self._turn:
             if job in self._waiting:
                 return sorted(self._waiting, key=self._rank).index(job) + 1
             return sorted(self._starting, key=self._order).index(job) + 1 if job in self._starting else 0
 
-    def gate(self, job: Job, worked: float) -> None:
+    def gate(self, job: Job[Any], worked: float) -> None:
         """Called by a job between two pieces of work: waits while it is not its turn.
 
         Args:
@@ -164,7 +165,7 @@ class Pool:
             time.sleep(STEP)  # whoever waits does not know of the pool
             job.check()
 
-    def finished(self, job: Job) -> None:
+    def finished(self, job: Job[Any]) -> None:
         """Called by a job when its thread ends."""
         with self._turn:
             if job in self._alive:
@@ -204,13 +205,13 @@ class Pool:
         for job in idle[: max(0, len(idle) - KEPT)]:
             del self._jobs[job.key]
 
-    def _stop(self, job: Job, state: State) -> None:
+    def _stop(self, job: Job[Any], state: State) -> None:
         job.stop(state)
         if job in self._starting:
             self._starting.remove(job)
         self._turn.notify_all()
 
-    def _queue(self, job: Job) -> None:
+    def _queue(self, job: Job[Any]) -> None:
         if job.state is State.QUEUED and job not in self._alive and job not in self._starting:
             self._starting.append(job)
 
@@ -231,7 +232,7 @@ class Pool:
             # a daemon: the server can be stopped in the middle of the work
             threading.Thread(target=job.run, args=(self,), name="dpviz-job", daemon=True).start()
 
-    def _take_place(self, job: Job, worked: float) -> None:
+    def _take_place(self, job: Job[Any], worked: float) -> None:
         self._waiting.append(job)
         self._start()
         try:
@@ -244,27 +245,27 @@ class Pool:
             self._waiting.remove(job)
             self._turn.notify_all()
 
-    def _give_back(self, job: Job) -> None:
+    def _give_back(self, job: Job[Any]) -> None:
         if self._heavy.pop(job, None) is not None:
             self._mark(job)
             self._turn.notify_all()
 
-    def _mark(self, job: Job) -> None:
+    def _mark(self, job: Job[Any]) -> None:
         for who in job.watchers:
             self._served[who] = time.monotonic()
 
-    def _order(self, job: Job) -> tuple[bool, int, float]:
+    def _order(self, job: Job[Any]) -> tuple[bool, int, float]:
         """Smaller starts first: low priority last, then sessions with the fewest jobs at work; those of low priority in turn."""
         return job.low, self._fewest(job, self._alive), self._last_served(job) if job.low else 0.0
 
-    def _rank(self, job: Job) -> tuple[int, float, float]:
+    def _rank(self, job: Job[Any]) -> tuple[int, float, float]:
         """Smaller comes first: places of its session, when that last had one, and how long the job has worked."""
         return self._fewest(job, self._heavy), self._last_served(job), job.worked
 
-    def _last_served(self, job: Job) -> float:
+    def _last_served(self, job: Job[Any]) -> float:
         return min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
 
-    def _fewest(self, job: Job, jobs: Collection[Job]) -> int:
+    def _fewest(self, job: Job[Any], jobs: Collection[Job[Any]]) -> int:
         """How many of these jobs a session watches, for that one of the job's sessions that watches fewest."""
         return min((sum(who in other.watchers for other in jobs) for who in job.watchers), default=0)
 
@@ -273,7 +274,7 @@ class Pool:
             light = [job for job in self._alive if not job.low and job not in self._heavy and job not in self._waiting]
         return bool(light) or front.somebody_waits()
 
-    def _wait_for_quiet(self, job: Job) -> None:
+    def _wait_for_quiet(self, job: Job[Any]) -> None:
         while front.somebody_waits() or any(not other.low for other in list(self._alive)):
             with self._turn:
                 self._turn.wait(0.05)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -14,7 +14,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import front
-from dpviz.dashboard.work.job import Job, State, Status, Stopped
+from dpviz.dashboard.work.job import Gate, Job, State, Status, Stopped
 from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, seconds, workers_for
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class SweepStatus(Status):
     notices: tuple[str, ...]
 
 
-class SweepJob(Job):
+class SweepJob(Job[pd.DataFrame]):
     """Cells that are computed one after the other, or side by side (`workers_for`).
 
     Attributes:
@@ -46,7 +46,7 @@ class SweepJob(Job):
     """
 
     def __init__(self, key: str, cells: Sequence[Cell], store: CellStore | None) -> None:
-        super().__init__(key, dataset=cells[0].spec.dataset if cells else "")
+        super().__init__(key, None, dataset=cells[0].spec.dataset if cells else "")
         self.cells, self.store = cells, store
         self._tables: dict[int, pd.DataFrame] = {}
         self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
@@ -116,7 +116,7 @@ class SweepJob(Job):
         )
         return float(total) / self._workers
 
-    def work(self, monitor: Monitor) -> State:
+    def work(self, monitor: Monitor, others: Gate) -> State:
         """Computes what the store does not have, and what was not finished before it was stopped."""
         failed: set[str] = set()
         todo = []
@@ -186,4 +186,4 @@ class SweepJob(Job):
 
 def _name(cell: Cell) -> str:
     """Cells that behave alike: the same run but for its seeds."""
-    return f"{cell.spec.dataset} {cell.spec.mechanism} {sorted(cell.spec.params.items())} {cell.spec.lam}"
+    return repr(replace(cell, replicas=range(0)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status
 from dpviz.dashboard.work.pool import pool
 
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound=Job[Any])
 
 EVERY = 0.7  # seconds between two looks at a job at work; more where many are
 RAREST = 2.0
@@ -60,23 +60,23 @@ def _submit(job: J) -> J:
     return entry
 
 
-def wait(job: Job, seconds: float) -> bool:
+def wait(job: Job[Any], seconds: float) -> bool:
     """Waits for a job's end before the page is drawn without it, so long at most; returns whether it has come."""
     with front.patience(seconds) as most:
         return job.wait(most)
 
 
-def cancel(job: Job) -> None:
+def cancel(job: Job[Any]) -> None:
     """This session wants the job no more; where it was the last one, the job stops. A callback."""
     pool().cancel(job, me())
 
 
-def go_on(job: Job) -> None:
+def go_on(job: Job[Any]) -> None:
     """This session wants a job that it has cancelled after all; what was found is kept. A callback."""
     pool().go_on(job, me())
 
 
-def again(job: Job) -> None:
+def again(job: Job[Any]) -> None:
     """Takes up a job that was cancelled, or forgets one that failed, so that it starts anew. A callback."""
     if job.state is State.FAILED:
         pool().remove(job)
@@ -84,17 +84,17 @@ def again(job: Job) -> None:
         go_on(job)
 
 
-def state(job: Job) -> State:
+def state(job: Job[Any]) -> State:
     """Where a job is for this session: cancelled where it has cancelled it, though it goes on for others."""
     return State.CANCELLED if not job.over and me() in job.declined else job.state
 
 
-def over(job: Job) -> bool:
+def over(job: Job[Any]) -> bool:
     """Whether this session can expect nothing more of a job."""
     return state(job).over
 
 
-def status(job: Job) -> Status:
+def status(job: Job[Any]) -> Status:
     """How far a job is, for this session."""
     return replace(job.status(pool().position(job)), state=state(job))
 
@@ -111,7 +111,7 @@ def text(status: Status, share: str) -> str:
     return f"{share}{left}"
 
 
-def live(job: Job | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
+def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
     """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on.
 
     Args:
