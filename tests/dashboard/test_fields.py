@@ -43,7 +43,7 @@ SPEC = RunSpec("teaching", mechanism="rsgd-ar", seeds=2)
 Make = Callable[[RunSpec], Iterable[Field[Any]]]
 #: page's folder -> (its fields for a run, the page)
 PAGES: dict[str, tuple[Make, str]] = {
-    "trade_off": (trade_off.of, "1_Trade-off"),
+    "trade_off": (trade_off.of, "0_Trade-off"),
     "sensitivity": (sensitivity.of, "2_Sensitivity_and_rates"),
     "rows": (selection.of, "3_Influence_and_noise"),
     "accounting": (accounting.of, "4_Privacy_accounting"),
@@ -51,7 +51,7 @@ PAGES: dict[str, tuple[Make, str]] = {
     "claims": (verdicts.of, "7_Paper_claims"),
     "guarantees": (guarantees.of, "5_Guarantees"),
     "lessons": (lessons.of, "9_Lessons"),
-    "groups": (groups.of, "2_Groups_and_scores"),
+    "groups": (groups.of, "1_Groups_and_scores"),
     "one_run": (one_run.of, "../app"),
 }
 

@@ -46,3 +46,8 @@ def test_every_page_begins_with_the_frame_that_sets_the_process_up() -> None:
     for path in [ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         assert "page.start(" in path.read_text(), path.name
     assert "server.prepare_once()" in inspect.getsource(page.start)
+
+
+def test_pages_have_numbers_of_their_own_which_give_their_order() -> None:
+    names = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
+    assert [name.partition("_")[0] for name in names] == [str(k) for k in range(len(names))]

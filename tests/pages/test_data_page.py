@@ -201,7 +201,7 @@ def test_round_ranges_are_taken_at_a_click_stay_proposals_and_what_they_clip_is_
 
 def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
     made = uploads.Upload(read_csv(csv()), TableSpec("answer", ("yes",)), "people.csv")
-    page = AppTest.from_file(str(ROOT / "pages/1_Trade-off.py"), default_timeout=LIMIT)
+    page = AppTest.from_file(str(ROOT / "pages/0_Trade-off.py"), default_timeout=LIMIT)
     page.session_state["dpviz.uploads"] = {made.name: made}
     for key, value in {"dataset": made.name, "seeds": "2", "points": "2", "methods": "cms-output"}.items():
         page.query_params[key] = value
