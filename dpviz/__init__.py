@@ -8,10 +8,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # `typing` takes a moment to load, in which the command would not hear Ctrl-C
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run
     from dpviz.auditing.attacks.attacked import AttackedRun
@@ -126,7 +123,10 @@ __all__ = [
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+        from importlib.util import find_spec
+
         for home, names in _HOMES.items():
             if name in names:
                 value = getattr(import_module(home), name)

@@ -1,17 +1,31 @@
 """The command's entry point: Ctrl-C and SIGTERM end it and its child processes, without a traceback, at any moment.
 
-It loads nothing but the standard library before it listens to signals.
+Until it listens to signals it loads a few modules of the standard library only, and a Ctrl-C while these are being loaded ends
+it in the same way. Ctrl-C before that, while Python itself starts, is Python's.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from collections.abc import Callable
-from contextlib import suppress
-from types import FrameType
-from typing import Any, NoReturn
+try:
+    import os
+    import signal
+    import sys
+    from contextlib import suppress
+except KeyboardInterrupt:
+    __import__("os")._exit(130)
+
+TYPE_CHECKING = False  # `typing` is slow to load
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any, NoReturn
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    with suppress(OSError):
+        if os.isatty(2):
+            os.write(2, b"\n")  # a progress bar has no end of line
+    _leave(128 + number)
 
 
 def main() -> int:
@@ -39,13 +53,6 @@ def _serve(command: Callable[[], int]) -> NoReturn:
     _leave(code)
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
-    with suppress(OSError):
-        if os.isatty(2):
-            os.write(2, b"\n")  # a progress bar has no end of line
-    _leave(128 + number)
-
-
 def _leave(code: int) -> NoReturn:
     """Ends this process and its children."""
     # not by an exception: one that is raised in a finaliser or a callback is printed and lost, and one that is raised in
@@ -61,3 +68,7 @@ def _leave(code: int) -> NoReturn:
             if call is not None:
                 call()
     os._exit(code)
+
+
+if sys.argv[0].endswith(("dpviz", "dpviz.exe", os.path.join("dpviz", "__main__.py"))):  # it is loaded as the command
+    signal.signal(signal.SIGINT, _stop)

@@ -28,8 +28,10 @@ class Sender:
             os.kill(os.getpid(), int(number))
 module, number = sys.argv[1:3]
 sys.meta_path.insert(0, Sender())
-from dpviz.cli.start import main
+for early in ("signal", "enum", "typing", "collections.abc"):
+    sys.modules.pop(early, None)
 sys.argv = ["dpviz", *sys.argv[3:]]
+from dpviz.cli.start import main
 sys.exit(main())
 """
 
@@ -64,7 +66,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("module", ["dpviz.cli.main", "numpy", "pandas", "dpviz.experiments.sweeps.cells", "joblib"])
+@pytest.mark.parametrize(
+    "module", ["signal", "enum", "typing", "dpviz.cli.main", "numpy", "pandas", "dpviz.experiments.sweeps.cells", "joblib"]
+)
 def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code: int, environment: dict[str, str]) -> None:
     if number == signal.SIGTERM and module != "numpy":
         pytest.skip("one moment is enough to see that both are handled alike")

@@ -18,6 +18,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import ScriptRunContext
 from streamlit.runtime.session_manager import SessionManager
 from streamlit.runtime.state import SessionState
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 from streamlit.web.server.starlette import starlette_app
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string, generate_xsrf_token_string
@@ -161,3 +162,14 @@ def test_streamlit_still_has_what_is_relied_on() -> None:
     assert {"on_script_error", "is_history_navigation"} <= set(ScriptRunContext.__dataclass_fields__)
     assert callable(starlette_app.create_streamlit_middleware)
     assert MemorySessionStorage()._cache._ttl > session.LINGER + session._TICK
+
+
+def test_files_that_nothing_names_are_counted_and_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = MemoryUploadedFileManager("/upload")
+    for name in ("first", "second", "third"):
+        manager.add_file("a", UploadedFileRec(file_id=name, name=name, type="", data=bytes(1_000_000)))
+    manager.add_file("b", UploadedFileRec(file_id="other", name="other", type="", data=bytes(500_000)))
+    monkeypatch.setattr(private, "running", lambda: SimpleNamespace(uploaded_file_mgr=manager))
+    assert private.bytes_that_arrived() == 3_500_000
+    private.keep_newest_files()
+    assert private.arrived(manager) == {"a": {"third": 1_000_000}, "b": {"other": 500_000}}

@@ -17,7 +17,9 @@ import pandas as pd
 import pytest
 from streamlit import config
 
+from dpviz.common.limits import Limits
 from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import session
 from dpviz.dashboard.shell.session import LINGER, PAUSE, close_left
 from dpviz.dashboard.work.job import Job
@@ -272,3 +274,12 @@ def test_garbage_is_collected_now_and_then_and_not_after_every_drawing(monkeypat
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_files_that_arrived_count_among_the_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = uploads.held()
+    monkeypatch.setattr(uploads, "_arrived", lambda: 7_000_000)
+    assert uploads.held() == before + 7_000_000
+    table = Table(pd.DataFrame({"a": np.arange(100.0)}), ())
+    with pytest.raises(InvalidInput, match="all sessions together hold"):
+        uploads.count(table, Limits(uploads_megabytes=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -64,6 +65,17 @@ class Handler(BaseHTTPRequestHandler):
         if mode == "web page":
             body = b"<html>Please log in</html>"
         self.send_response(200)
+        if "download" in path and mode == "endless":
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not self.server.end.is_set():
+                    self.wfile.write(os.urandom(1 << 16))
+            return
+        if mode == "bomb":
+            self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            self.wfile.write(gzip.compress(bytes(20_000_000), 1) * 150)
+            return
         if path.startswith("/files/") or "download" in path:
             short = mode == "truncated"
             self.send_header("Content-Length", str(len(body)))
@@ -150,6 +162,22 @@ def no_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def left(name: str) -> list[str]:
     folder = fetch.folder()
     return sorted(p.name for p in folder.iterdir()) if folder.exists() else []
+
+
+def test_a_body_without_an_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_MOST_BYTES", 3_000_000)
+    server.mode = "endless"
+    with pytest.raises(dpviz.InvalidInput, match="is larger than 3 MB"):
+        remote.download("breast-cancer-original")
+    assert left("") == []
+
+
+@pytest.mark.long
+def test_a_few_bytes_that_unpack_to_many_are_given_up(server: Server) -> None:
+    server.mode = "bomb"
+    with pytest.raises(dpviz.InvalidInput, match="needs more memory"):
+        fetch.fetch("openml-15", 699, limits=Limits(memory_megabytes=700))
+    assert left("") == []
 
 
 def test_a_set_that_is_not_here_says_how_to_get_it(server: Server) -> None:

@@ -101,7 +101,6 @@ def _upload(limits: Limits) -> None:
         if not isinstance(problem, InvalidInput):
             problem = InvalidInput("file", f"could not be read ({type(problem).__name__})", "Save it again as CSV in UTF-8.")
         st.session_state[_REFUSED] = (question, problem.bare())
-        private.release(file.file_id)
         refused(problem)
         return
     st.session_state[_TABLE] = (file.name[:120], table)

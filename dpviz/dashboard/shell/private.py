@@ -125,6 +125,31 @@ def release(file_id: str) -> None:
             manager.remove_file(session, file_id)
 
 
+def arrived(manager: object) -> dict[str, dict[str, int]]:
+    """Sizes of the files that were uploaded and not let go of, by session and file, the oldest first."""
+    if not isinstance(manager, MemoryUploadedFileManager):
+        return {}
+    sessions = list(manager.file_storage.items())
+    return {session: {file: len(record.data) for file, record in list(files.items())} for session, files in sessions}
+
+
+def bytes_that_arrived() -> int:
+    """Memory that files take that were uploaded and not let go of."""
+    found = running()
+    manager = None if found is None else found.uploaded_file_mgr
+    return sum(sum(files.values()) for files in arrived(manager).values())
+
+
+def keep_newest_files() -> None:
+    """Lets go of all files of each session but the newest: its page has one place for a file, so nothing asks for the others."""
+    found = running()
+    manager = None if found is None else getattr(found, "uploaded_file_mgr", None)
+    for session, files in arrived(manager).items():
+        assert isinstance(manager, MemoryUploadedFileManager)
+        for file in list(files)[:-1]:
+            manager.remove_file(session, file)
+
+
 def watch_no_files(session: str) -> None:
     """Keeps to `fileWatcherType`: Streamlit 1.67 forgets it for a session that connects again, and then reads all modules."""
     found = running()

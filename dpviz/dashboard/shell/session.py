@@ -94,6 +94,9 @@ def tidy() -> None:
         private.forget_controls()
 
 
+uploads.count_also(private.bytes_that_arrived)
+
+
 def watch() -> _Visit | None:
     """Sees to it that everything of this session goes soon after the person has left; call on every page."""
     global _watcher
@@ -146,6 +149,7 @@ def _keep_watch() -> None:
         now = time.monotonic()
         running = private.running()
         closed = [] if running is None else close_left(running, now)
+        private.keep_newest_files()
         if closed:
             pool().tidy()
         if closed or now - collected >= COLLECT:

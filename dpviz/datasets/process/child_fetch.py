@@ -19,7 +19,7 @@ import pandas as pd
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.process.child_read import OUT_OF_MEMORY, answer
+from dpviz.datasets.process.child_read import OUT_OF_MEMORY, answer, bound_memory
 from dpviz.datasets.process.fetch import MIRROR
 
 _SILENCE = 10.0  # seconds without a byte
@@ -125,6 +125,7 @@ def _silence() -> float:
 
 def main(read: Callable[[], bytes] = sys.stdin.buffer.read) -> int:
     request = json.loads(read())
+    bound_memory(request["megabytes"], files=True)  # a few bytes of gzip can stand for any number
     socket.setdefaulttimeout(_silence())
     warnings.simplefilter("ignore")
     mirror = os.environ.get(MIRROR)

@@ -31,8 +31,8 @@ def tells_of_memory(said: str) -> bool:
     return _MEMORY_WORDS.search(said) is not None
 
 
-def bound_memory(megabytes: int) -> None:
-    """Limits this process's memory, and keeps it from writing files.
+def bound_memory(megabytes: int, *, files: bool = False) -> None:
+    """Limits this process's memory, and keeps it from writing files unless `files`.
 
     A thread watches the resident size and ends the process with `OUT_OF_MEMORY`. The kernel limits the address space beside it,
     `_RESERVE` higher, where it can: macOS cannot. Windows has neither.
@@ -48,7 +48,8 @@ def bound_memory(megabytes: int) -> None:
             most = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(what, (most, most))
 
-    limit(resource.RLIMIT_FSIZE, 0)
+    if not files:
+        limit(resource.RLIMIT_FSIZE, 0)
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_AS, megabytes + _RESERVE << 20)
     threading.Thread(target=_watch_memory, args=(megabytes << 20,), daemon=True).start()

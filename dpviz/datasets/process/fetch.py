@@ -25,6 +25,7 @@ from dpviz.datasets.process.reading import Ended, run_child
 #: replaces scheme and host of every download, for a mirror
 MIRROR = "DPVIZ_MIRROR"
 _OTHERWISE: str = "Without it, the bundled sets work, and so does a copy of the file in the data folder."
+_MOST_BYTES = 1_000_000_000
 _running: set[str] = set()
 _lock = threading.Lock()
 
@@ -123,13 +124,21 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
     # what another download left whose process was killed, and that none can be writing any more
     files.remove_stale_parts(folder(), 2 * limits.fetch_seconds)
     home = files.part_folder(folder())
-    request = {"file": file, "home": str(home), "seconds": limits.fetch_seconds}
+    request = {"file": file, "home": str(home), "megabytes": limits.memory_megabytes}
+
+    def tick() -> None:
+        size = _size(home)
+        if size > _MOST_BYTES:
+            cause = f"is larger than {_MOST_BYTES / 1e6:,.0f} MB, and no set that dpviz knows is"
+            raise InvalidInput("download", cause, "The server or the mirror sends something else.")
+        progress(size)
+
     try:
         answer = run_child(
             "dpviz.datasets.process.child_fetch",
             json.dumps(request).encode(),
             limits.fetch_seconds,
-            lambda: progress(_size(home)),
+            tick,
         )
         said, _, payload = answer.partition(b"\n")
         facts_of_file = json.loads(said)
