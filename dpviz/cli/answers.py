@@ -49,12 +49,21 @@ def give(options: argparse.Namespace, lines: Sequence[tuple[str, object]], value
 
 def line(name: str, value: object, stream: TextIO | None = None) -> None:
     """Prints a line with its name before it; on a terminal it is wrapped at its width."""
+    wrapped(f"{name + ':' if name else '':19}{value}", 19, stream)
+
+
+def wrapped(text: str, indent: int = 0, stream: TextIO | None = None) -> None:
+    """Prints a line; on a terminal it is wrapped at its width, and what follows is indented."""
     stream = stream or sys.stdout
-    text: str = f"{name + ':' if name else '':19}{value}"
-    if stream.isatty():
-        width = max(40, shutil.get_terminal_size().columns - 1)
-        text = textwrap.fill(text, width, subsequent_indent=" " * 19, break_long_words=False, break_on_hyphens=False)
+    width = _width(stream)
+    if width is not None:
+        text = textwrap.fill(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)
     print(text, file=stream)
+
+
+def _width(stream: TextIO) -> int | None:
+    """Columns of a terminal; None for a file or a pipe, whose lines stay whole."""
+    return max(40, shutil.get_terminal_size().columns - 1) if stream.isatty() else None
 
 
 def announce(options: argparse.Namespace, dataset: str, stream: TextIO | None = None) -> None:
@@ -182,4 +191,5 @@ def attack(best: Attack | None) -> dict[str, Any] | None:
 
 def table(frame: pd.DataFrame) -> str:
     """A table for people, in columns of one width."""
-    return str(frame.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.6g}"))
+    width = _width(sys.stdout)
+    return str(frame.to_string(index=False, na_rep="-", float_format=lambda value: f"{value:.6g}", line_width=width))

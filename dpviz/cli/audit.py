@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     made.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
     made.add_argument("--runs", metavar="N", help="trainings on each side, 40 to 1,000,000 (1000)")
     made.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")
-    made.add_argument("--confidence", default="0.95", metavar="VALUE", help="of each bound (0.95)")
+    made.add_argument("--confidence", default="0.95", metavar="SHARE", help="of each bound (0.95)")
     answers.add(made)
     made.set_defaults(command=run)
 

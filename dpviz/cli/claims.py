@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
     made = commands.add_parser("claims", help="list the papers' claims, or test one of them (or all)")
     made.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
     made.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
-    made.add_argument("--seed", default="0", help="seed of all randomness", metavar="VALUE")
+    made.add_argument("--seed", default="0", help="seed of all randomness", metavar="N")
     made.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Paper claims")
     answers.add(made)
     made.set_defaults(command=run)
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
             answers.document({"claims": listed}, "claims")
             return 0
         for name, claim in listed_claims.items():
-            print(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}")
+            answers.wrapped(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}", 42)
         return 0
     tested = []
     for name in listed_claims if options.claim == "all" else [options.claim]:
@@ -85,7 +85,7 @@ def _show(name: str, finding: Finding) -> None:
     ]
     print(f"== {name}")
     for label, value in lines:
-        print(f"{label + ': ':19}{value}")
+        answers.line(label, value)
 
 
 def _save(options: argparse.Namespace) -> int:

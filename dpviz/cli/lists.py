@@ -101,7 +101,7 @@ def _prepared(options: argparse.Namespace) -> int:
     if dataset.label is not None:
         answers.line("label", dataset.label.sentence)
     label = " or ".join(dataset.label_names)
-    print(f"{own_file.shown(name, file)}: {dataset.n:,} rows, {dataset.d:,} features; label: {label}")
+    answers.wrapped(f"{own_file.shown(name, file)}: {dataset.n:,} rows, {dataset.d:,} features; label: {label}")
     answers.line("source", dataset.source)
     if columns:
         import pandas as pd
@@ -230,8 +230,8 @@ def _mechanisms(options: argparse.Namespace) -> int:
         answers.document({"mechanisms": listed}, "mechanisms")
         return 0
     for name, cls in mechanisms.items():
-        print(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}")
+        answers.wrapped(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}", 33)
         for knob_name, knob in cls.knobs().items():
             default = knob.text(cls.defaults()[knob_name])
-            print(f"{'':22}--set {knob_name}={default}  ({knob.describe()}) {knob.help}")
+            answers.wrapped(f"{'':22}--set {knob_name}={default}  ({knob.describe()}) {knob.help}", 28)
     return 0

@@ -56,6 +56,7 @@ _MODULES = (
     report,
     lists,
 )
+_SHELLS = ("bash", "zsh", "tcsh")
 COMMANDS = (
     "app",
     "run",
@@ -88,7 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of a sweep is missing; 141 where the reader of the output has gone. Ctrl-C gives 130, SIGTERM 143 (`dpviz.cli.start`).
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version")):
+    of_all = ("-h", "--help", "--version", "--print-completion")
+    if not words or (words[0].startswith("-") and words[0].partition("=")[0] not in of_all):
         words = ["app", *words]
     if words[0] == "app":
         return _command(words)
@@ -104,14 +106,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return output.FAILED
 
 
+def _completion(words: list[str]) -> int:
+    """Prints what makes a shell complete commands and options."""
+    try:
+        if len(words) != 2 or words[1] not in _SHELLS:
+            raise InvalidInput("--print-completion", "needs the name of a shell", f"Choose one of: {', '.join(_SHELLS)}.")
+        try:
+            import shtab
+        except ImportError as error:
+            raise InvalidInput("--print-completion", "needs shtab, which is not installed", "pip install shtab.") from error
+    except InvalidInput as problem:
+        print(f"dpviz: {problem}", file=sys.stderr)
+        return 2
+    print(shtab.complete(parser().complete(), shell=words[1]))
+    return 0
+
+
 def _command(words: list[str]) -> int:
+    if words[0].partition("=")[0] == "--print-completion":
+        return _completion([*words[0].split("=", 1), *words[1:]])
     options = parser().parse_args(words)
     options.name_of_command = words[0]
     options.typed = shlex.join(["dpviz", *words])
     try:
         return int(options.command(options))
     except InvalidInput as problem:
-        print(f"dpviz: {' '.join(str(problem).split())}", file=sys.stderr)
+        more = f" See dpviz {words[0]} --help." if problem.field.startswith("--") else ""
+        print(f"dpviz: {' '.join(str(problem).split())}{more}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as problem:
         if problem.name not in _APP_LIBRARIES:
@@ -137,10 +158,16 @@ def app_script() -> Path:
     raise InvalidInput("app", "app.py was not found beside the package", "Install dpviz again, or run it from a checkout.")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """All commands with their options."""
     made = Parser(prog="dpviz", description="See, tune and audit differentially private ERM.")
     made.add_argument("--version", action="version", version=f"dpviz {__version__}")
+    made.add_argument(
+        "--print-completion",
+        metavar="SHELL",
+        choices=_SHELLS,
+        help=f"print what completes commands in a shell: {', '.join(_SHELLS)}",
+    )
     commands = made.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
 
     app = commands.add_parser("app", help="start the app in the browser (the default)")

@@ -11,7 +11,10 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from dpviz.common.validate import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +71,35 @@ def csv_of(table: pd.DataFrame) -> str:
     writer.writerow([cell(str(name)) for name in table.columns])
     writer.writerows(["" if v is None or v != v else v for v in row] for row in zip(*plain.values(), strict=True))
     return lines.getvalue()
+
+
+def place(option: str, path: Path) -> Path:
+    """A file that is to be written, checked before anything is computed.
+
+    Raises:
+        InvalidInput: it is a folder, its folder is not there or cannot be written, or no file can have that name.
+    """
+    text = os.fspath(path)
+    if path.name in ("", "."):
+        raise InvalidInput(option, f"names no file: {text!r}", "Name a file.")
+    try:
+        if os.path.isdir(path):
+            raise InvalidInput(option, f"{text!r} is a folder", "Name a file in it.")
+        if not os.path.isdir(path.absolute().parent):
+            cause = f"cannot be written: the folder {os.fspath(path.parent)!r} is not there"
+            raise InvalidInput(option, cause, "Make it first, or name one that is there.")
+        if not os.access(path.absolute().parent, os.W_OK):
+            raise InvalidInput(option, f"cannot be written: {text!r}", "Name a file in a folder that can be written.")
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InvalidInput(option, f"cannot be written: {text!r} ({error.strerror})", "Give it a shorter name.") from error
+    except ValueError as error:  # a zero byte
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(option, f"names no file: {text!r}", "Name a file.") from error
+    return path
 
 
 class OutputFailed(Exception):

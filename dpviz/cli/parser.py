@@ -3,35 +3,88 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import shutil
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
+
+from dpviz.cli.examples import EXAMPLES
+
+_METAVARS = {
+    "dataset": "NAME",
+    "model": "ID",
+    "mechanism": "ID",
+    "epsilon": "E",
+    "delta": "D",
+    "lam": "L",
+    "seeds": "N",
+    "seed": "N",
+    "split_seed": "N",
+    "intercept": "true|false",
+    "published_split": "true|false",
+    "folds": "K",
+    "row_scaling": "NAME",
+}
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Help at the terminal's width, with the default of every option that has one, and examples a line each."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=26, width=shutil.get_terminal_size().columns - 2)
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        if not isinstance(action.default, str) or not action.default or action.default == argparse.SUPPRESS:
+            return text
+        said = f"({action.default})" in text or "default" in text
+        return text if said else f"{text} (default: {action.default.replace('%', '%%')})"
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = text.split("\n")
+        return "\n".join(
+            line if line.startswith("  ") else super(_Formatter, self)._fill_text(line, width, indent) for line in lines
+        )
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line, and which adds some options only when it is used: they load the engine."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
+        # a beginning of an option is none: it could be another one tomorrow
+        more.update(allow_abbrev=False, formatter_class=_Formatter)
         super().__init__(*args, **more)
+        name = (self.prog.split() or [""])[-1]
+        if name in EXAMPLES:
+            self.epilog = "\n".join(["Examples:", *(f"  {line}".replace("%", "%%") for line in EXAMPLES[name])])
         self._later: list[Callable[[], None]] = []
 
     def add_settings(self, without: Collection[str] = ()) -> None:
-        """Adds an option for each field of a run (`SETTINGS`), but for some."""
+        """Adds an option for each field of a run or a sweep (`SETTINGS`), but for some."""
         group = self.add_argument_group("fields of a run")
 
         def add() -> None:
             from dpviz.experiments.run.settings import SETTINGS
+            from dpviz.experiments.run.spec import RunSpec
 
             for name, knob in SETTINGS.items():
                 if name not in without:
-                    text = f"{knob.label}: {knob.describe()}. {knob.help}".strip().replace("%", "%%")
-                    group.add_argument(option(name), metavar="VALUE", help=text)
+                    default = getattr(RunSpec, name, None)
+                    said = "" if default is None else f" Default: {knob.text(default)}."
+                    text = f"{knob.label}: {knob.describe()}.{said} {knob.help}".strip().replace("%", "%%")
+                    group.add_argument(option(name), metavar=_METAVARS.get(name, name.upper().replace("_", "-")), help=text)
 
         self._later.append(add)
 
     def parse_known_args(self, *args: Any, **more: Any) -> Any:
-        """Parses with all options."""
+        """Parses with all options; what a command does not know is said by the command, with its own help."""
         self._complete()
-        return super().parse_known_args(*args, **more)
+        options, others = super().parse_known_args(*args, **more)
+        if others and not any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
+            given, known = others[0].partition("=")[0], list(self._option_string_actions)
+            near = [one for one in known if one.startswith(given)] or difflib.get_close_matches(given, known)
+            self.error(f"unrecognized arguments: {' '.join(others)}" + (f". Did you mean {near[0]}?" if near else ""))
+        return options, others
 
     def format_help(self) -> str:
         """The help with all options."""
@@ -44,7 +97,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Says what is wrong and ends the program with code 2."""
-        self.exit(2, f"{self.prog}: {' '.join(message.split())}. See {self.prog} --help.\n")
+        begins: str = " Where a value begins with -, write --option=VALUE." if message.endswith("expected one argument") else ""
+        said = f"{self.prog}: {' '.join(message.split())}"
+        self.exit(2, f"{said}{'' if said.endswith(('.', '?')) else '.'}{begins} See {self.prog} --help.\n")
+
+    def complete(self) -> Parser:
+        """The same with all options of all commands there, for a program that lists them."""
+        self._complete()
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    command._complete()
+        return self
 
 
 def option(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from dpviz.cli import answers, metrics, one_run
+from dpviz.cli import answers, metrics, one_run, output
 from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput
@@ -43,11 +43,12 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.reporting.notebook import notebook_of
 
     out = Path(options.out)
+    if options.out and os.path.isdir(out):
+        raise InvalidInput("--out", f"{options.out!r} is a folder", "Name a file in it.")
     kind = out.suffix.lower()
     if kind not in FORMATS:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {out.name!r}", "Name a file with that ending.")
-    if not os.path.isdir(out.parent) or os.path.isdir(out) or not os.access(out.parent, os.W_OK):  # before anything is trained
-        raise InvalidInput("--out", f"{str(out)!r} cannot be written", "Name a file in a folder that is there.")
+    output.place("--out", out)
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
     page = options.page or _page_of(link, kind)

@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import answers, metrics, own_file
+from dpviz.cli import answers, metrics, output, own_file
 from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
@@ -48,12 +48,12 @@ def add(commands: Any) -> None:
     sweep.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
     sweep.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
     sweep.add_argument("--epsilons", metavar="E,E", help="budgets, each above 0")
-    for name, meaning in (
-        ("from", "smallest budget, with --to and --points"),
-        ("to", "largest budget"),
-        ("points", "number of budgets"),
+    for name, metavar, meaning in (
+        ("from", "E", "smallest budget, with --to and --points"),
+        ("to", "E", "largest budget"),
+        ("points", "N", "number of budgets"),
     ):
-        sweep.add_argument(f"--{name}", metavar="VALUE", help=meaning)
+        sweep.add_argument(f"--{name}", metavar=metavar, help=meaning)
     sweep.add_settings(without=_SEVERAL)
     sweep.add_argument(
         "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
@@ -239,20 +239,11 @@ def _target(path: str | None) -> Path | None:
     if path is None:
         return None
     target = Path(path)
+    if path and os.path.isdir(path):
+        raise InvalidInput("--out", f"{path!r} is a folder", "Name a file in it.")
     if target.suffix.lower() not in FORMATS:
         raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {target.name!r}", "Name a file with that ending.")
-    if not os.path.isdir(target.parent) or os.path.isdir(target) or not os.access(target.parent, os.W_OK) or _too_long(target):
-        raise InvalidInput("--out", f"cannot be written: {os.fspath(target)!r}", "Name a file in a folder that can be written.")
-    return target
-
-
-def _too_long(path: Path) -> bool:
-    """Whether the file system takes no such name."""
-    try:
-        path.stat()
-    except OSError as error:
-        return not isinstance(error, FileNotFoundError)
-    return False
+    return output.place("--out", target)
 
 
 def _document(spec: SweepSpec, table: pd.DataFrame, out: Path | None, missing: list[dict[str, Any]]) -> None:
@@ -336,7 +327,7 @@ def _client(scheduler: str | None) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise InvalidInput("--backend", "needs Dask, which is not installed", "pip install 'dpviz[dask]'.") from error
+        raise InvalidInput("--backend", "needs Dask, which is not installed", "pip install distributed.") from error
     for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict):  # some have a level of their own
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):  # what breaks a connection is said below, in one line
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -17,7 +17,6 @@ def add(commands: Any) -> None:
         help="release the best model of a private search over settings; epsilon pays for the choice",
         description="Trains a random number of private models with random settings of a list that is fixed beforehand, scores "
         "each with noise on rows held out of training, and writes model.json and card.md of the best one.",
-        epilog="Example: dpviz tune --dataset teaching --mechanism output-gaussian --try lam=1e-3,1e-2,1e-1 --out model",
     )
     one_run.add(made)
     made.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")

@@ -31,7 +31,7 @@ def notebook_of(spec: RunSpec) -> str:
         import nbformat
         from nbformat import v4
     except ImportError as error:
-        raise InvalidInput("notebook", "needs nbformat, which is not installed", "pip install 'dpviz[notebook]'.") from error
+        raise InvalidInput("notebook", "needs nbformat, which is not installed", "pip install nbformat.") from error
     cells = [
         v4.new_markdown_cell(f"# {QUESTION}\n\nThe run `{address(spec)}`."),
         v4.new_code_cell(python_call(spec)),

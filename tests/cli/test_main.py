@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import dpviz
-from dpviz.cli.main import app_script, main
+from dpviz.cli import answers
+from dpviz.cli.examples import EXAMPLES
+from dpviz.cli.main import COMMANDS, app_script, main, parser
+from dpviz.cli.parser import _Formatter
 
 
 def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,3 +147,89 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_with_the_reason(
     lines = capsys.readouterr().out
     assert "balanced accuracy:" in lines
     assert "the rarer class has 5.0 % of the rows, so the majority label alone is right 95.0 %" in lines
+
+
+def every_option() -> dict[str, list[argparse.Action]]:
+    (commands,) = (action for action in parser().complete()._actions if isinstance(action, argparse._SubParsersAction))
+    return {name: command._actions for name, command in commands.choices.items()}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_examples_that_are_read(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    said = capsys.readouterr().out
+    assert EXAMPLES[command]
+    for example in EXAMPLES[command]:
+        assert f"\n  {example}\n" in said
+        words = shlex.split(example)
+        parser().parse_args(words[1:] or ["app"])
+
+
+def test_options_have_named_values_and_their_defaults_are_said() -> None:
+    for command, actions in every_option().items():
+        for action in (one for one in actions if one.option_strings and one.nargs != 0):
+            where = f"{command} {action.option_strings}"
+            assert action.choices or action.metavar or action.dest in ("port", "host"), where
+            assert action.metavar != "VALUE" or action.dest == "positive", where
+            if isinstance(action.default, str) and action.default:
+                text = _Formatter("dpviz")._get_help_string(action)
+                assert action.default in text, where
+
+
+def test_the_beginning_of_an_option_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = (["run", "--eps", "1"], "Did you mean --epsilon? See dpviz run --help."), (["run", "--epsilon", "-x"], "=VALUE")
+    for words, said in cases:
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert stop.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        assert said in captured.err
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_help_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        lines = capsys.readouterr().out.partition("Examples:")[0].splitlines()
+        assert max(map(len, lines)) <= width, command
+
+
+def test_answers_fit_the_terminal_and_stay_whole_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mechanisms"]) == 0
+    piped = capsys.readouterr().out
+    assert max(map(len, piped.splitlines())) > 100
+    monkeypatch.setattr(answers, "_width", lambda stream: 70)
+    for words in (["mechanisms"], ["claims"], ["run", "--seeds", "2"], ["datasets", "teaching"]):
+        assert main(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 70, words
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    assert main(["--print-completion", shell]) == 0
+    said = capsys.readouterr().out
+    assert {command for command in COMMANDS if command not in said} == set()
+    assert {"--round-range", "--row-scaling", "--write-toml"} <= set(re.findall(r"--[\w-]+", said))
+    assert main(["--print-completion", "fish"]) == 2
+
+
+@pytest.mark.parametrize("command", ["sweep", "report"])
+@pytest.mark.parametrize(("out", "said"), [("here", "is a folder"), ("none/a{}", "folder 'none' is not there"), ("", "must end")])
+def test_a_place_is_looked_at_first_and_no_folder_is_made(
+    command: str, out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    ending = {"sweep": ".csv", "report": ".html"}[command]
+    assert main([command, "--dataset", "teaching", "--out", out.format(ending)]) == 2
+    assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]

@@ -128,7 +128,19 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_the_call_of_a_sweep_gives_the_same_sweep() -> None:
     knobs = {"dp-gd": {"steps": 7, "clip_norm": 0.5}, "output-gaussian": {"refined": True}}
     sweep = dpviz.SweepSpec(
-        "census-100", "svm", knobs, [0.1, 1 / 3], 3, 1e-4, 0.02, 1, 2, False, "clip", 5, ["recall-at-precision=0.6"]
+        dataset="census-100",
+        model="svm",
+        mechanisms=knobs,
+        epsilons=[0.1, 1 / 3],
+        seeds=3,
+        delta=1e-4,
+        lam=0.02,
+        split_seed=1,
+        seed=2,
+        intercept=False,
+        row_scaling="clip",
+        folds=5,
+        metrics=["recall-at-precision=0.6"],
     )
     options = parser().parse_args(shlex.split(sweep_shell_call(sweep))[1:])
     again = spec_of(options)
