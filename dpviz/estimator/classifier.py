@@ -21,7 +21,7 @@ from dpviz.common.validate import InvalidInput, show, truth
 from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
 from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
 from dpviz.estimator.plan import Plan
-from dpviz.estimator.search import warn_of_searches
+from dpviz.estimator.search import cloned, count
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Training, get_mechanism, list_mechanisms
@@ -121,8 +121,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_clone__(self) -> Self:
         from sklearn.base import _clone_parametrized  # what `clone` itself does; it is documented for this use
 
-        warn_of_searches(self.epsilon)
-        return _clone_parametrized(self)
+        made: Self = _clone_parametrized(self)
+        cloned(self, made)
+        return made
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -153,6 +154,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
             call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
             ledger.spend(planned.entry(call), planned.cal.neighbouring)
+        count(self, float(self.epsilon), rows)
         found = None
         if planned.for_ranges is not None:
             columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))

@@ -5,15 +5,30 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import pickle
+import sys
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_score
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE, SequentialFeatureSelector
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+    validation_curve,
+)
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -21,6 +36,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import dpviz
 from dpviz import PrivacyWarning, PrivateClassifier
 from dpviz.common.validate import InvalidInput
+from dpviz.estimator import search
 from dpviz.estimator.features import by_ranges
 from dpviz.estimator.guarantee import share, together
 from dpviz.mechanisms import get_mechanism
@@ -424,3 +440,83 @@ def test_a_class_with_few_rows_is_said() -> None:
         PrivateClassifier(random_state=0).fit(*rows(60, classes=3))
     with pytest.warns(UserWarning, match="Only 1 of 60 rows belongs to the class 'True'"):
         dpviz.dataset(x, np.arange(60) == 7)
+
+
+def repeated(model: PrivateClassifier, X: np.ndarray, y: np.ndarray) -> dict[str, tuple[object, int]]:
+    """(a call of scikit-learn, how many fits it makes) by the name that is said."""
+    three = np.arange(len(y)) % 3
+    return {
+        "BaggingClassifier": (lambda: BaggingClassifier(model, n_estimators=50).fit(X, y), 50),
+        "cross_val_score": (lambda: cross_val_score(model, X, y, cv=5), 5),
+        "cross_val_predict": (lambda: cross_val_predict(model, X, y, cv=5), 5),
+        "learning_curve": (lambda: learning_curve(model, X, y, cv=3), 15),
+        "validation_curve": (lambda: validation_curve(model, X, y, param_name="lam", param_range=[0.1, 0.2], cv=3), 6),
+        "CalibratedClassifierCV": (lambda: CalibratedClassifierCV(model, cv=3).fit(X, y), 3),
+        "StackingClassifier": (lambda: StackingClassifier([("a", model), ("b", model)], cv=3).fit(X, y), 8),
+        "OneVsRestClassifier": (lambda: OneVsRestClassifier(model).fit(X, three), 3),
+        "RFE": (lambda: RFE(model, n_features_to_select=1).fit(X, y), 4),
+        "SequentialFeatureSelector": (lambda: SequentialFeatureSelector(model, n_features_to_select=2, cv=3).fit(X, y), 21),
+        "HalvingGridSearchCV": (lambda: HalvingGridSearchCV(model, {"lam": [0.1, 0.2, 0.3, 0.4]}, cv=3).fit(X, y), 19),
+        "cross_val_score ": (lambda: cross_val_score(GridSearchCV(model, {"lam": [0.1, 0.2]}, cv=3), X, y, cv=3), 21),
+    }
+
+
+def said_by(call: Callable[[], object]) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(one.message) for one in caught if issubclass(one.category, PrivacyWarning) and "fits" in str(one.message)]
+
+
+@pytest.mark.parametrize("name", repeated(PrivateClassifier(), np.zeros((1, 1)), np.zeros(1)))
+def test_repeated_fits_in_one_call_are_said_once_with_their_total(name: str) -> None:
+    """By their names, counted here by a subclass that counts itself."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) / 4
+    y = (X[:, 0] > 0).astype(int)
+    made = []
+
+    class Counted(PrivateClassifier):
+        def fit(self, X: object, y: object) -> Counted:
+            made.append(1)
+            return super().fit(X, y)
+
+    call, fits = repeated(Counted("output-gaussian", epsilon=0.5, lam=0.1), X, y)[name]
+    texts = said_by(call)  # type: ignore[arg-type]
+    assert len(made) == fits
+    assert len(texts) == 1
+    assert texts[0].startswith(f"{name.strip()} made {fits} fits, ε = {fits * 0.5:g} in all")
+    assert sys.getprofile() is None
+
+
+def test_fits_in_a_loop_of_ones_own_are_counted_on_rows_that_overlap() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) / 4
+    y = (X[:, 0] > 0).astype(int)
+    model = PrivateClassifier("output-gaussian", epsilon=0.5, lam=0.1)
+    texts = said_by(lambda: [clone(model).fit(X[10 * k :], y[10 * k :]) for k in range(5)])
+    assert [text.partition(" by")[0] for text in texts] == [
+        "This estimator, with its clones, made 2 fits, ε = 1 in all",
+        "This estimator, with its clones, made 4 fits, ε = 2 in all",
+    ]
+    other = PrivateClassifier("output-gaussian", epsilon=0.5, lam=0.1)
+    assert said_by(lambda: [clone(other).fit(X[100 * k :][:100], y[100 * k :][:100]) for k in range(3)]) == []
+    assert said_by(lambda: make_pipeline(PrivateClassifier("output-gaussian")).fit(X, y)) == []
+
+
+def test_counting_leaves_another_profiler_alone_and_keeps_no_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2)) / 4
+    y = (X[:, 0] > 0).astype(int)
+
+    def other(frame: object, event: str, given: object) -> None: ...
+
+    sys.setprofile(other)
+    try:
+        said_by(lambda: cross_val_score(PrivateClassifier("output-gaussian"), X, y, cv=3))
+        assert sys.getprofile() is other
+    finally:
+        sys.setprofile(None)
+    with pytest.raises(ValueError, match="cv"):
+        cross_val_score(PrivateClassifier("output-gaussian"), X, y, cv=1)
+    said_by(lambda: cross_val_score(PrivateClassifier("output-gaussian"), X, y, cv=3))
+    assert search._calls.open is None, "a frame that was kept would hold its rows"
