@@ -1,4 +1,4 @@
-"""What every page stands in: address, sidebar, links, session, server."""
+"""The frame of every page: address, sidebar, links, session, server."""
 
 #: what all pages keep in the address beside the run
 KEYS = ("metric",)

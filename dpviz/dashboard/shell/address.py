@@ -75,7 +75,7 @@ def _restore(keys: Iterable[str]) -> None:
 
 
 def _late(query: Mapping[str, str]) -> bool:
-    """Whether a browser asks with an old address because it has not heard of a newer one, or its connection was cut before.
+    """True where a browser asks with an old address because it has not heard of a newer one, or its connection was cut before.
 
     Then what its controls say is news, and the address is not. Going back is announced as such.
     """
@@ -97,7 +97,7 @@ def tell(key: str, value: Any) -> None:
 
 
 def _spoken_of(key: str) -> bool:
-    """Whether the browser has said something of a control, which it still has."""
+    """True where the browser has said something of a control, which it still has."""
     return key in st.session_state.get(_TOLD, (key,)) and private.spoken_of(key)
 
 
@@ -189,7 +189,7 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def before(key: str, otherwise: Any) -> Any:
-    """What a control said when the address was last written."""
+    """The value of a control when the address was last written."""
     return st.session_state.get(_WIDGETS, {}).get(key, otherwise)
 
 
@@ -204,7 +204,7 @@ def report_typed(problem: InvalidInput) -> None:
 
 
 def problems() -> list[InvalidInput]:
-    """What was wrong with the address or with the last thing typed."""
+    """Problems of the address or of the last thing typed."""
     return list(st.session_state.get(_PROBLEMS, []))
 
 

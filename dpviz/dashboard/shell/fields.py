@@ -140,7 +140,7 @@ class Field(Generic[T]):
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to choose."""
+        """True where there is nothing to choose."""
         return isinstance(self.knob, Choice) and not self.knob.options
 
     def value(self) -> T:
@@ -202,7 +202,7 @@ class RunField(Field[T]):
         st.session_state[self.key] = self.knob.form(value).shown(self.knob, value)
 
     def text(self) -> str:
-        """What the control says, as text for an address; "" for None."""
+        """The control's value as text for an address; "" for None."""
         shown = st.session_state[self.key]
         return shown if isinstance(self.knob.form(self.default), Line) else self.knob.text(shown)
 
@@ -241,7 +241,7 @@ class Group:
         return self._fields[key]
 
     def __contains__(self, key: str) -> bool:
-        """Whether the run has this field."""
+        """True where the run has this field."""
         return key in self._fields
 
 

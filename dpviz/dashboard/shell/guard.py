@@ -1,4 +1,4 @@
-"""Who may talk to the server: names that it was started for, and pages that it has sent itself.
+"""A guard of the server: it answers to names that it was started for, and to pages that it has sent itself.
 
 A page of another site may point its own name at this machine (DNS rebinding) and then read what a browser here can reach. It
 cannot change the Host header, which holds that name, and the Origin header, which names the site.
@@ -91,7 +91,7 @@ class Guard:
         await self._app(scope, receive, with_headers)
 
     def _host(self, header: str) -> bool:
-        """Whether a Host header is allowed; its port does not matter."""
+        """True where a Host header is allowed; its port does not matter."""
         if self._names is None:
             return True
         try:
@@ -102,7 +102,7 @@ class Guard:
 
 
 def _same(origin: str | None, host: str) -> bool:
-    """Whether a page comes from the server itself. Browsers always send an origin with a socket."""
+    """True where a page comes from the server itself. Browsers always send an origin with a socket."""
     if origin is None:
         return False
     try:
@@ -124,5 +124,5 @@ def _plain(name: str) -> str:
 
 
 def left_to_streamlit() -> bool:
-    """Whether an operator has set Streamlit's own list of names."""
+    """True where an operator has set Streamlit's own list of names."""
     return SAID in os.environ

@@ -42,7 +42,7 @@ def page_of(script: Path, path: str) -> Path:
 
 
 def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor = silent) -> Recorder:
-    """What a page shows when all its background work is over.
+    """The record of a page when all its background work is over.
 
     Args:
         script: app.py.
@@ -68,7 +68,7 @@ def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor =
 
 
 def _waited(monitor: Monitor) -> bool:
-    """Whether there was background work that somebody wants; returns when it is over, or when it is time to draw again."""
+    """Waits for background work until it is over or the page is to be drawn again; returns whether there was any."""
     start, waited = time.monotonic(), False
     while True:
         jobs = [job for job in pool().jobs() if not job.low]

@@ -92,7 +92,7 @@ def _level_changed(kind: str) -> None:
 
 
 def in_address() -> dict[str, str]:
-    """What stands for the choice in the address; nothing for the default."""
+    """The choice as part of an address; nothing for the default."""
     text = str(st.session_state.get(KEY) or "")
     return {KEY: text} if text else {}
 

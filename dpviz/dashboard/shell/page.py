@@ -157,7 +157,7 @@ def top_first() -> None:
 
 
 def problems() -> None:
-    """What was wrong with the address or the last thing typed: field, cause, fix."""
+    """Shows problems of the address or of the last thing typed: field, cause, fix."""
     for problem in address.problems():
         _warn(problem, "The page goes on without it.")
 

@@ -72,14 +72,14 @@ def _swap(kept: RunSpec, present: RunSpec) -> None:
 
 
 def outcome() -> Outcome | None:
-    """What run A gave; None where none is kept."""
+    """The outcome of run A; None where none is kept."""
     kept = PINNED.value()
     result = None if kept is None else progress.working(kept, cached_runs.outcome, "pinned")
     return None if result is None else result.measured_by(metric.chosen(result.spec.dataset, result.spec.intercept).id)
 
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:
-    """Whether two runs are trained on the same rows, so that their values can stand side by side."""
+    """True where two runs are trained on the same rows, so that their values can be compared."""
     return a.only(Changes.DATA) == b.only(Changes.DATA)
 
 
@@ -90,7 +90,7 @@ def beside(spec: RunSpec) -> RunSpec | None:
 
 
 def outcome_beside(spec: RunSpec) -> Outcome | None:
-    """What run A gave, where it is on the same rows as the run of a page and its metric has a value; says where it is not."""
+    """Run A's outcome, where it is on the same rows as a page's run and its metric has a value; says where it is not."""
     kept = PINNED.value()
     if kept is None:
         return None
@@ -107,7 +107,7 @@ def say(text: str) -> None:
 
 
 def against(measure: Metric, value: float, a: float) -> str:
-    """How far a value lies from that of A: "+1.9 points", "the same"."""
+    """The distance of a value from that of A: "+1.9 points", "the same"."""
     size = words.amount(measure, abs(value - a))
     unit = " points" if measure.shares else ""
     return "the same" if size == "nothing" else f"{'+' if value > a else '−'}{size}{unit}"

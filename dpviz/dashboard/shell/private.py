@@ -37,12 +37,12 @@ def put_in_front(made: Middleware) -> None:
 
 
 def running() -> Runtime | None:
-    """What runs the sessions of this process; Streamlit's tests of pages have a stand-in. None where there are none."""
+    """The runtime of this process's sessions; Streamlit's tests of pages have a stand-in. None where there are none."""
     return runtime.get_instance() if runtime.exists() else None
 
 
 def serving() -> bool:
-    """Whether this process is a server."""
+    """True where this process is a server."""
     return type(running()) is Runtime
 
 
@@ -51,7 +51,7 @@ def _context() -> ScriptRunContext | None:
 
 
 def in_session() -> bool:
-    """Whether this thread draws a page of a session."""
+    """True where this thread draws a page of a session."""
     return _context() is not None
 
 
@@ -74,7 +74,7 @@ def page() -> str:
 
 
 def through_history() -> bool:
-    """Whether the page is drawn because the reader went back or forward; true where no page is drawn."""
+    """True where the page is drawn because the reader went back or forward, and where no page is drawn."""
     context = _context()
     return context is None or context.is_history_navigation
 
@@ -87,7 +87,7 @@ def on_error(handler: Callable[[Exception], bool]) -> None:
 
 
 def spoken_of(key: str) -> bool:
-    """Whether the browser has said something of a control, which it still has."""
+    """True where the browser has said something of a control, which it still has."""
     state = _state()
     return state is not None and state._get_widget_id(key) in state._new_widget_state.states
 

@@ -1,4 +1,4 @@
-"""What belongs to one session only: its uploads. A session that was left is closed, and everything of it goes.
+"""Uploads, which belong to one session. A session that was left is closed, and everything of it goes.
 
 Streamlit alone would keep a session that was left, its files and its event loop, until some other session ends. A page that
 is loaded again is a new session for Streamlit; it takes over the uploads of the session that the same browser has just left.

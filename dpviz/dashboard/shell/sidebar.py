@@ -239,7 +239,7 @@ def _trained_on(state: Any) -> int:
 
 
 def _published(dataset: str) -> bool:
-    """Whether a set has a test part of its publisher."""
+    """True where a set has a test part of its publisher."""
     try:
         return load_dataset(dataset).published_test is not None
     except (InvalidInput, MemoryError):  # the page says what is wrong
@@ -289,7 +289,7 @@ def _dataset_there() -> None:
 
 
 def dataset_label(name: str) -> str:
-    """What people call a dataset."""
+    """The name of a dataset for people."""
     if uploads.is_upload(name):
         return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
     if own_rows.is_own(name):

@@ -1,4 +1,4 @@
-"""Who waits in front of a page: background work steps aside for them."""
+"""Pages that are being drawn, and runs that one waits for: background work steps aside for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def drawing_a_page() -> None:
 
 @contextmanager
 def patience(seconds: float) -> Iterator[float]:
-    """How long the page of this thread may wait inside for a job; all waits of one drawing share `TOGETHER`."""
+    """Seconds that the page of this thread may wait inside for a job; all waits of one drawing share `TOGETHER`."""
     left, start = getattr(_own, "patience", TOGETHER), time.monotonic()
     try:
         yield min(seconds, left)
@@ -57,7 +57,7 @@ def waiting() -> Iterator[None]:
 
 
 def somebody_waits() -> bool:
-    """Whether a page is being drawn, or a run computed, for somebody in front."""
+    """True where a page is being drawn, or waits for a run."""
     with _lock:
         drawing = list(_drawing)
     return _waiting > 0 or any(thread.is_alive() for thread in drawing)

@@ -38,7 +38,7 @@ def ready(
     doing: str = "Training",
     patience: float | None = None,
 ) -> bool:
-    """Whether a run has been computed; draws progress, a way to cancel, and problems where it has not.
+    """True where a run has been computed; draws progress, a way to cancel, and problems where it has not.
 
     Args:
         compute: computes it and keeps it in a cache; called in a thread of its own.
@@ -81,7 +81,7 @@ def ready(
 
 
 def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) -> T | None:
-    """What `compute` makes of a run and keeps in a cache; None until it is there."""
+    """The result that `compute` makes of a run and keeps in a cache; None until it is there."""
     return progress.working(spec, compute, name) if ready(spec, compute, name) else None
 
 

@@ -22,7 +22,7 @@ NICE = 10  # added to the number by which the system lets others go first
 
 
 class State(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
     QUEUED = "waiting"
     RUNNING = "running"
@@ -33,17 +33,17 @@ class State(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come, unless somebody asks to go on."""
+        """True where nothing more will come, unless a session asks to go on."""
         return self in (State.DONE, State.CANCELLED, State.FAILED)
 
     @property
     def stopped(self) -> bool:
-        """Whether it is in the middle of its work, and somebody may ask to go on."""
+        """True where it is in the middle of its work, and a session may ask to go on."""
         return self in (State.PAUSED, State.CANCELLED)
 
 
 class Gate(Protocol):
-    """Who decides when a job may work."""
+    """The pool as a job sees it: it decides when the job may work."""
 
     def gate(self, job: Job[Any], worked: float) -> None:
         """Called between two pieces of work; waits while it is not the job's turn."""
@@ -52,7 +52,7 @@ class Gate(Protocol):
         """Called when the job's thread ends."""
 
     def low_ones_wait(self) -> bool:
-        """Whether other jobs of low priority wait for their start."""
+        """True where other jobs of low priority wait for their start."""
 
 
 class Stopped(Exception):
@@ -152,7 +152,7 @@ class Job(Generic[T]):
         return 1.0 if self.state is State.DONE else self._share
 
     def status(self, position: int = 0) -> Status:
-        """How far it is."""
+        """Its progress."""
         left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
         return Status(self.state, self.done, left, position)
 
@@ -162,12 +162,12 @@ class Job(Generic[T]):
 
     @property
     def state(self) -> State:
-        """Where it is."""
+        """Its state."""
         return self._state
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come."""
+        """True where nothing more will come."""
         return self._state.over
 
     @property

@@ -132,7 +132,7 @@ class Pool:
             return sum(not job.low for job in self._alive)
 
     def low_ones_wait(self) -> bool:
-        """Whether jobs of low priority wait for their start, of which one is at work at a time."""
+        """True where jobs of low priority wait for their start, of which one is at work at a time."""
         with self._turn:
             return any(job.low for job in self._starting)
 
@@ -266,7 +266,7 @@ class Pool:
         return min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
 
     def _fewest(self, job: Job[Any], jobs: Collection[Job[Any]]) -> int:
-        """How many of these jobs a session watches, for that one of the job's sessions that watches fewest."""
+        """Number of these jobs that a session watches, for that one of the job's sessions that watches fewest."""
         return min((sum(who in other.watchers for other in jobs) for who in job.watchers), default=0)
 
     def _somebody_waits(self) -> bool:

@@ -56,7 +56,7 @@ class SweepJob(Job[pd.DataFrame]):
         self._made: dict[Hashable, tuple[int, Any]] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives of the finished rows, made again only when there are more; all who look at the job share it.
+        """The result of `make` on the finished rows, made again only when there are more; all who look at the job share it.
 
         Args:
             name: of what is made and of all that it depends on beside the rows.
@@ -84,7 +84,7 @@ class SweepJob(Job[pd.DataFrame]):
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def status(self, position: int = 0) -> SweepStatus:
-        """How far it is."""
+        """Its progress."""
         with self._lock:
             weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
             finished = sum(weights[k] for k in self._tables)

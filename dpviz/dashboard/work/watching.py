@@ -85,22 +85,22 @@ def again(job: Job[Any]) -> None:
 
 
 def state(job: Job[Any]) -> State:
-    """Where a job is for this session: cancelled where it has cancelled it, though it goes on for others."""
+    """A job's state for this session: cancelled where it has cancelled it, though it goes on for others."""
     return State.CANCELLED if not job.over and me() in job.declined else job.state
 
 
 def over(job: Job[Any]) -> bool:
-    """Whether this session can expect nothing more of a job."""
+    """True where this session can expect nothing more of a job."""
     return state(job).over
 
 
 def status(job: Job[Any]) -> Status:
-    """How far a job is, for this session."""
+    """A job's progress for this session."""
     return replace(job.status(pool().position(job)), state=state(job))
 
 
 def text(status: Status, share: str) -> str:
-    """How far a job is, in words: "45 % done, about 3 s left", or its place among those that wait.
+    """A job's progress in words: "45 % done, about 3 s left", or its place among those that wait.
 
     Args:
         share: in words, for example "45 % done".

@@ -60,7 +60,7 @@ class Metric:
 
     @property
     def shares(self) -> bool:
-        """Whether values are shares, written in percent; otherwise they are losses, written as they are."""
+        """True where values are shares, written in percent; otherwise they are losses, written as they are."""
         return self.needs != "probabilities"
 
     @property
@@ -234,7 +234,7 @@ def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dic
 
 
 def _allowed(precision: Floats, false_positive_rate: Floats, levels: Sequence[Metric]) -> dict[str, NDArray[np.bool_]]:
-    """Where each measure of recall at a level is allowed to look."""
+    """Thresholds that each measure of recall at a level may choose from."""
     allowed = {}
     for metric in levels:
         level = 0.0 if metric.level is None else metric.level

@@ -32,7 +32,7 @@ _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 
 @dataclass(frozen=True, eq=False)
 class NoiselessRun:
-    """What training without noise gave.
+    """Models trained without noise.
 
     Attributes:
         theta: (S, m) parameters.
@@ -50,7 +50,7 @@ class NoiselessRun:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a run gives. S seeds, m parameters.
+    """The result of a run. S seeds, m parameters.
 
     Attributes:
         spec: the run, its dataset under its canonical name.
@@ -243,12 +243,12 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     seeds = [len(r.theta) for r in results]
 
     def each(value: Callable[[Result], str | float | None]) -> list[str | float]:
-        """What a result's seeds share; NaN for None."""
+        """One value for all seeds of a result; NaN for None."""
         values = [value(r) for r in results]
         return [float("nan") if v is None else v for v, count in zip(values, seeds, strict=True) for _ in range(count)]
 
     def single(value: Callable[[Result], Floats | None]) -> Floats:
-        """What each seed has; NaN for None."""
+        """One value for each seed; NaN for None."""
         values = [value(r) for r in results]
         return np.concatenate([np.full(count, np.nan) if v is None else v for v, count in zip(values, seeds, strict=True)])
 

@@ -176,5 +176,5 @@ def setting_of(spec: RunSpec) -> Setting:
 
 
 def calibration_of(spec: RunSpec) -> Calibration:
-    """How a run's noise is set and what is guaranteed, without training anything."""
+    """A run's noise and guarantee, without training anything."""
     return spec.build().calibrate(setting_of(spec), resolve(spec).budget)

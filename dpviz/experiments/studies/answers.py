@@ -29,7 +29,7 @@ _ROUNDING = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What is right, and the numbers that it is read off.
+    """The right answer, and the numbers that it is read off.
 
     Attributes:
         value: a number, or one of the names in `right`.
@@ -47,7 +47,7 @@ class Answer:
     quantity: str
 
     def accepts(self, answer: float | str) -> bool:
-        """Whether somebody's answer is right."""
+        """True where an answer is right."""
         return answer in self.right if isinstance(answer, str) else bool(self.low <= answer <= self.high)
 
 
@@ -126,7 +126,7 @@ def most_influential(spec: RunSpec, shown: int = 6) -> Answer:
 
 
 def rows_with_noise(spec: RunSpec) -> Answer:
-    """How many training rows received noise in the first noise draw; the others trained without it, or were never drawn.
+    """Number of training rows with noise in the first noise draw; the others trained without it, or were never drawn.
 
     Raises:
         InvalidInput: the mechanism puts no noise on rows.
@@ -145,7 +145,7 @@ def rows_with_noise(spec: RunSpec) -> Answer:
 
 
 def sensitivity_ratio(spec: RunSpec, times: float = 10.0) -> Answer:
-    """How many times smaller the sensitivity in use is with `times` as many rows."""
+    """The factor by which the sensitivity in use is smaller with `times` as many rows."""
     n = setting_of(spec).n
     sizes = (n, round(n * times))
     bounds = [next(iter(scaling.bounds_at(spec, "n", size).values())) for size in sizes]

@@ -1,4 +1,4 @@
-"""What a private model's accuracy, or another metric, is lost to: noise, training, and preparation of the rows.
+"""Costs of privacy by part: accuracy, or another metric, that is lost to noise, to training, and to preparation of the rows.
 
 Three reference models stand between a private model and an ordinary one: the same training without noise (same seeds,
 batches and starting point), the non-private optimum on the same rows, and an ordinary logistic regression on
@@ -62,12 +62,12 @@ class Cost:
 
     @property
     def there(self) -> bool:
-        """Whether the metric has a value for this method and model."""
+        """True where the metric has a value for this method and model."""
         return bool(np.isfinite([*self.private, *self.noiseless, self.non_private]).all())
 
     @property
     def noise(self) -> float:
-        """What is lost to the noise alone; below 0 where noise helped by chance."""
+        """The loss by noise alone; below 0 where noise helped by chance."""
         return self._better * float(self.noiseless.mean() - self.mean)
 
     @property
@@ -78,12 +78,12 @@ class Cost:
 
     @property
     def training(self) -> float:
-        """What is lost to what the method does beside noise: few or short steps, clipping, added regularisation."""
+        """The loss by what the method does beside noise: few or short steps, clipping, added regularisation."""
         return self._better * float(self.non_private - self.noiseless.mean())
 
     @property
     def preparation(self) -> float | None:
-        """What is lost to scaling the rows into the unit ball and to the regularised constant feature."""
+        """The loss by scaling the rows into the unit ball and by the regularised constant feature."""
         return None if self.ordinary is None else self._better * (self.ordinary - self.non_private)
 
     def table(self) -> pd.DataFrame:

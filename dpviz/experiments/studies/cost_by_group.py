@@ -1,4 +1,4 @@
-"""Who pays for privacy: influence, noise, clipping, individual epsilon and changed predictions, side by side for each group.
+"""Cost of privacy by group: influence, noise, clipping, individual epsilon and changed predictions, side by side.
 
 Of the training rows, because only they have influence, noise and an epsilon. Read from private rows, outside every epsilon.
 """
@@ -28,7 +28,7 @@ _SCORES = 1 << 24  # scores held at once
 
 @dataclass(frozen=True, eq=False)
 class GroupCosts:
-    """What privacy costs each group of the training rows, and what may explain it. G groups, S seeds.
+    """The cost of privacy for each group of the training rows, and possible reasons. G groups, S seeds.
 
     Attributes:
         table: one row per group, in the order of the groups: group, rows, share (of all training rows), non_private_right and
@@ -55,7 +55,7 @@ class GroupCosts:
 
     @property
     def more(self) -> float:
-        """What the smallest group loses more than the largest, in [-1, 1]."""
+        """The loss of the smallest group minus that of the largest, in [-1, 1]."""
         return float(self.table["lost"].iloc[self.smallest] - self.table["lost"].iloc[self.largest])
 
     @property
@@ -66,7 +66,7 @@ class GroupCosts:
 
     @property
     def certain(self) -> bool:
-        """Whether `more` differs from 0 by more than two standard errors."""
+        """True where `more` differs from 0 by more than two standard errors."""
         return abs(self.more) > _SIGMAS * self.error
 
     @property
@@ -88,7 +88,7 @@ class GroupCosts:
 
 
 def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> GroupCosts:
-    """What privacy costs each group of a run's training rows.
+    """The cost of privacy for each group of a run's training rows.
 
     Raises:
         InvalidInput: see `group`; or the model has no influence.

@@ -40,7 +40,7 @@ MEASURES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Grouping:
-    """How rows are put into groups.
+    """A column that puts rows into groups, with cuts where it is numeric.
 
     Attributes:
         column: a column of `columns(dataset)`.
@@ -182,7 +182,7 @@ def by_group(scores: Floats, y: Floats, index: NDArray[np.intp], count: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class GroupReport:
-    """What each group gets, over epsilon.
+    """Measures of each group over epsilon.
 
     Attributes:
         groups: the groups.
@@ -243,7 +243,7 @@ def _band(values: Floats) -> tuple[float, float]:
 
 
 def report(made: Releases, grouping: Grouping) -> GroupReport:
-    """What each group of a run's test rows gets at each of its budgets.
+    """Measures of each group of a run's test rows at each of its budgets.
 
     Raises:
         InvalidInput: see `group`.

@@ -205,7 +205,7 @@ def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
 
 
 def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
-    """Whether `retrained` has it in memory."""
+    """True where `retrained` has it in memory."""
     at = np.asarray(positions, np.intp)
     return _rows_key(spec, at) in _retrained
 
@@ -232,12 +232,12 @@ def sample(influence: Influence) -> int:
 
 
 def unasked(influence: Influence, count: int) -> bool:
-    """Whether retraining without each of `count` rows is cheap enough to do it without being asked."""
+    """True where retraining without each of `count` rows is cheap enough to do it without being asked."""
     return influence.problem.n * influence.problem.m * count <= (EXACT_WORK if influence.problem.model.convex else NETWORK_WORK)
 
 
 def approximation(influence: Influence) -> str:
-    """What makes the influence approximate even to first order, "" where nothing does."""
+    """The reason why the influence is approximate even to first order, "" where it is not."""
     if influence.exact_curvature:
         return ""
     form = " in Kronecker factors (EKFAC)" if influence.solver == "factored" else ""
@@ -331,7 +331,7 @@ def noising_rows(spec: RunSpec, share: float) -> list[RunSpec]:
 
 
 def one_step(spec: RunSpec) -> pd.DataFrame | None:
-    """What the noise is added to, at parameters 0, before and after noise.
+    """The noised quantity at parameters 0, before and after noise.
 
     For gradient methods this is the mean clipped gradient of the first step, for output methods the trained parameters.
 

@@ -29,7 +29,7 @@ MUCH = 0.05
 
 
 class Cause(StrEnum):
-    """What a model lost its advantage over the majority label to."""
+    """The cause of a model's loss of its advantage over the majority label."""
 
     NOISE = "noise"
     TRAINING = "training"
@@ -62,7 +62,7 @@ _THRESHOLD: str = (
 
 
 def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter | None:
-    """Whether a run's models are no better than the majority label, and why; None where they are better.
+    """The reason why a run's models are no better than the majority label; None where they are better.
 
     Args:
         cost: in a metric that is better where it is higher.
@@ -117,7 +117,7 @@ def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam:
 
 
 def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
-    """Whether models are no better than the majority label on the test rows, before anybody asks why.
+    """True where models are no better than the majority label on the test rows.
 
     Args:
         theta: (S, m) parameters. Zeros, where a label was released in the place of a model, count as no better.

@@ -44,7 +44,7 @@ def mechanism_of(spec: RunSpec, name: str) -> Mechanism:
 
 
 def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
-    """What a mechanism releases on a run's data, and its calibration; None where no Gaussian release has a bound.
+    """A mechanism's release on a run's data, and its calibration; None where no Gaussian release has a bound.
 
     Args:
         name: mechanism id, the run's own by default.

@@ -43,7 +43,7 @@ def kinds_of(setting: Setting) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ObservedSensitivity:
-    """How far the protected query changed between neighbouring datasets.
+    """Changes of the protected query between neighbouring datasets.
 
     Attributes:
         kind: (K,) keys of `KINDS`.
@@ -62,7 +62,7 @@ class ObservedSensitivity:
 
 
 def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
-    """Whether the mechanism adds its noise to a query of bounded sensitivity, so that there is something to observe."""
+    """True where the mechanism adds its noise to a query of bounded sensitivity, which can be observed."""
     if not isinstance(mechanism, ProtectsQuery):
         return False
     return bool(np.isfinite(mechanism.calibrate(setting, Budget(1.0, default_delta(setting.n))).sensitivity))
@@ -105,7 +105,7 @@ def observed_sensitivity(
 def observed_movement(
     problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int = 12, *, seed: int = 0, monitor: Monitor = silent
 ) -> ObservedSensitivity:
-    """How far the trained parameters move between neighbouring datasets when training has no noise; any mechanism, no bound."""
+    """Distances of the trained parameters between neighbouring datasets when training has no noise; any mechanism, no bound."""
     quiet, pools = [mechanism.calibrate(problem.setting, budget).noiseless()], spawn(seed, 1)
 
     def trained(there: Problem) -> Floats:

@@ -42,7 +42,7 @@ class Release:
 
     @classmethod
     def of(cls, result: Result) -> Release:
-        """What a result released."""
+        """The release of a result."""
         return cls(result.spec.epsilon, result.theta, result.labels, result.distribution, result.calibration.status.value)
 
     @property

@@ -110,7 +110,7 @@ class Cell:
 
 
 def problems(table: pd.DataFrame) -> list[tuple[float, InvalidInput]]:
-    """What `Cell.attempt` could not compute: (epsilon, why)."""
+    """Budgets that `Cell.attempt` could not compute: (epsilon, why)."""
     return [(epsilon, InvalidInput(field, cause, fix)) for epsilon, field, cause, fix in table.attrs.get("problems", [])]
 
 

@@ -30,7 +30,7 @@ _READ_OFF, _TAILS = 199, (0.025, 0.975)
 
 
 def rises(quantity: str) -> bool:
-    """Whether more of a quantity is better: one of `QUANTITIES`, or the column of a metric with a level of its own.
+    """True where more of a quantity is better: one of `QUANTITIES`, or the column of a metric with a level of its own.
 
     Raises:
         InvalidInput: neither of them.
@@ -183,7 +183,7 @@ def _read_off(epsilons: Floats, curve: Floats, target: float, rising: bool) -> f
 def needed_interval(
     table: pd.DataFrame, mechanism: str, target: float, quantity: str = "accuracy"
 ) -> tuple[float | None, float | None] | None:
-    """How well the budget of `needed` is known: a 95 % percentile bootstrap interval over the noise draws (Efron 1979).
+    """A 95 % percentile bootstrap interval of the budget of `needed` over the noise draws (Efron 1979).
 
     A draw uses the same standard noise at every epsilon, so whole draws are picked again, each with its curve.
 

@@ -60,7 +60,7 @@ class Grid:
 
 
 def declared(spec: RunSpec) -> dict[str, Knob]:
-    """What can be tuned: the mechanism's knobs and the regularisation."""
+    """Settings that can be tuned: the mechanism's hyperparameters and the regularisation."""
     return {**spec.build().knobs(), "lam": LAM}
 
 

@@ -196,7 +196,7 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def _is_table_of(found: Any, attributes: Any, cell: Cell) -> bool:
-    """Whether columns and attributes are such as `cell.attempt()` gives: names, types, ranges, rows and this very run."""
+    """Checks that columns and attributes are such as `cell.attempt()` gives: names, types, ranges, rows and this very run."""
     if not isinstance(found, dict) or not isinstance(attributes, dict):
         return False
     refused = attributes.get("problems", [])
