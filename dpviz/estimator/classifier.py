@@ -11,8 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
+from scipy.sparse import issparse
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -127,6 +129,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # noise: on few rows at epsilon = 1 a model may be no better than chance
         return tags
 
@@ -138,12 +141,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         return state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Trains on (n, d) rows and (n,) labels. Each call spends the budget anew.
+        """Trains on (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
 
         Raises:
             InvalidInput: an argument that cannot be used, by name.
         """
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        rows = rows.toarray() if issparse(rows) else rows
         check_classification_targets(labels)
         classes, codes, read = self._coded(labels)
         self._warn_of_rare(classes, codes)
@@ -259,7 +263,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> Floats:
         """(n,) scores of two classes, above 0 for the second, or (n, K)."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         scores = rows @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -273,6 +277,29 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         """(n, K) probabilities of the classes. Of more than two: the odds of one model each, divided by their sum."""
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else np.asarray(softmax(scores, axis=1))
+
+    def predict_log_proba(self, X: ArrayLike) -> Floats:
+        """(n, K) logarithms of `predict_proba`."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def to_sklearn(self) -> LogisticRegression:
+        """The model as scikit-learn's own, for programs that know it: the same predictions, without `guarantee_`.
+
+        >>> x, y = np.eye(4)[np.arange(80) % 4], np.arange(80) % 4 // 2
+        >>> model = PrivateClassifier("output-gaussian", epsilon=5.0, random_state=0).fit(x, y)
+        >>> bool((model.to_sklearn().predict(x) == model.predict(x)).all())
+        True
+        """
+        check_is_fitted(self)
+        made = LogisticRegression(C=np.inf, fit_intercept=bool(self.fit_intercept))
+        for name in ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(made, name, np.copy(getattr(self, name)) if name != "n_features_in_" else self.n_features_in_)
+        made.n_iter_ = np.ones(1, np.int32)
+        return made
 
 
 @cache

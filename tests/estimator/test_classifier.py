@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csc_array, csr_matrix
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -19,6 +20,7 @@ from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SequentialFeatureSelector
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     HalvingGridSearchCV,
@@ -520,3 +522,33 @@ def test_counting_leaves_another_profiler_alone_and_keeps_no_rows() -> None:
         cross_val_score(PrivateClassifier("output-gaussian"), X, y, cv=1)
     said_by(lambda: cross_val_score(PrivateClassifier("output-gaussian"), X, y, cv=3))
     assert search._calls.open is None, "a frame that was kept would hold its rows"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_it_becomes_a_model_of_scikit_learn(classes: int, intercept: bool) -> None:
+    x, y = rows(classes=classes)
+    frame = pd.DataFrame(x, columns=["u", "v"])
+    model = PrivateClassifier("output-gaussian", epsilon=20.0, lam=0.1, fit_intercept=intercept, random_state=0).fit(frame, y)
+    plain = model.to_sklearn()
+    assert type(plain) is LogisticRegression
+    for method in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        ours, theirs = getattr(model, method)(frame), getattr(plain, method)(frame)
+        np.testing.assert_array_equal(ours, theirs) if method == "predict" else np.testing.assert_allclose(ours, theirs)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(frame)), model.predict_proba(frame))
+    again = pickle.loads(pickle.dumps(plain))
+    assert set(vars(again)) - set(LogisticRegression().get_params()) <= {
+        *("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_", "n_iter_")
+    }
+    plain.coef_[:] = 0
+    assert (model.coef_ != 0).any(), "a copy"
+
+
+@pytest.mark.parametrize("kind", [csr_matrix, csc_array])
+def test_sparse_rows_give_the_same_model(kind: type) -> None:
+    x, y = rows()
+    x[np.abs(x) < 0.1] = 0.0
+    dense = PrivateClassifier(random_state=0).fit(x, y)
+    sparse = PrivateClassifier(random_state=0).fit(kind(x), y)
+    np.testing.assert_array_equal(sparse.coef_, dense.coef_)
+    np.testing.assert_allclose(sparse.decision_function(kind(x)), dense.decision_function(x))
