@@ -469,3 +469,39 @@ def test_a_path_that_nobody_would_wait_for_is_not_followed(monkeypatch: pytest.M
     for most, followed in ((10**9, True), (100, False)):
         monkeypatch.setattr("dpviz.mechanisms.individual._MOST_NORMS", most)
         assert (built.individual(problem, declared, fit.theta[0], fit.record.at(0)) is not None) is followed
+
+
+def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
+    """Gradients of a network's row at two points may point anywhere: their lengths add up, and 2C bounds what a row adds.
+
+    By one row at a time, with gradients by finite differences and the Rényi sums of `rdp`.
+    """
+    problem = make_problem(n=8, d=3, lam=0.05, seed=3, model="mlp-2")
+    built = dpviz.list_mechanisms()["dp-svrg"].from_params({"rounds": 2, "inner_steps": 3, "clip_norm": 0.4})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(Training(problem, [cal], spawn(0, 1)))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    assert found is not None
+    assert fit.record.path is not None
+    path, details = fit.record.path[0, 0], cal.details
+
+    def loss(i: int, theta: np.ndarray) -> float:
+        score = problem.model.scores(theta[None], problem.rows.take(slice(i, i + 1)))[0, 0]
+        return float(np.logaddexp(0.0, -problem.rows.y[i] * score))
+
+    def length(i: int, theta: np.ndarray) -> float:
+        steps = 1e-6 * np.eye(problem.m)
+        return float(np.linalg.norm([(loss(i, theta + e) - loss(i, theta - e)) / 2e-6 for e in steps]))
+
+    for i in range(problem.n):
+        curve, clip = np.zeros(len(ORDERS)), 0.4
+        for t, theta in enumerate(path):
+            sent = min(length(i, theta), clip)
+            if t % 3 == 0:
+                anchor = sent
+                curve += rdp.gaussian(sent / clip / details["noise_multiplier_full"], ORDERS)
+            else:
+                share = (sent + anchor) / (2 * clip)  # what a row may add is public: 2C, for a network has no bound on curvature
+                curve += rdp.sampled_gaussian(details["sampling_rate"], details["noise_multiplier_inner"] / share, ORDERS)
+        by_hand = float(epsilons(curve, 1e-5, ORDERS))
+        assert by_hand * (1 - 1e-5) <= found.epsilon[0, i] <= by_hand * 1.01

@@ -14,7 +14,8 @@ import pytest
 from scipy.stats import binom, binomtest, chi2, gamma, kstest
 from support import LIMIT, make_problem
 
-from dpviz.common.random import PoissonBatches, generator, shuffled_batches, spawn, substreams
+import dpviz
+from dpviz.common.random import PoissonBatches, generator, normals_in_step, shuffled_batches, spawn, substreams
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
@@ -28,7 +29,7 @@ from dpviz.mechanisms.gradient.song_sgd import SongSGD
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ALPHA = 1e-6
@@ -640,3 +641,59 @@ def test_a_tie_of_the_upper_bits_is_decided_to_the_last_value() -> None:
             return np.array([fine - 1, fine, fine + 1])
 
     assert PoissonBatches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epochs", [0.3, 1.4, 1.6, 2.5, 7.0])
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_a_fresh_order_is_paid_for_as_often_as_it_is_gone_through(epochs: float, accountant: str) -> None:
+    """Whole epochs: what is trained and what is accounted for are the same number, which is not the one that was asked for."""
+    built = DPSGD.from_params({"batches": "reshuffled", "epochs": epochs, "sampling_rate": 0.25, "accountant": accountant})
+    problem = make_problem(n=40)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(Training(problem, [cal], spawn(0, 3)))
+    (passes,) = set(np.ravel(fit.record.visits).tolist())
+    assert passes == max(1, round(epochs))
+    # replacing a row moves one sum of every epoch by 2C; all of them together are a Gaussian of this mu (Dong et al. 2022)
+    mu = math.sqrt(passes) * cal.sensitivity / cal.noise_scale
+    reached = float(gaussian_epsilon(1e-5, mu))
+    assert reached <= 1.0 * (1 + 1e-6)
+    if accountant == "pld":
+        assert reached == pytest.approx(1.0, rel=1e-6), "exact"
+    assert float(gaussian_epsilon(1e-5, math.sqrt(passes + 1) * cal.sensitivity / cal.noise_scale)) > 1.0 or accountant == "rdp"
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_replace_one_costs_two_hops_of_add_remove_by_either_accountant(accountant: str, epsilon: float) -> None:
+    """(eps/2, d) for a row less and (eps/2, d) for a row more give (eps, (1 + e^(eps/2)) d): noise for one hop is too little."""
+    delta = 1e-5
+    knobs = {"accountant": accountant, "sampling_rate": 0.05, "epochs": 3.0}
+    setting = get_model("logistic").setting(2000, 10, 1e-3)
+    z = DPSGD.from_params(knobs).calibrate(setting, Budget(epsilon, delta)).details["noise_multiplier"]
+    hop = Budget(epsilon / 2, delta / (1 + math.exp(epsilon / 2)))
+    one = DPSGD.from_params(knobs | {"relation": "add-remove"})
+    assert z == pytest.approx(one.calibrate(setting, hop).details["noise_multiplier"], rel=1e-4)
+    assert z > 1.2 * one.calibrate(setting, Budget(epsilon, delta)).details["noise_multiplier"]
+
+
+@pytest.mark.parametrize("mechanism", [DPSGD, DPLSSGD, BassilySGD])
+def test_no_step_repeats_the_noise_of_another(mechanism: type[dpviz.Mechanism]) -> None:
+    """100 steps on rows of zeros move by noise alone; numbers that are drawn ahead for many steps are used once."""
+    built = mechanism.from_params({"sampling_rate": 0.1, "epochs": 10.0})
+    problem = Problem(Rows(np.zeros((20, 3)), np.ones(20)), get_model("logistic"), 1e-9)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    path = built.fit(Training(problem, [cal], spawn(0, 2))).record.path
+    assert path is not None
+    moved = np.diff(path[0], axis=1)
+    directions = np.concatenate(moved / np.linalg.norm(moved, axis=2, keepdims=True))
+    assert len(directions) == 198
+    assert len(np.unique(directions.round(9), axis=0)) == len(directions)
+
+
+def test_numbers_drawn_ahead_are_those_of_single_draws() -> None:
+    streams = [np.random.SeedSequence(k) for k in range(3)]
+    draw = normals_in_step([generator(stream) for stream in streams], 7)
+    found = np.stack([draw().copy() for _ in range(101)])
+    expected = np.stack([generator(stream).standard_normal((101, 7)) for stream in streams], axis=1)
+    np.testing.assert_array_equal(found, expected)
+    assert len(np.unique(found.reshape(303, 7), axis=0)) == 303

@@ -215,3 +215,25 @@ def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(leave: bo
         few = [6, 9] if leave else [10, 10]  # what is left is spent before a row stops
         expected = [10, 10] if step < free else few if step == 0 else [5, 8]
         np.testing.assert_array_equal(rule.take_active(), expected)
+
+
+@pytest.mark.parametrize("n", [40, 5000])
+def test_no_row_takes_part_in_a_step_that_its_budget_does_not_pay_for(n: int) -> None:
+    """Rows whose gradients hardly change: k of them cost 0.5 % more, or 0.5 % less, than the budget of T0 C^2.
+
+    A slack of 1 % would let the first kind take part once more. In double precision for few rows, in single for many.
+    """
+    full, steps = 3, 8  # the budget is 3, and a gradient of length |x|/2 costs |x|^2/4
+    length = np.sqrt(4 * full / steps * np.array([1.005, 0.995]))
+    assert (length <= 2).all()
+    X = np.zeros((n, 2))
+    X[:, 0] = np.where(np.arange(n) % 2 == 0, *length)
+    problem = Problem(Rows(X, np.where(np.arange(n) % 4 < 2, 1.0, -1.0)), get_model("logistic"), 1e-3)
+    built = build(full_steps=full, stretch=4.0, clip_norm=1.0, when_spent="leave", step_size=0.01)
+    cal = built.calibrate(problem.setting, Budget(1e6, 1e-5))
+    assert cal.details["steps"] > steps + 2
+    fit = built.fit(Training(problem, [cal], spawn(0, 1)))
+    assert np.abs(fit.theta).max() < 1e-3, "slopes stay 1/2 to 0.1 %"
+    visits = np.broadcast_to(fit.record.visits, (1, 1, n))[0, 0]
+    assert set(visits[::2]) == {steps - 1}
+    assert set(visits[1::2]) == {steps}

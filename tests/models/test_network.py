@@ -11,11 +11,14 @@ from support import make_problem, mostly_long
 
 import dpviz
 from dpviz.common.progress import silent
+from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import influence_of
+from dpviz.mechanisms import Training
 from dpviz.models import MODELS, Network, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer, line_losses_of, margins
 from dpviz.models.capabilities import Derivatives
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.network_training import _BATCH, _adam, best_of_starts
+from dpviz.privacy.budget import Budget
 
 LAM = 0.01
 
@@ -372,3 +375,43 @@ def test_fast_products_with_the_hessian_are_those_of_the_definition(model: str) 
     )
     fast = derivatives.hessian_product(theta, problem.rows, 0.1, vectors)
     np.testing.assert_allclose(Derivatives.hessian_product(derivatives, theta, problem.rows, 0.1, vectors), fast, rtol=1e-9)
+
+
+def test_a_start_follows_its_law_and_draws_from_a_stream_that_nothing_else_uses() -> None:
+    """Weights of variance 1/inputs in both layers (LeCun 1998), offsets 0; noise and batches come from the first substreams."""
+    model, streams = get_model("mlp-9"), spawn(5, 400)
+    m = model.setting(100, 6, LAM).m
+    starts = model.initial(m, streams)
+    assert isinstance(model, Network)
+    W, a, c = model.layer.split(starts)
+    inputs = W.shape[2] - 1
+    # of 400 starts: the variance of k normal numbers is within 5 sqrt(2/k) of theirs
+    for weights, count in ((W[:, :, :-1], inputs), (a, 9)):
+        variance = float((weights**2).mean()) * count
+        assert abs(variance - 1) < 5 * (2 / weights.size) ** 0.5
+        assert abs(float(weights.mean())) < 5 * (1 / (count * weights.size)) ** 0.5
+    assert not W[:, :, -1].any()
+    assert not np.asarray(c).any()
+    assert len(np.unique(starts, axis=0)) == len(starts)
+    for stream, start in zip(streams[:20], starts, strict=False):
+        drawn = start[: 9 * 7].reshape(9, 7)[:, :-1].ravel() * inputs**0.5  # standard draws of the first layer
+        for other in (stream, *substreams(stream, 7)):  # a replica's own stream, and those of batches, noise and choices
+            numbers = generator(other).standard_normal(100)
+            assert not np.isclose(drawn[:, None], numbers, rtol=1e-9).any(), "no number is used twice"
+
+
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-lssgd"])
+def test_training_begins_at_a_start_that_no_row_decides(mechanism: str) -> None:
+    first, second = make_problem(n=30, d=3, model="mlp-4", seed=1), make_problem(n=30, d=3, model="mlp-4", seed=2)
+    built = dpviz.list_mechanisms()[mechanism].from_params({"sampling_rate": 0.5, "epochs": 1.0})
+    streams, begun = spawn(3, 4), []
+    for problem in (first, second):
+        cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+        path = built.fit(Training(problem, [cal], streams)).record.path
+        assert path is not None
+        begun.append(path[0, :, 0])
+    np.testing.assert_array_equal(begun[0], begun[1])
+    assert len(np.unique(begun[0], axis=0)) == 4
+    known = first.model.from_one_start(7)
+    np.testing.assert_array_equal(known.initial(first.m, streams), np.tile(known.initial(first.m, streams[:1]), (4, 1)))
+    assert (known.initial(first.m, streams[:1]) != first.model.from_one_start(8).initial(first.m, streams[:1])).any()
