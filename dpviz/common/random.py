@@ -26,7 +26,11 @@ Batches = Callable[[np.random.Generator], Callable[[int], Index]]
 
 
 def spawn(seed: int, count: int) -> list[np.random.SeedSequence]:
-    """`count` independent streams; stream s does not depend on `count`."""
+    """`count` independent streams; stream s does not depend on `count`.
+
+    >>> [stream.spawn_key for stream in spawn(0, 3)]
+    [(0,), (1,), (2,)]
+    """
     return np.random.SeedSequence(seed).spawn(count)
 
 
@@ -69,7 +73,11 @@ class Drawn:
 
 
 def standard_gaussian(streams: Sequence[np.random.SeedSequence], size: int) -> Floats:
-    """N(0, I) per stream, shape (streams, size)."""
+    """N(0, I) per stream, shape (streams, size).
+
+    >>> standard_gaussian(spawn(0, 2), 3).shape
+    (2, 3)
+    """
     return np.stack([generator(s).standard_normal(size) for s in streams])
 
 
@@ -236,6 +244,9 @@ def prob_positive(family: str, scale: float, dim: int, margin: Floats, norm: Flo
 
     For gamma-sphere noise, b = sqrt(V) g with g ~ N(0, I) and V ~ Gamma((dim+1)/2, scale 2 scale^2): a Gaussian
     scale mixture [ours; the mixture gives exp(-|b|) because |b|^(1/2) K_(1/2)(|b|) is proportional to it].
+
+    >>> prob_positive("gaussian", 1.0, 3, np.array([0.0, 1.96]), np.ones(2)).round(3).tolist()
+    [0.5, 0.975]
     """
     spread = scale * np.asarray(norm, float)
     still = spread <= 0

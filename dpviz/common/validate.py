@@ -44,7 +44,13 @@ class InvalidInput(ValueError):
 
 
 def show(value: object) -> str:
-    """A short, printable form of any value, for use in a message."""
+    """A short, printable form of any value, for use in a message.
+
+    >>> show(1.5)
+    '1.5'
+    >>> show("a" * 500)[-10:]
+    'aaaaaaa...'
+    """
     try:
         text = repr(value)
     except ValueError:  # Python writes out no whole number of more than 4,300 digits
@@ -72,6 +78,13 @@ def number_from_text(field: str, text: str, *, fix: str = _WRITTEN) -> int | flo
 
     Spaces around it are allowed, and the minus sign − that the pages write. Digits of other scripts, `1_000`, `1,5`,
     `nan`, `inf` and numbers too large for a float are refused.
+
+    >>> number_from_text("epsilon", "1e-3")
+    0.001
+    >>> number_from_text("epsilon", "one")
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: epsilon: must be a number, got 'one'. Write it with plain digits, ...
     """
     plain = text.strip().replace("\u2212", "-")
     if _WHOLE.fullmatch(plain):
@@ -82,7 +95,13 @@ def number_from_text(field: str, text: str, *, fix: str = _WRITTEN) -> int | flo
 
 
 def positive(field: str, value: object, *, fix: str = "Give a number above 0.") -> float:
-    """`value` as a finite float above 0."""
+    """`value` as a finite float above 0.
+
+    >>> positive("epsilon", 0)
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: epsilon: must be above 0, got 0. Give a number above 0.
+    """
     result = number(field, value, fix=fix)
     if result <= 0:
         raise InvalidInput(field, f"must be above 0, got {result:g}", fix)
@@ -90,7 +109,11 @@ def positive(field: str, value: object, *, fix: str = "Give a number above 0.") 
 
 
 def in_range(field: str, value: object, low: float, high: float) -> float:
-    """`value` as a float with low <= value <= high."""
+    """`value` as a float with low <= value <= high.
+
+    >>> in_range("lam", 0.5, 0, 1)
+    0.5
+    """
     fix: str = f"Give a number from {low:g} to {high:g}."
     result = number(field, value, fix=fix)
     if not low <= result <= high:
@@ -99,7 +122,15 @@ def in_range(field: str, value: object, low: float, high: float) -> float:
 
 
 def whole(field: str, value: object, low: int, high: int) -> int:
-    """`value` as an int with low <= value <= high; 3.0 is accepted as 3, 3.5 is not."""
+    """`value` as an int with low <= value <= high; 3.0 is accepted as 3, 3.5 is not.
+
+    >>> whole("seeds", 3.0, 1, 10)
+    3
+    >>> whole("seeds", 11, 1, 10)
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: seeds: must lie between 1 and 10, got 11. Give a whole number from 1 to 10.
+    """
     fix: str = f"Give a whole number from {low} to {high}."
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         integer = int(value)
@@ -114,7 +145,11 @@ def whole(field: str, value: object, low: int, high: int) -> int:
 
 
 def truth(field: str, value: object) -> bool:
-    """`value` as a bool; numbers and text are refused."""
+    """`value` as a bool; numbers and text are refused.
+
+    >>> truth("intercept", True)
+    True
+    """
     # numpy's own boolean is not a subclass of bool
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return bool(value)
@@ -122,7 +157,15 @@ def truth(field: str, value: object) -> bool:
 
 
 def one_of(field: str, value: object, options: Iterable[str]) -> str:
-    """`value` if it is one of `options`, otherwise an error that names the nearest one."""
+    """`value` if it is one of `options`, otherwise an error that names the nearest one.
+
+    >>> one_of("model", "svm", ["logistic", "svm"])
+    'svm'
+    >>> one_of("model", "tree", ["logistic", "svm"])
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: model: unknown value 'tree'. Choose one of: logistic, svm.
+    """
     names = sorted(options)
     if isinstance(value, str) and value in names:
         return value

@@ -264,7 +264,11 @@ class Dataset:
 
 
 def train_size(n: int, folds: int = 0) -> int:
-    """Training rows out of n: floor(0.8 n), or all but the ceil(n/k) rows of a fold."""
+    """Training rows out of n: floor(0.8 n), or all but the ceil(n/k) rows of a fold.
+
+    >>> train_size(100), train_size(100, folds=10)
+    (80, 90)
+    """
     return n - -(-n // folds) if folds else int(TRAIN_SHARE * n + 1e-9)
 
 

@@ -54,6 +54,11 @@ def canonical_name(name: str, n: int | None = None) -> str:
     Raises:
         InvalidInput: no such dataset, one that is not on this machine or belongs to another session, or a size that it
             does not come in.
+
+    >>> canonical_name("census")
+    'census-10000'
+    >>> canonical_name("census", 50_000)
+    'census-50000'
     """
     if not isinstance(name, str):
         raise InvalidInput("dataset", f"must be a name, got {show(name)}", f"Choose one of: {', '.join(list_datasets())}.")
@@ -162,7 +167,11 @@ def only_here(name: str) -> bool:
 
 
 def rows_of(name: str) -> int:
-    """Number of rows, without loading where it is known."""
+    """Number of rows, without loading where it is known.
+
+    >>> rows_of("iris")
+    150
+    """
     name = canonical_name(name)
     rows = _source(name).rows(name)
     return rows if rows is not None else load_dataset(name).n
@@ -179,6 +188,9 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
 
     Raises:
         InvalidInput: unknown name or impossible size; or the file behind the name is no table that can be used.
+
+    >>> load_dataset("iris").X.shape
+    (150, 5)
     """
     name = canonical_name(name, n)
     truth("intercept", intercept)

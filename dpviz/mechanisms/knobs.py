@@ -162,6 +162,9 @@ class Number(Knob):
     Attributes:
         low, high: inclusive bounds. Where there is a rule, 0 is allowed too and stands for it.
         ratio: of neighbouring values to try, on a logarithmic scale.
+
+    >>> Number(label="Step", help="", low=0.1, high=10).check("step", 3)
+    3.0
     """
 
     low: float
@@ -234,7 +237,11 @@ class Number(Knob):
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Number):
-    """A whole number."""
+    """A whole number.
+
+    >>> Whole(label="Steps", help="", low=1, high=100, log=True).around(10, 5)
+    (2, 5, 10, 20, 40)
+    """
 
     def curve(self, value: float, most: float = math.inf) -> NDArray[np.float64]:
         return np.unique(super().curve(value, most).round())
@@ -264,6 +271,9 @@ class Choice(Knob):
     Attributes:
         options: the texts.
         names: what people call them, where that differs.
+
+    >>> Choice(label="Way", help="", options=("a", "b")).describe()
+    'a, b'
     """
 
     options: tuple[str, ...]

@@ -70,5 +70,8 @@ def get_mechanism(name: str) -> type[Mechanism]:
 
     Raises:
         InvalidInput: no such mechanism.
+
+    >>> get_mechanism("dp-gd").label
+    'DP-GD'
     """
     return _all()[one_of("mechanism", name, _all())]

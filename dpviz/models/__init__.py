@@ -62,6 +62,9 @@ def get_model(name: str) -> Model:
 
     Raises:
         InvalidInput: no such model, or more hidden units than `MOST_UNITS`.
+
+    >>> get_model("mlp-32").label
+    'Neural network (32 hidden units)'
     """
     wide = _WIDE.fullmatch(name) if isinstance(name, str) else None
     if wide is None:

@@ -33,6 +33,13 @@ class Budget:
 
     Raises:
         InvalidInput: epsilon is not a finite number above 0, or delta is not in [0, 1).
+
+    >>> print(Budget(1.0, 1e-5))
+    (ε = 1, δ = 1e-05)
+    >>> Budget(-1.0)
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: epsilon: must be above 0, got -1. Give a privacy budget above 0, for example 1.0.
     """
 
     epsilon: float
@@ -54,6 +61,9 @@ def default_delta(n: int) -> float:
     """The delta that is used where none is given: 1e-5, or the largest power of ten at most 1/(10 n).
 
     A mechanism that publishes one random row in clear is (0, 1/n)-DP, so delta must stay well below 1/n.
+
+    >>> default_delta(1000), default_delta(45_222)
+    (1e-05, 1e-06)
     """
     return min(1e-5, 10.0 ** math.floor(-math.log10(10 * n) + 1e-9))
 
@@ -63,6 +73,9 @@ def row_budget(epsilon: float, delta: float | None, n: int) -> Budget:
 
     Raises:
         InvalidInput: delta >= 1/n.
+
+    >>> row_budget(1.0, None, 500)
+    Budget(epsilon=1.0, delta=1e-05)
     """
     check_delta(delta, n)
     return Budget(epsilon, default_delta(n) if delta is None else delta)
@@ -89,6 +102,9 @@ def attack_accuracy(budget: Budget) -> float:
 
     Prior 1/2 each. From the hypothesis-testing view (Kairouz, Oh, Viswanath 2015): total variation is at most
     (e^eps - 1 + 2 delta)/(e^eps + 1), and accuracy is (1 + TV)/2.
+
+    >>> round(attack_accuracy(Budget(1.0)), 4)
+    0.7311
     """
     tv = math.tanh(budget.epsilon / 2.0) + 2.0 * budget.delta / (1.0 + math.exp(min(budget.epsilon, 700.0)))
     return 0.5 * (1.0 + min(tv, 1.0))
@@ -106,6 +122,9 @@ def trade_off(budget: Budget, false_positive: np.ndarray) -> np.ndarray:
     """Smallest false-negative rate that (epsilon, delta)-DP leaves to an attacker at each false-positive rate.
 
     f(a) = max(0, 1 - delta - e^eps a, e^-eps (1 - delta - a))  (Dong, Roth, Su 2022, eq. (3)).
+
+    >>> trade_off(Budget(1.0), np.array([0.0, 0.1, 0.5])).round(3).tolist()
+    [1.0, 0.728, 0.184]
     """
     a = np.asarray(false_positive, dtype=float)
     e = math.exp(min(budget.epsilon, 700.0))

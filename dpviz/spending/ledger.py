@@ -114,7 +114,7 @@ class Ledger:
     >>> path = Path(tempfile.mkdtemp()) / "census.toml"
     >>> ledger = Ledger.create(path, table="census", limit=Budget(1.0, 1e-6))
     >>> ledger.spend(Entry(PureEpsilon(0.75)))
-    >>> ledger.total().budget.epsilon
+    >>> round(ledger.total().budget.epsilon, 3)
     0.75
     >>> ledger.spend(Entry(PureEpsilon(0.5)))
     Traceback (most recent call last):

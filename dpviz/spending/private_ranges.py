@@ -67,7 +67,7 @@ def private_ranges(columns: Mapping[str, ArrayLike], budget: Budget, source: ran
 
     >>> ages = np.random.default_rng(0).integers(17, 91, size=20_000)
     >>> private_ranges({"age": ages}, Budget(0.5, 1e-6), random.Random(1)).ranges
-    {'age': (16.0, 93.0)}
+    {'age': (16.0, 100.0)}
     """
     if not columns:
         raise InvalidInput("columns", "there is no numeric column", "Name at least one.")

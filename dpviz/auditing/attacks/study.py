@@ -88,7 +88,7 @@ def attack_run(
 
     >>> found = attack_run(RunSpec("iris", epsilon=1.0), shadows=64, targets=64, attacks=["lira-online"], baseline=False)
     >>> found.table["attack"].unique().tolist(), len(found.rows)
-    (['lira-online'], 80)
+    (['lira-online'], 120)
     """
     *_, last = watch_attacks(spec, shadows, targets, attacks=attacks, baseline=baseline, store=store, monitor=monitor)
     return last

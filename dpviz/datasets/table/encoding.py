@@ -26,7 +26,11 @@ SCALINGS: dict[str, str] = {
 
 
 def min_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns to [0, 1] by their own range; a constant column becomes 0, because it tells nothing apart."""
+    """Columns to [0, 1] by their own range; a constant column becomes 0, because it tells nothing apart.
+
+    >>> min_max(np.array([[1.0], [3.0], [2.0]])).ravel().tolist()
+    [0.0, 1.0, 0.5]
+    """
     low = values.min(axis=0)
     span = values.max(axis=0) - low
     return (values - low) / np.where(span > 0, span, 1.0)
@@ -63,7 +67,11 @@ def encode(frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[str]]:
 
 
 def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row divided by its length; rows of zeros stay zero. Row-wise, so it costs no privacy."""
+    """Each row divided by its length; rows of zeros stay zero. Row-wise, so it costs no privacy.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
     return norms.unit(x)
 
 
@@ -147,5 +155,8 @@ def add_intercept(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
     The intercept is regularised with the rest; otherwise the objective would not be strongly convex and every
     output- and objective-perturbation guarantee would be void.
+
+    >>> add_intercept(np.array([[1.0, 0.0]])).round(3).tolist()
+    [[0.707, 0.0, 0.707]]
     """
     return np.hstack([x, np.ones((len(x), 1))]) / np.sqrt(2.0)

@@ -140,6 +140,11 @@ def get_metric(name: str) -> Metric:
 
     Raises:
         InvalidInput: an unknown metric, a level of a measure without, or one outside its range.
+
+    >>> get_metric("recall@precision=0.6").id
+    'recall-at-precision=0.6'
+    >>> get_metric("roc-auc").higher_is_better
+    True
     """
     metric, equals, text = str(name).partition("=")
     kind = one_of("metric", _SHORT.get(metric, metric), METRICS)
@@ -163,7 +168,11 @@ def levels_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def metric_of_column(column: str) -> Metric | None:
-    """The metric whose column of a table this is; None where it is of none."""
+    """The metric whose column of a table this is; None where it is of none.
+
+    >>> metric_of_column("roc_auc").label
+    'ROC AUC'
+    """
     standard = {metric.column: metric for metric in METRICS.values()}
     for start in (METRICS[kind].column for kind in _LEVELS):
         if column.startswith(f"{start}_") and column not in standard:
@@ -191,6 +200,9 @@ def measure(
 
     Raises:
         InvalidInput: shapes that do not fit, labels that are not -1 or +1, scores that are not finite, unknown metrics.
+
+    >>> measure(np.array([[2.0, -1.0, 0.5]]), np.array([1.0, -1.0, -1.0]), ["accuracy", "roc-auc"])
+    {'accuracy': array([0.66666667]), 'roc-auc': array([1.])}
     """
     s, labels = np.asarray(scores, float), np.asarray(y, float)
     if s.ndim != 2 or labels.shape != s.shape[1:] or labels.size == 0:
@@ -336,11 +348,19 @@ def measure_models(
 
 
 def rarer_share(y: Floats) -> float:
-    """Share of the rarer class, in [0, 0.5]."""
+    """Share of the rarer class, in [0, 0.5].
+
+    >>> rarer_share(np.array([1.0, -1.0, -1.0, -1.0]))
+    0.25
+    """
     share = float((np.asarray(y) > 0).mean())
     return min(share, 1 - share)
 
 
 def default_metric(y: Floats) -> str:
-    """Accuracy, except where the rarer class has less than 10 % of the rows: then the majority label alone looks good."""
+    """Accuracy, except where the rarer class has less than 10 % of the rows: then the majority label alone looks good.
+
+    >>> default_metric(np.array([1.0] + 19 * [-1.0]))
+    'balanced-accuracy'
+    """
     return "balanced-accuracy" if rarer_share(y) < RARE else "accuracy"

@@ -76,7 +76,11 @@ def split_of(spec: RunSpec, dataset: Dataset) -> Split:
 
 
 def fit_key(spec: RunSpec) -> str:
-    """Key of what depends on the rows and the non-private model alone: no mechanism, budget or noise seed."""
+    """Key of what depends on the rows and the non-private model alone: no mechanism, budget or noise seed.
+
+    >>> fit_key(RunSpec(epsilon=2.0, seed=5)) == fit_key(RunSpec()) != fit_key(RunSpec(lam=0.1))
+    True
+    """
     found = resolve(spec)
     fit, budget = found.spec.only(Changes.DATA, Changes.FIT), row_budget(RunSpec.epsilon, None, found.n_train)
     return ResolvedRun(fit, found.n_train, budget).key()
@@ -93,6 +97,11 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     Raises:
         InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, or the
             mechanism refuses the model.
+
+    >>> resolve(RunSpec("census")).spec.dataset
+    'census-10000'
+    >>> resolve(RunSpec("iris")).budget
+    Budget(epsilon=1.0, delta=1e-05)
     """
 
     def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:

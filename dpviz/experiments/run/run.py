@@ -148,7 +148,11 @@ class Result:
 
 
 def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
-    """Trains the spec's replicas and measures them."""
+    """Trains the spec's replicas and measures them.
+
+    >>> run(RunSpec("teaching", mechanism="output-gaussian", seeds=3)).accuracy.shape
+    (3,)
+    """
     return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
 
 
@@ -354,6 +358,9 @@ def calibrate(
 
     Raises:
         InvalidInput: whatever `run` refuses: a value out of its range, delta not below 1/n, a model that does not fit.
+
+    >>> calibrate("output-gaussian", n=1000, d=10, epsilon=1.0, lam=0.01).status.value
+    'proved'
     """
     spec = RunSpec(mechanism=mechanism, model=model, epsilon=epsilon, delta=delta, lam=lam, params=params)
     n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))

@@ -68,6 +68,15 @@ class RunSpec(RunSettings):
 
     Raises:
         InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.
+
+    >>> RunSpec("iris", epsilon=0.5).to_query()
+    {'dataset': 'iris', 'epsilon': '0.5'}
+    >>> RunSpec.from_query("?dataset=iris&epsilon=0.5") == RunSpec("iris", epsilon=0.5)
+    True
+    >>> RunSpec(epsilon=0)
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: epsilon: must be above 0, got 0. Give a privacy budget above 0, for example 1.0.
     """
 
     mechanism: str = "dp-gd"

@@ -25,6 +25,9 @@ def influence_of(
 
     Raises:
         InvalidInput: the run does not fit what is there, or theta or the solver does not fit the problem.
+
+    >>> influence_of("teaching").norm.shape
+    (320,)
     """
     if isinstance(of, Dataset | str):
         of = RunSpec(of)  # type: ignore[arg-type]  # it takes a dataset for its name

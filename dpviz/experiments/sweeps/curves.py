@@ -34,6 +34,9 @@ def rises(quantity: str) -> bool:
 
     Raises:
         InvalidInput: neither of them.
+
+    >>> rises("accuracy"), rises("log_loss")
+    (True, False)
     """
     metric = metric_of_column(quantity)
     return QUANTITIES[one_of("quantity", quantity, QUANTITIES)] if metric is None else metric.higher_is_better
@@ -52,6 +55,11 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
         Columns: mechanism, epsilon, mean, low, high, spread (one standard deviation over the draws, NaN for one), draws, exact,
         status, neighbouring, claimed_epsilon, proved_epsilon. `exact` says that `mean` is the closed form over all noise draws;
         its "mean" band has no width.
+
+    >>> from dpviz.experiments.sweeps.sweep import sweep
+    >>> table = sweep("teaching", mechanisms=["majority"], epsilons=[1.0, 10.0], seeds=2)
+    >>> summarise(table)["draws"].tolist()
+    [2, 2]
     """
     rises(quantity)
     one_of("band", band, BANDS)
@@ -100,6 +108,10 @@ def bootstrap(values: ArrayLike, *, confidence: float = CONFIDENCE) -> tuple[flo
 
     Args:
         values: (S,) draws; one alone gives an interval of no width.
+
+    >>> low, high = bootstrap([1.0, 2.0, 3.0, 4.0])
+    >>> low < 2.5 < high
+    True
     """
     x = np.asarray(values, float)
     picks = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
@@ -209,7 +221,11 @@ def needed_interval(
 
 
 def monotone(means: ArrayLike, *, rising: bool = True) -> Floats:
-    """The monotone curve next to the means in least squares."""
+    """The monotone curve next to the means in least squares.
+
+    >>> monotone([0.5, 0.7, 0.6, 0.9]).round(2).tolist()
+    [0.5, 0.65, 0.65, 0.9]
+    """
     return np.asarray(isotonic_regression(np.asarray(means, float), increasing=rising).x, float)
 
 
@@ -226,6 +242,9 @@ def grid(low: float, high: float, points: int) -> tuple[float, ...]:
 
     Raises:
         InvalidInput: the ends are not above 0 and in order, or so close that budgets coincide.
+
+    >>> grid(0.1, 10, 5)
+    (0.1, 0.316, 1.0, 3.16, 10.0)
     """
     if points == 1:
         return (float(low),)
@@ -241,6 +260,10 @@ def loglog_slope(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> tu
     """(slope, intercept) of the least-squares line through (ln x, ln y), over the points where both are above 0.
 
     Returns NaN where fewer than two points are left.
+
+    >>> slope, intercept = loglog_slope([1, 10, 100], [3, 0.3, 0.03])
+    >>> round(slope, 6), round(intercept, 6)
+    (-1.0, 1.098612)
     """
     a, b = np.asarray(x, float), np.asarray(y, float)
     keep = np.isfinite(a) & np.isfinite(b) & (a > 0) & (b > 0)

@@ -22,6 +22,9 @@ def splits(spec: SweepSpec, repeats: int = 1) -> list[SweepSpec]:
 
     Raises:
         InvalidInput: fewer than two splits in all, or too many; or the published split, which is one.
+
+    >>> [one.split_seed for one in splits(SweepSpec("iris", folds=5))]
+    [0, 1, 2, 3, 4]
     """
     repeats = whole("repeats", repeats, 1, 1000)
     if spec.published_split:

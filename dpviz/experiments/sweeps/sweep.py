@@ -37,6 +37,11 @@ class SweepSpec(RunSettings):
 
     Raises:
         InvalidInput: at construction, for the first bad value in any cell.
+
+    >>> SweepSpec("iris", mechanisms=["dp-gd"], epsilons=[1, 0.1], seeds=20).epsilons
+    (0.1, 1.0)
+    >>> [cell.replicas for cell in SweepSpec("iris", mechanisms=["dp-gd"], seeds=20).cells()]
+    [range(0, 2), range(2, 10), range(10, 20)]
     """
 
     dataset: str = "breast-cancer"
@@ -185,6 +190,10 @@ def sweep(
     monitor: Monitor = silent,
     **fixed: Any,
 ) -> pd.DataFrame:
-    """`run_sweep` of `SweepSpec(dataset, model, mechanisms, epsilons, seeds, **fixed)`; see there for columns and errors."""
+    """`run_sweep` of `SweepSpec(dataset, model, mechanisms, epsilons, seeds, **fixed)`; see there for columns and errors.
+
+    >>> len(sweep("teaching", mechanisms=["output-gaussian", "majority"], epsilons=[1.0, 10.0], seeds=3))
+    12
+    """
     spec = SweepSpec(dataset=dataset, model=model, mechanisms=mechanisms, epsilons=epsilons, seeds=seeds, **fixed)
     return run_sweep(spec, store=store, n_jobs=n_jobs, monitor=monitor)

@@ -150,7 +150,7 @@ def total_epsilon(releases: Sequence[Event | Budget], delta: float, relation: Ne
 
     >>> round(total_epsilon([Gaussian(1.0, 2.0), Gaussian(1.0, 2.0)], 1e-5), 3)
     2.943
-    >>> total_epsilon([Budget(0.5), Budget(1.0)], 1e-9)
+    >>> round(total_epsilon([Budget(0.5), Budget(1.0)], 1e-9), 6)
     1.5
     """
     mu2, profiles = 0.0, list[Profile | GaussianProfile]()
