@@ -143,7 +143,7 @@ def _density(
         "y": (y[1:] + y[:-1]) / 2,
         "z": shade,
         "text": counts.T.astype(int),
-        "colorscale": [[0, faint(theme.majority, 0.3)], [1, faint(theme.majority, 1.0)]],
+        "colorscale": [[0, theme.majority], [1, theme.ink]],
         "showscale": False,
         "hovertemplate": "%{text} rows here<extra></extra>",
     }

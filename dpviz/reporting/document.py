@@ -14,10 +14,10 @@ import pandas as pd
 from jinja2 import Environment
 
 from dpviz.common.version import __version__
-from dpviz.figures import offline, still
+from dpviz.figures import still
 from dpviz.figures.lightened import lightened
 
-_ROWS = 200  # of a table that are written out
+_ROWS = 60  # of a table that are written out
 _LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")
 #: text between tags, and a piece of a long word in it: words are not broken but there, so that no number is
 _TEXT, _LONG = re.compile(r">[^<]+<"), re.compile(r"([^\s&;<>]{24})(?=[^\s&;<>])")
@@ -90,8 +90,7 @@ class Document:
 
 
 def render(document: Document, *, date: datetime | None = None) -> str:
-    """The report as HTML: light, with plotly inside it once and no call to any host. Each picture is there a second time as a
-    static one, for paper and for readers without JavaScript.
+    """The report as HTML: light, without JavaScript or a call to any host; pictures are SVG and say their values on hovering.
 
     Args:
         date: to be written into it; now by default.
@@ -107,21 +106,16 @@ def render(document: Document, *, date: datetime | None = None) -> str:
             shown.append({"kind": "table", "text": part.caption, "table": _html(part.frame), "more": _more(part.frame)})
         else:
             drawn += 1
-            figure = lightened(part.figure)
-            picture = offline.drawing(figure, f"picture-{drawn}")
-            if drawn == 1:
-                picture = offline.library() + picture
             data = part.data
             table = None if data is None else _html(data)
             more = "" if data is None else _more(data)
-            still_one = still.picture(figure, f"still-{drawn}", part.words)
-            shown.append(
-                {"kind": "chart", "text": part.words, "picture": picture, "still": still_one, "table": table, "more": more}
-            )
+            picture = still.picture(lightened(part.figure), f"picture-{drawn}", part.words, hints=True)
+            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     return environment.from_string(template).render(
         document=document,
         parts=shown,
+        settings=[(name, f"{value:.6g}" if isinstance(value, float) else value) for name, value in document.settings],
         date=(date or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
         libraries=libraries,

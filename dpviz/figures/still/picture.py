@@ -41,14 +41,15 @@ class Box:
         return self.bottom - share * (self.bottom - self.top)
 
 
-def picture(figure: go.Figure, name: str, words: str = "") -> str:
+def picture(figure: go.Figure, name: str, words: str = "", *, hints: bool = False) -> str:
     """The figure as an SVG element.
 
     Args:
         name: begins the ids inside, unique in the file.
         words: its alternative text.
+        hints: see `pictures`.
     """
-    (made,) = pictures(figure, name, words, [WIDTH])
+    (made,) = pictures(figure, name, words, [WIDTH], hints=hints)
     return made
 
 
@@ -63,7 +64,7 @@ def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float], 
 
 
 def _drawn(drawn: Trace, name: str, words: str, wide: float, hints: bool) -> str:
-    traces = [t for t in drawn["data"] if t.get("visible", True) is True]
+    traces = [t for t in drawn["data"] if t.get("visible", True) is True and not _unseen(t)]
     layout: Trace = drawn["layout"]
     margin, height = layout["margin"], float(layout["height"])
     font = layout.get("font") or {}
@@ -87,6 +88,11 @@ def _drawn(drawn: Trace, name: str, words: str, wide: float, hints: bool) -> str
     legend(root, traces, layout, box.x, box.y, wide, ink, size)
     colour_bar(root, layout, (box.top, box.bottom), (box.left, box.right), ink, size, name)
     return tostring(root, encoding="unicode")
+
+
+def _unseen(trace: Trace) -> bool:
+    """Whether a trace is there for a browser's pointer alone: points without any colour."""
+    return str((trace.get("marker") or {}).get("color", "")).endswith(",0)")
 
 
 def _settings(layout: Trace, key: str) -> Trace:
