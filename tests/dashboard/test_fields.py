@@ -22,6 +22,7 @@ from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import verdicts
 from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
+from dpviz.dashboard.kit.lessons import LESSONS
 from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
@@ -65,6 +66,9 @@ def values(knob: Knob) -> st.SearchStrategy[Any]:
             return st.sets(st.sampled_from(knob.options), min_size=1).map(
                 lambda chosen: tuple(o for o in knob.options if o in chosen)
             )
+        case lessons.Given():
+            replies = {one.id: st.sampled_from(list(one.options)) if one.options else st.floats(-1e9, 1e9) for one in LESSONS}
+            return st.fixed_dictionaries({}, optional=replies)
         case trade_off.OtherKnobs():
             return st.dictionaries(st.sampled_from(list(list_mechanisms())), st.just({}), max_size=4).flatmap(_params)
         case groups.Cuts():

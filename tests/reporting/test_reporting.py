@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import shlex
 from html.parser import HTMLParser
 from pathlib import Path

@@ -7,6 +7,9 @@ import streamlit as st
 from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.experiments.run.spec import RunSpec
 
+#: key of the address that says for which lesson a page was opened
+TASK = "task"
+
 
 def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows: str | None = None) -> None:
     """The page's answer in large type, a line for each sentence; reports open with it.
@@ -19,6 +22,9 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
     said = " ".join(sentences)
     recorder.answer(said, said if without_rows is None else without_rows, of)
     with st.container(key="headline"):
+        if of is not None and st.query_params.get(TASK):
+            st.caption("The answer of this page is not shown while you look for yours: read it off the picture.")
+            return
         st.markdown(" ".join(filter(None, ["  \n".join(words.together(words.markdown(one)) for one in sentences), badge])))
 
 

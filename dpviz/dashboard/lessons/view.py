@@ -2,50 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput, number_from_text, one_of
 from dpviz.dashboard.kit import charts, glossary, panels, progress, tables, words
-from dpviz.dashboard.lessons.entries import LESSONS, Lesson
-from dpviz.dashboard.shell import fields, links
+from dpviz.dashboard.kit.lessons import BY_ID, LESSONS, Lesson
+from dpviz.dashboard.shell import address, fields, links
 from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Line
 
 SHEET = "sheet"
 _ANSWERS = "dpviz.lesson-answers"  # the engine's answers by lesson, once they were asked for
 
 
+@dataclass(frozen=True, kw_only=True)
+class Given(Knob):
+    """A reader's answers by lesson, in the address as "cost:11.1,best:dp-gd", so that a link hands them in."""
+
+    def check(self, name: str, value: object) -> Any:
+        return value
+
+    def parse(self, name: str, text: str) -> dict[str, float | str]:
+        found: dict[str, float | str] = {}
+        for item in filter(None, text.split(",")):
+            lesson, colon, reply = item.partition(":")
+            if not colon or lesson not in BY_ID:
+                raise InvalidInput(name, f"must look like lesson:answer, got {item[:40]!r}", "The answers are left out.")
+            options = BY_ID[lesson].options
+            found[lesson] = one_of(name, reply, tuple(options)) if options else number_from_text(name, reply)
+        return found
+
+    def text(self, value: Mapping[str, float | str]) -> str:
+        replies = {lesson: reply if isinstance(reply, str) else repr(reply).removesuffix(".0") for lesson, reply in value.items()}
+        return ",".join(f"{lesson}:{reply}" for lesson, reply in replies.items())
+
+    def in_words(self, value: Any) -> str:
+        return self.text(value)
+
+    def describe(self) -> str:
+        return "lesson:answer, separated by commas"
+
+    def form(self, value: Any) -> Form:
+        return Line()
+
+
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """Which lesson is shown, or the sheet of all."""
+    """Which lesson is shown, or the sheet of all; the answers that were given."""
     names = {lesson.id: f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
-    return (fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=0),)
+    return (
+        fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=0),
+        Field("given", Given(label="Answers", help=""), {}),
+        Field(panels.TASK, Choice(label="Lesson", help="", options=("", *BY_ID)), ""),
+    )
 
 
 def draw(own: Group, theme: Theme) -> None:
     """The lesson that is chosen, or the sheet."""
+    given = dict(own["given"].value())
+    right = sum(_known(name) is not None and _known(name).accepts(reply) for name, reply in given.items())  # type: ignore[union-attr]
+    st.progress(len(given) / len(LESSONS), f"{len(given)} of {len(LESSONS)} answered, {right} of them checked and right")
     chosen = own["lesson"].draw()
     if chosen == SHEET:
         sheet()
         return
-    lesson = next(one for one in LESSONS if one.id == chosen)
+    lesson = BY_ID[chosen]
     panels.headline(lesson.question, of=None)
     with st.container(key="buttons-lesson"):
-        links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more)
+        links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
     with st.form(f"answer-{lesson.id}", border=False):
         reply = _field(lesson)
-        left, right, _ = st.columns([1, 1, 2])
+        left, middle, _ = st.columns([1, 1, 2])
         check = left.form_submit_button("Check my answer", type="primary", width="stretch")
-        show = right.form_submit_button("Show the answer", width="stretch")
-    if show or (check and reply is not None):
-        _result(lesson, reply if check else None, theme)
-    elif check:
+        show = middle.form_submit_button("Show the answer", width="stretch")
+    if check and reply is None:
         st.caption("Give an answer first.")
+    elif check or show:
+        answer = _measured(lesson)
+        if answer is None:
+            return
+        if check and reply is not None:
+            own["given"].keep(given | {lesson.id: reply})
+            address.amend(own.keys)
+        _result(lesson, answer, reply if check else None, theme)
+    following = LESSONS.index(lesson) + 1
+    if following < len(LESSONS):
+        st.button(f"Next lesson: {LESSONS[following].title}", on_click=own["lesson"].keep, args=(LESSONS[following].id,))
+    _hand_in(dict(own["given"].value()))
 
 
 def terms() -> None:
@@ -65,30 +119,57 @@ def _field(lesson: Lesson) -> float | str | None:
     return st.number_input(label, value=None, format="%.6g", step=None, key=key, width=260)
 
 
-def _result(lesson: Lesson, reply: float | str | None, theme: Theme) -> None:
-    """Whether the reader is right, the engine's answer, its picture, why, and the pitfall."""
-    answers: dict[str, Answer] = st.session_state.setdefault(_ANSWERS, {})
-    if lesson.id not in answers:
+def _known(name: str) -> Answer | None:
+    """The engine's answer, where it was computed in this session."""
+    found: dict[str, Answer] = st.session_state.setdefault(_ANSWERS, {})
+    return found.get(name)
+
+
+def _measured(lesson: Lesson) -> Answer | None:
+    """The engine's answer; None where it could not be computed, said so."""
+    if _known(lesson.id) is None:
 
         def compute(spec: RunSpec, _: Monitor) -> Answer:
             return lesson.measure(spec)
 
         made = progress.working(lesson.spec, compute, f"lesson-{lesson.id}")
-        if made is None:
-            return
-        answers[lesson.id] = made
-    answer = answers[lesson.id]
-    if reply is not None:
-        right = answer.accepts(reply)
-        verdict = "✓ **Right.**" if right else "✗ **Not yet.**"
-        st.markdown(f"{verdict} The answer is {words.markdown(said(lesson, answer))}.")
-    else:
-        st.markdown(f"**The answer is {words.markdown(said(lesson, answer))}.**")
+        if made is not None:
+            st.session_state[_ANSWERS][lesson.id] = made
+    return _known(lesson.id)
+
+
+def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Theme) -> None:
+    """Whether the reader is right; the engine's answer with its picture and why, or a hint where it was wrong."""
+    if reply is not None and not answer.accepts(reply):
+        st.markdown(f"✗ **Not yet.** Hint: {words.markdown(lesson.hint)} Then try again.")
+        return
+    verdict = "✓ **Right.** " if reply is not None else ""
+    st.markdown(f"{verdict}The answer is **{words.markdown(said(lesson, answer))}**.")
     picture(lesson, answer, theme)
     st.markdown(f"**Why.** {words.markdown(lesson.explanation)}")
-    st.markdown(f"**⚠ Pitfall.** {words.markdown(lesson.pitfall)}")
+    st.markdown(f"**⚠ A common mistake.** {words.markdown(lesson.pitfall)}")
     if not lesson.private:
         panels.not_private("This answer is computed from the rows without noise.")
+
+
+def _hand_in(given: Mapping[str, float | str]) -> None:
+    """The answers that the address holds, whether they are right, and a file of them."""
+    if not given:
+        return
+    with st.expander(f"Hand in: {len(given)} of {len(LESSONS)} answers"):
+        st.markdown("The address of this page holds these answers: send it to whoever checks them, or send the file.")
+        missing = [BY_ID[name] for name in given if _known(name) is None]
+        if missing and st.button("Check them all"):
+            for lesson in missing:
+                _measured(lesson)
+        rows = []
+        for name, reply in given.items():
+            known = _known(name)
+            shown = BY_ID[name].options.get(str(reply), str(reply))
+            rows.append((BY_ID[name].title, shown, "not checked" if known is None else "✓" if known.accepts(reply) else "✗"))
+        heads = ("Lesson", "Answer", "Right")
+        tables.table(rows, heads)
+        tables.download(lambda: pd.DataFrame(rows, columns=list(heads)), "answers", "Save the answers (CSV)")
 
 
 def said(lesson: Lesson, answer: Answer) -> str:
@@ -96,7 +177,7 @@ def said(lesson: Lesson, answer: Answer) -> str:
     if isinstance(answer.value, str):
         names = [lesson.options[name] for name in answer.right]
         also = [name for name in names if name != lesson.options[answer.value]]
-        return lesson.options[answer.value] + (f" (not to be told apart: {', '.join(also)})" if also else "")
+        return lesson.options[answer.value] + (f" (equally good at this number of seeds: {', '.join(also)})" if also else "")
     unit = f" {lesson.unit}" if lesson.unit else ""
     exact = answer.high - answer.low < 0.002 * max(abs(answer.value), 1.0)
     shown = f"{words.three(answer.value)}{unit}"
@@ -115,20 +196,23 @@ def picture(lesson: Lesson, answer: Answer, theme: Theme) -> None:
 
 
 def sheet() -> None:
-    """All lessons below each other, with the answers: the lecturer's sheet."""
-    st.caption("The lecturer’s sheet: print this page with the browser (Ctrl P). A test compares every answer with the engine.")
+    """All lessons below each other with the engine's answers: the lecturer's sheet."""
+    st.caption("The lecturer’s sheet. Its answers are computed now, for the runs that the links open. Print it with Ctrl P.")
+
+    def work(monitor: Monitor) -> dict[str, Answer]:
+        found = {}
+        for k, lesson in enumerate(LESSONS):
+            monitor(k / len(LESSONS))
+            found[lesson.id] = lesson.measure(lesson.spec)
+        return found
+
+    answers, _ = tasks.observe("lesson answers", "Computing the answers", work, section="sheet", dataset="")
     for k, lesson in enumerate(LESSONS, 1):
         with st.container(key=f"sheet-{lesson.id}"):
             st.subheader(f"{k}. {lesson.title}", anchor=False)
             st.markdown(f"**{words.markdown(lesson.question)}**")
-            st.markdown(f"Answer: **{words.markdown(stated(lesson))}**. {words.markdown(lesson.explanation)}")
+            shown = "being computed" if answers is None else said(lesson, answers[lesson.id])
+            st.markdown(f"Answer: **{words.markdown(shown)}**. {words.markdown(lesson.explanation)}")
             st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
             links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
             st.caption(words.markdown(f"{lesson.page}: ?{urlencode(lesson.address())}"))
-
-
-def stated(lesson: Lesson) -> str:
-    """The answer as the sheet has it."""
-    if isinstance(lesson.answer, str):
-        return lesson.options[lesson.answer]
-    return f"{words.three(lesson.answer)} {lesson.unit}".strip()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from dpviz.dashboard.kit.panels import TASK
 from dpviz.dashboard.shell import address, private
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers.claims import concerning
@@ -41,7 +42,8 @@ def to(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> Non
     path = next((path for path, heading in pages().items() if heading == name), None)
     if path is not None:
         query = st.query_params.to_dict() if run is None else run.to_query()
-        st.page_link(path, label=label, query_params=address.full(query | more))
+        there = address.full(query | more)
+        st.page_link(path, label=label, query_params=there if TASK in more else _done(there))
 
 
 def links(query: Mapping[str, str]) -> None:
@@ -49,7 +51,12 @@ def links(query: Mapping[str, str]) -> None:
     titles = pages()
     if len(titles) > 1:
         for path, label in titles.items():
-            st.page_link(path, label=label, query_params=dict(query), width="stretch")
+            st.page_link(path, label=label, query_params=_done(query), width="stretch")
+
+
+def _done(query: Mapping[str, str]) -> dict[str, str]:
+    """An address without the lesson that the present page was opened for."""
+    return {key: value for key, value in query.items() if key != TASK}
 
 
 def examine(mechanism: str, name: str = "") -> None:

@@ -7,8 +7,8 @@ import time
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, recorder, words
-from dpviz.dashboard.shell import address, private, server, session
+from dpviz.dashboard.kit import charts, panels, recorder, words
+from dpviz.dashboard.shell import address, links, private, server, session
 from dpviz.dashboard.work import front
 from dpviz.figures.style import THEMES, Theme
 
@@ -132,7 +132,19 @@ def start(title: str, heading: str = "") -> Theme:
     st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
     st.title(heading or title, anchor=False)
+    if st.query_params.get(panels.TASK):
+        _lesson(st.query_params[panels.TASK])
     return theme
+
+
+def _lesson(name: str) -> None:
+    """The question of the lesson that the page was opened for, and the way back to answer it."""
+    from dpviz.dashboard.kit.lessons import BY_ID  # with its answers, which no other page needs
+
+    if name in BY_ID:
+        with st.container(border=True, key="buttons-task"):
+            st.markdown(f"**{words.markdown(BY_ID[name].title)}.** {words.markdown(BY_ID[name].question)}")
+            links.to("Lessons", "Answer it", lesson=name)
 
 
 def _stopped(error: Exception) -> bool:

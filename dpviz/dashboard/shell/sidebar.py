@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import recorder, words
+from dpviz.dashboard.kit.panels import TASK
 from dpviz.dashboard.shell import address, links, metric, pinned, session
 from dpviz.dashboard.shell.fields import Group, RunField
 from dpviz.dashboard.shell.widgets import control
@@ -81,7 +82,7 @@ class Sidebar:
     def __init__(
         self, own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
     ) -> None:
-        further = (metric.KEY, pinned.PINNED.key) if measured else (pinned.PINNED.key,)
+        further = (TASK, pinned.PINNED.key, *((metric.KEY,) if measured else ()))
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
         self._place, self._measured, self._shows = budget, measured, shows
         state = st.session_state

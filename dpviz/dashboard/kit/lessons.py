@@ -24,8 +24,8 @@ class Lesson:
         page: title of the page that the link opens.
         spec: the run that the link sets.
         question: one sentence.
-        answer: the right number or name, as the sheet has it; a test holds it against `measure`.
         measure: the engine's answer for the run, with the range in which a number is right.
+        hint: where to look, after a wrong answer.
         explanation: why it is so, in two to four sentences.
         pitfall: the usual mistake.
         more: what the page keeps in the address beside the run; an empty metric is the default, here accuracy.
@@ -39,8 +39,8 @@ class Lesson:
     page: str
     spec: RunSpec
     question: str
-    answer: float | str
     measure: Callable[[RunSpec], Answer]
+    hint: str
     explanation: str
     pitfall: str
     more: Mapping[str, str] = field(default_factory=dict)
@@ -75,11 +75,12 @@ LESSONS = (
         spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=0.5, params=_DP_GD),
         more={"metric": ""},
         question="How many points of test accuracy does the noise of ε = 0.5 cost on a census of 2,000 people?",
-        answer=11.1,
         unit="points",
         measure=answers.cost_of_noise,
+        hint="The part of the bar that is called “noise” says what it takes.",
         explanation="The private model is compared with the same training without noise: same batches, same seeds. The "
-        "difference has one cause, the noise. What is left up to the non-private optimum is lost to short training and clipping.",
+        "difference has one cause, the noise. The rest of the distance to the non-private optimum is lost to short training and "
+        "clipping.",
         pitfall="The whole distance to the non-private optimum is not the cost of noise: at ε = 1000 a part of it remains.",
     ),
     Lesson(
@@ -89,9 +90,9 @@ LESSONS = (
         spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=0.1),
         more={"methods": ",".join(_METHODS), "metric": ""},
         question="Which of these four methods has the highest mean test accuracy at ε = 0.1?",
-        answer="amp",
         options=_METHODS,
         measure=partial(answers.best_method, methods=tuple(_METHODS)),
+        hint="The list right of the curves is ranked by the values at the chosen ε.",
         explanation="Each method adds its noise at another place: to the result, the objective, the gradients or the rows. "
         "Methods whose means are closer than two standard errors count as equally good.",
         pitfall="One noise draw decides nothing: the order of two methods can change with the noise seed. It also depends on the "
@@ -104,8 +105,8 @@ LESSONS = (
         spec=RunSpec("census-2000", mechanism="dp-gd", epsilon=1.0, params=_DP_GD),
         more={"methods": "dp-gd", "want": "80", "from": "0.01", "to": "10.0", "points": "7", "metric": ""},
         question="Which ε does DP-GD need for 80 % mean test accuracy on a census of 2,000 people?",
-        answer=1.06,
         measure=partial(answers.epsilon_for, target=0.8),
+        hint="Find the ring where the curve crosses the line of 80 %, or the column “ε for 80.0 %” in the table.",
         explanation="The curve of accuracy over ε is made monotone and read the other way round: from 80 % on the vertical axis "
         "to ε on the horizontal one. The range that counts as right is the 95 % interval of the curve.",
         pitfall="A value between two computed points is interpolated on a logarithmic axis. Reading it off a linear axis gives "
@@ -118,8 +119,8 @@ LESSONS = (
         spec=RunSpec("breast-cancer", mechanism="dp-gd", params=_DP_GD),
         more={"row": "", "other": ""},
         question="What is the row id of the patient whose removal changes the non-private model most?",
-        answer=213.0,
         measure=answers.most_influential,
+        hint="The most influential row carries its id in bold on the map, inside the ring.",
         explanation="Influence is how far the parameters change when the model is trained without the row. It is large where a "
         "row has unusual features and a label that the model finds unlikely. The card on the page shows both.",
         pitfall="Influence is computed from the private rows without noise. Publishing this id is itself a leak.",
@@ -136,12 +137,12 @@ LESSONS = (
             seeds=1,
         ),
         question="PIDP-SGD draws 200 times from 320 points. How many different points receive noise?",
-        answer=13.0,
         unit="points",
         measure=answers.rows_with_noise,
+        hint="The legend above the map counts the rows that received noise.",
         explanation="The rule gives noise to the tenth of the rows that have the largest influence. Only rows that are drawn can "
         "receive it, and 200 draws with replacement miss many rows.",
-        pitfall="A row without noise is not always one that the rule let pass: most of these rows were never used.",
+        pitfall="A row without noise is not always one that the rule spared: training never used most of these rows.",
         private=False,
     ),
     Lesson(
@@ -151,12 +152,13 @@ LESSONS = (
         spec=RunSpec("breast-cancer", mechanism="output-gaussian"),
         more={"over": "n"},
         question="By which factor does the sensitivity of output perturbation fall with ten times as many rows?",
-        answer=10.0,
         unit="times",
         measure=answers.sensitivity_ratio,
+        hint="Read the curve of the sensitivity at two numbers of rows, one ten times the other.",
         explanation="One row is one of n terms of the mean loss. Strong convexity with λ limits how far the minimum can move: "
         "2G/(nλ), where G bounds the gradient of one row. On logarithmic axes this is a line of slope −1.",
-        pitfall="The noise falls by the same factor only while λ stays. Who lowers λ as n grows loses part of the gain.",
+        pitfall="The noise falls by the same factor only while λ stays the same. If λ is made smaller as n grows, part of the "
+        "gain is lost.",
     ),
     Lesson(
         id="attack",
@@ -165,12 +167,13 @@ LESSONS = (
         spec=RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0),
         more={"pair": "label-flip", "row": "17", "runs": "200"},
         question="At most how often, in percent, is an attacker right about row 17 at ε = 1 and δ = 1e-5?",
-        answer=55.3,
         unit="%",
         measure=answers.attack_bound,
+        hint="The picture of the guesses marks the share that is allowed.",
         explanation="The attacker knows all other rows and sees the model. The noise is Gaussian, so the whole trade-off between "
         "false alarms and detections is known; a coin toss is right half of the time.",
-        pitfall="(ε, δ) alone would allow 73.1 %. That bound is true but loose: it ignores the distribution of the noise.",
+        pitfall="(ε, δ) alone allows more, as the picture of the best possible attack shows. That bound is true but loose: it "
+        "ignores the distribution of the noise.",
     ),
     Lesson(
         id="proved",
@@ -179,12 +182,13 @@ LESSONS = (
         spec=RunSpec("teaching", mechanism="pidp-sgd", epsilon=1.0),
         more={},
         question="One of these four guarantees is only claimed by its paper. Which one?",
-        answer="pidp-sgd",
         options=_GUARANTEES,
         measure=partial(answers.only_claimed, methods=tuple(_GUARANTEES)),
+        hint="In the picture the methods stand below the status of their guarantee.",
         explanation="A badge says how far an ε is proved: proved, proved under stated conditions, or claimed. A method whose "
         "noise depends on the data needs a proof that accounts for what this choice leaks. The page Guarantees marks this claim "
         "as refuted at ε = 1: an audit found a larger loss there.",
         pitfall="A claimed ε cannot be compared with a proved one, even where both carry the same number.",
     ),
 )
+BY_ID = {lesson.id: lesson for lesson in LESSONS}
