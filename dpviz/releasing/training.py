@@ -84,8 +84,8 @@ class Release:
         """
         check_place(folder)
         try:
-            files.write(folder / CARD, self.card.encode())
-            files.write(folder / FILE, self.model.to_json().encode())
+            files.write(folder / CARD, self.card.encode(), mode=0o600)  # until it is published
+            files.write(folder / FILE, self.model.to_json().encode(), mode=0o600)
         except OSError as error:
             raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
 

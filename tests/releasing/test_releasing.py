@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 from pathlib import Path
 
@@ -96,6 +97,8 @@ def test_all_rows_are_trained_on_and_counted_where_that_is_asked_for() -> None:
 def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
     made = dpviz.release(FAST, tried=1)
     made.save(tmp_path)
+    if os.name == "posix":
+        assert [path.stat().st_mode & 0o077 for path in tmp_path.iterdir()] == [0, 0], "for their owner, until they are published"
     delta = made.calibration.budget.delta
     assert dpviz.load_model(tmp_path).privacy == {
         "dpviz": dpviz.__version__,
