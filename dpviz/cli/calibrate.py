@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
 from dpviz.common.validate import InvalidInput, number_from_text, whole
+
+if TYPE_CHECKING:
+    from dpviz.mechanisms import Calibration, Mechanism
+    from dpviz.mechanisms.tolerated import Attacker
+    from dpviz.models import Setting
 
 _MOST = 10**9
 
@@ -21,8 +26,33 @@ def add(commands: Any) -> None:
     one_run.add(made)
     made.add_argument("--n", metavar="ROWS", help="training rows, in the place of a dataset; with --d")
     made.add_argument("--d", metavar="FEATURES", help="features, the intercept included; with --n")
+    add_attacker(made)
     answers.add(made)
     made.set_defaults(command=run)
+
+
+def add_attacker(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that takes the place of a budget."""
+    parser.add_argument(
+        "--attacker",
+        metavar="TOLERATED",
+        help="in the place of --epsilon, the strongest tolerated attacker: tpr=0.05@fpr=0.01, advantage=0.1 or accuracy=0.55",
+    )
+
+
+def attacker_of(options: argparse.Namespace) -> Attacker | None:
+    """The tolerated attacker; None where a budget is given.
+
+    Raises:
+        InvalidInput: it cannot be read, or a budget is given too.
+    """
+    from dpviz.mechanisms.tolerated import Attacker
+
+    if options.attacker is None:
+        return None
+    if options.epsilon is not None:
+        raise InvalidInput("--attacker", "cannot go with --epsilon", "Give one of them.")
+    return Attacker.parse(options.attacker)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,12 +60,18 @@ def run(options: argparse.Namespace) -> int:
     import dpviz
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.setup import setting_of
+    from dpviz.mechanisms.tolerated import epsilon_for
+    from dpviz.models import get_model
+    from dpviz.privacy.budget import Budget
 
     facts: dict[str, Any]
+    attacker = attacker_of(options)
     if options.n is None and options.d is None:
         spec = one_run.run_spec(options)
-        setting = setting_of(spec)
-        cal = spec.build().calibrate(setting, resolve(spec).budget)
+        setting, budget = setting_of(spec), resolve(spec).budget
+        if attacker is not None:
+            budget = Budget(epsilon_for(attacker, spec.build(), setting, budget.delta), budget.delta)
+        cal = spec.build().calibrate(setting, budget)
         facts = {"dataset": resolve(spec).spec.dataset, "n": setting.n, "d": setting.d}
         shown = f"{one_run.shown(spec.dataset, options)}, {setting.n:,} training rows, {setting.d:,} features"
     else:
@@ -45,9 +81,9 @@ def run(options: argparse.Namespace) -> int:
             raise InvalidInput("--n", "cannot go with a dataset", "Give a dataset, or --n and --d.")
         spec = one_run.run_spec(options)
         n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
-        cal = dpviz.calibrate(
-            spec.mechanism, n=n, d=d, epsilon=spec.epsilon, delta=spec.delta, lam=spec.lam, model=spec.model, **spec.params
-        )
+        setting = get_model(spec.model).setting(n, d, spec.lam)
+        asked = {"epsilon": spec.epsilon} if attacker is None else {"attacker": options.attacker}
+        cal = dpviz.calibrate(spec.mechanism, n=n, d=d, delta=spec.delta, lam=spec.lam, model=spec.model, **asked, **spec.params)
         facts = {"dataset": None, "n": n, "d": d}
         shown = f"none looked at, {n:,} training rows, {d:,} features"
     chosen = {"mechanism": spec.mechanism, "model": spec.model, "lam": spec.lam, "params": dict(spec.params)}
@@ -56,10 +92,39 @@ def run(options: argparse.Namespace) -> int:
         [
             ("dataset", shown),
             ("mechanism", f"{spec.mechanism} on {spec.model}"),
+            *([] if attacker is None else _attacked(attacker, spec.build(), setting, cal)[0]),
             *answers.guarantee_lines(cal, spec.build()),
             ("sensitivity from", cal.sensitivity_source),
             *answers.remarks(cal),
         ],
-        facts | chosen | {"guarantee": answers.guarantee(cal, spec.build())},
+        facts
+        | chosen
+        | ({} if attacker is None else {"attacker": _attacked(attacker, spec.build(), setting, cal)[1]})
+        | {"guarantee": answers.guarantee(cal, spec.build())},
     )
     return 0
+
+
+def _attacked(
+    attacker: Attacker, mechanism: Mechanism, setting: Setting, cal: Calibration
+) -> tuple[list[tuple[str, object]], dict[str, Any]]:
+    """The tolerated attacker beside what (epsilon, delta) alone would need, for people and as values."""
+    from dpviz.mechanisms.tolerated import MEASURES, epsilon_by_budget
+    from dpviz.privacy.budget import Budget
+
+    alone = epsilon_by_budget(attacker, cal.budget.delta)
+    noise = mechanism.calibrate(setting, Budget(alone, cal.budget.delta)).noise_scale
+    times = noise / cal.noise_scale if cal.noise_scale > 0 else float("nan")
+    lines: list[tuple[str, object]] = [
+        ("attacker", f"{attacker}: {MEASURES[attacker.measure]}; no attacker is better at the noise below"),
+        ("by (ε, δ) alone", f"ε = {alone:.4g} would be needed, with {times:.3g} times as much noise"),
+    ]
+    values = {
+        "measure": attacker.measure,
+        "most": attacker.most,
+        "at_fpr": attacker.at_fpr if attacker.measure == "tpr" else None,
+        "reached": attacker.reached(mechanism, setting, cal),
+        "epsilon_by_budget": alone,
+        "noise_by_budget": noise,
+    }
+    return lines, values

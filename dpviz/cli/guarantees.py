@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from dpviz.cli import answers, metrics, one_run
+from dpviz.cli import answers, calibrate, metrics, one_run
 from dpviz.cli.progress import Bar
 
 
@@ -14,6 +14,7 @@ def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser("guarantees", help="how far every method is proved at one budget")
     one_run.add(made)
+    calibrate.add_attacker(made)
     metrics.add(made, "train every method, and print what it achieves beside, for example accuracy; may be repeated")
     answers.add(made)
     made.set_defaults(command=run)
@@ -28,18 +29,18 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.experiments.studies import guarantees
 
     spec = one_run.run_spec(options)
-    chosen = metrics.chosen(options.metric)
+    chosen, attacker = metrics.chosen(options.metric), calibrate.attacker_of(options)
     measured: Mapping[str, pd.DataFrame] = {}
     baselines: dict[str, dict[str, float]] = {}
     if chosen:
         bar = Bar()
-        *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen])
+        *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen], attacker)
         bar.end()
         promises, measured = last.found, last.metrics
         base = setup_for(spec).baselines_in([metric.id for metric in chosen])
         baselines = {str(model): {m.id: float(base.at[model, m.column]) for m in chosen} for model in base.index}
     else:
-        promises = guarantees.guarantees(spec)
+        promises = guarantees.guarantees(spec, attacker)
     methods: list[dict[str, Any]] = []
     for one in promises:
         table = measured.get(one.spec.mechanism)

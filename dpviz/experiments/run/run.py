@@ -21,6 +21,7 @@ from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training
 from dpviz.mechanisms.base import NoiseRecord
+from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 from dpviz.models import MODELS, Setting, get_model, margins
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -343,10 +344,11 @@ def calibrate(
     *,
     n: int,
     d: int,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     lam: float = 1e-3,
     model: str = "logistic",
+    attacker: str = "",
     **params: Any,
 ) -> Calibration:
     """A mechanism's calibration for given public facts, without any data.
@@ -354,6 +356,8 @@ def calibrate(
     Args:
         n: training rows.
         d: features, the intercept included.
+        attacker: in the place of epsilon, the strongest attacker that is tolerated, such as "tpr=0.05@fpr=0.01", "advantage=0.1"
+            or "accuracy=0.55": the least noise that excludes better ones (`dpviz.mechanisms.tolerated`).
         params: knobs of the mechanism.
 
     Raises:
@@ -362,13 +366,20 @@ def calibrate(
     >>> calibrate("output-gaussian", n=1000, d=10, epsilon=1.0, lam=0.01).status.value
     'proved'
     """
-    spec = RunSpec(mechanism=mechanism, model=model, epsilon=epsilon, delta=delta, lam=lam, params=params)
+    if (epsilon is None) == (not attacker):
+        raise InvalidInput("epsilon", "and a tolerated attacker exclude each other", "Give one of them.")
+    spec = RunSpec(
+        mechanism=mechanism, model=model, epsilon=1.0 if epsilon is None else epsilon, delta=delta, lam=lam, params=params
+    )
     n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
     setting, built = get_model(spec.model).setting(n, d, spec.lam), spec.build()
     refusal = built.refusal(setting)
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    return built.calibrate(setting, row_budget(spec.epsilon, spec.delta, n))
+    budget = row_budget(spec.epsilon, spec.delta, n)
+    if attacker:
+        budget = Budget(epsilon_for(Attacker.parse(attacker), built, setting, budget.delta), budget.delta)
+    return built.calibrate(setting, budget)
 
 
 def list_models() -> dict[str, str]:

@@ -16,6 +16,7 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.no_better import NoBetter, guessing
 from dpviz.mechanisms import Calibration, list_mechanisms
+from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +34,13 @@ class Guaranteed:
     problem: str = ""
 
 
-def guarantees(spec: RunSpec) -> list[Guaranteed]:
+def guarantees(spec: RunSpec, attacker: Attacker | None = None) -> list[Guaranteed]:
     """Calibrates every mechanism that protects something and fits the model; looks at public facts only.
 
     Args:
         spec: its data, model, budget and seeds; its own mechanism keeps its hyperparameters, the others have their defaults.
+        attacker: in the place of the budget's epsilon, the strongest attacker that is tolerated: each mechanism has the largest
+            epsilon, its own, with which none does better.
     """
     setting = setup_for(spec).problem.setting
     rows = []
@@ -46,6 +49,8 @@ def guarantees(spec: RunSpec) -> list[Guaranteed]:
             continue
         own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
         try:
+            if attacker is not None:
+                own = replace(own, epsilon=epsilon_for(attacker, own.build(), setting, resolve(own).budget.delta))
             rows.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))
         except InvalidInput as problem:
             rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))
@@ -71,15 +76,18 @@ class Measured:
     poor: Mapping[str, Mapping[str, NoBetter]] = field(default_factory=dict)
 
 
-def watch(spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = ()) -> Iterator[Measured]:
+def watch(
+    spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = (), attacker: Attacker | None = None
+) -> Iterator[Measured]:
     """The guarantees of all mechanisms, then the metrics of one mechanism after the other; yields what is known so far.
 
     Args:
         spec: as for `guarantees`.
         monitor: told of progress; raises to cancel.
         metrics: ids of further metrics than all standard ones, with levels of their own.
+        attacker: as for `guarantees`.
     """
-    promises, shared = guarantees(spec), setup_for(spec)
+    promises, shared = guarantees(spec, attacker), setup_for(spec)
     tables: dict[str, pd.DataFrame] = {}
     exact: dict[str, dict[str, float]] = {}
     poor: dict[str, dict[str, NoBetter]] = {}

@@ -1,0 +1,165 @@
+"""From a tolerated attacker to noise: against closed forms, riskcal, dp-accounting, and the definition itself."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
+from riskcal.analysis import get_advantage_from_adp, get_beta_from_adp, get_beta_from_pld
+from riskcal.calibration.dpsgd import find_noise_multiplier_for_advantage, find_noise_multiplier_for_err_rates
+from scipy.stats import norm
+
+import dpviz
+from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.tolerated import Attacker, epsilon_by_budget, epsilon_for
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget
+
+SETTING = get_model("logistic").setting(2000, 10, 1e-3)
+DELTA = 1e-6
+TEXTS = ("tpr=0.05@fpr=0.01", "advantage=0.1", "accuracy=0.6")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_full_batches_need_the_noise_of_the_closed_form(text: str) -> None:
+    """mu = Phi^-1(t) - Phi^-1(a), or 2 Phi^-1((1 + advantage)/2) (Dong, Roth, Su 2022); sigma = Delta sqrt(T)/mu."""
+    attacker = Attacker.parse(text)
+    mechanism = get_mechanism("dp-gd")(steps=30)
+    found = mechanism.calibrate(SETTING, Budget(epsilon_for(attacker, mechanism, SETTING, DELTA), DELTA))
+    mu = {
+        "tpr": norm.ppf(0.05) - norm.ppf(0.01),
+        "advantage": 2 * norm.ppf(0.55),
+        "accuracy": 2 * norm.ppf(0.6),
+    }[attacker.measure]
+    assert found.noise_scale == pytest.approx(found.sensitivity * math.sqrt(30) / mu, rel=1e-3)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("name", ["output-gaussian", "rsgd-ar", "cms-output", "objective-tight", "kst-objective", "ldp-duchi"])
+def test_no_attacker_is_better_and_hardly_less_noise_would_do(text: str, name: str) -> None:
+    attacker, mechanism = Attacker.parse(text), get_mechanism(name)()
+    epsilon = epsilon_for(attacker, mechanism, SETTING, DELTA)
+    at, above = (mechanism.calibrate(SETTING, Budget(e, DELTA)) for e in (epsilon, 1.01 * epsilon))
+    assert attacker.reached(mechanism, SETTING, at) <= attacker.most + 1e-9
+    assert attacker.reached(mechanism, SETTING, above) > attacker.most
+    assert epsilon >= epsilon_by_budget(attacker, DELTA) * (1 - 1e-3)
+
+
+def test_the_curve_needs_less_noise_than_epsilon_and_delta_alone() -> None:
+    attacker = Attacker.parse("advantage=0.1")
+    mechanism = get_mechanism("output-gaussian")()
+    curve, alone = epsilon_for(attacker, mechanism, SETTING, DELTA), epsilon_by_budget(attacker, DELTA)
+    noise = [mechanism.calibrate(SETTING, Budget(e, DELTA)).noise_scale for e in (curve, alone)]
+    assert noise[1] > 3 * noise[0]
+
+
+def test_riskcal_says_the_same_of_epsilon_and_delta_alone() -> None:
+    for epsilon in (0.1, 1.0, 3.0):
+        budget = Budget(epsilon, DELTA)
+        assert Attacker.parse("advantage=0.1").by_budget(budget) == pytest.approx(
+            get_advantage_from_adp(epsilon, DELTA), rel=1e-6
+        )
+        for fpr in (0.001, 0.01, 0.1):
+            missed = float(get_beta_from_adp(epsilon, DELTA, np.array([fpr]))[0])
+            assert Attacker("tpr", 0.999, fpr).by_budget(budget) == pytest.approx(1 - missed, rel=1e-6)
+
+
+def test_riskcal_finds_the_same_noise_for_full_batches() -> None:
+    """Noise over sensitivity, which does not depend on whether a row is replaced or removed."""
+    mechanism = get_mechanism("dp-gd")(steps=10)
+
+    def ours(text: str) -> float:
+        epsilon = epsilon_for(Attacker.parse(text), mechanism, SETTING, DELTA)
+        found = mechanism.calibrate(SETTING, Budget(epsilon, DELTA))
+        return found.noise_scale / found.sensitivity
+
+    rates = {"sample_rate": 1.0, "num_steps": 10}
+    by_rates = find_noise_multiplier_for_err_rates(alpha=0.01, beta=0.95, grid_step=1e-3, **rates)
+    assert ours("tpr=0.05@fpr=0.01") == pytest.approx(_multiplier(by_rates), rel=0.02)
+    by_advantage = find_noise_multiplier_for_advantage(advantage=0.1, grid_step=1e-3, **rates)
+    assert ours("advantage=0.1") == pytest.approx(_multiplier(by_advantage), rel=0.02)
+
+
+def _multiplier(found: object) -> float:
+    return float(getattr(found, "noise_multiplier", found))  # type: ignore[arg-type]
+
+
+def test_dp_accounting_and_riskcal_see_no_better_attacker_at_the_noise_found() -> None:
+    mechanism = get_mechanism("output-gaussian")()
+    for text in ("tpr=0.05@fpr=0.01", "advantage=0.1"):
+        attacker = Attacker.parse(text)
+        found = mechanism.calibrate(SETTING, Budget(epsilon_for(attacker, mechanism, SETTING, DELTA), DELTA))
+        pld = from_gaussian_mechanism(found.noise_scale / found.sensitivity, value_discretization_interval=1e-3)
+        if attacker.measure == "advantage":
+            assert pld.get_delta_for_epsilon(0.0) == pytest.approx(0.1, rel=2e-3)
+        else:
+            assert 1 - float(get_beta_from_pld(pld, alpha=0.01)) == pytest.approx(0.05, rel=0.01)
+
+
+def test_small_batches_are_searched_through_their_composition() -> None:
+    mechanism = get_mechanism("dp-sgd")()
+    attacker = Attacker.parse("accuracy=0.55")
+    epsilon = epsilon_for(attacker, mechanism, SETTING, DELTA)
+    found = mechanism.calibrate(SETTING, Budget(epsilon, DELTA))
+    assert attacker.reached(mechanism, SETTING, found) == pytest.approx(0.55, abs=1e-3)
+    assert epsilon > 2 * epsilon_by_budget(attacker, DELTA)
+
+
+def test_what_is_only_claimed_is_refused() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="nothing is proved"):
+        epsilon_for(Attacker.parse("advantage=0.1"), get_mechanism("dbdp")(), SETTING, DELTA)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tpr",
+        "tpr=0.05",
+        "tpr=0.05@",
+        "tpr=0.05@fpr=",
+        "tpr=0.01@fpr=0.05",
+        "tpr=0.05@fpr=0",
+        "tpr=1.5@fpr=0.1",
+        "tpr=nan@fpr=0.1",
+        "advantage=0",
+        "advantage=1",
+        "advantage=0.1@fpr=0.1",
+        "accuracy=0.5",
+        "auc=0.6",
+    ],
+)
+def test_what_cannot_be_tolerated_is_one_clear_error(text: str) -> None:
+    with pytest.raises(dpviz.InvalidInput):
+        Attacker.parse(text)
+
+
+def test_an_attacker_is_read_back_from_its_text() -> None:
+    for text in TEXTS:
+        assert str(Attacker.parse(text)) == text
+
+
+def test_delta_alone_may_allow_more() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="δ"):
+        epsilon_by_budget(Attacker("tpr", 2e-3, 1e-3), 1e-2)
+
+
+def test_the_library_takes_an_attacker_in_the_place_of_a_budget() -> None:
+    found = dpviz.calibrate("dp-gd", n=2000, d=10, delta=DELTA, attacker="advantage=0.1", steps=30)
+    assert found.noise_scale == pytest.approx(found.sensitivity * math.sqrt(30) / (2 * norm.ppf(0.55)), rel=1e-3)
+    for both in ({}, {"epsilon": 1.0, "attacker": "advantage=0.1"}):
+        with pytest.raises(dpviz.InvalidInput, match="epsilon"):
+            dpviz.calibrate("dp-gd", n=2000, d=10, **both)  # type: ignore[arg-type]
+
+
+def test_every_method_gets_its_own_epsilon_for_one_attacker() -> None:
+    from dpviz.experiments.studies.guarantees import guarantees
+
+    attacker = Attacker.parse("advantage=0.2")
+    spec = dpviz.RunSpec("iris", mechanism="dp-gd")
+    found = {one.spec.mechanism: one for one in guarantees(spec, attacker)}
+    assert found["dp-gd"].spec.epsilon > 2 * found["cms-objective"].spec.epsilon
+    assert "nothing is proved" in found["dbdp"].problem
+    assert found["dp-gd"].calibration is not None
