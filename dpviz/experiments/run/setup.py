@@ -170,6 +170,11 @@ def setup_for(spec: RunSpec) -> Setup:
     return _setups.compute(fit_key(spec), make, owner=spec.dataset)
 
 
+def clear() -> None:
+    """Forgets all training problems."""
+    _setups.clear()
+
+
 def setting_of(spec: RunSpec) -> Setting:
     """Public facts about a run (rows, features, bounds of the loss), without training anything."""
     return setup_for(spec).problem.setting
