@@ -43,9 +43,9 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
         InvalidInput: an unknown kind, or an id that no training row has.
     """
     if one_of("pair", kind, KINDS) == WORST:
-        budget = resolve(spec).budget
-        rows = min(ROWS, math.ceil(1 / budget.delta) - 1)  # few enough that delta is below 1/n
-        return worst_case(spec.build(), get_model(spec.model), budget, n=rows, d=FEATURES, lam=spec.lam)
+        run = resolve(spec)
+        rows = min(ROWS, math.ceil(1 / run.budget.delta) - 1)  # few enough that delta is below 1/n
+        return worst_case(spec.build(), get_model(spec.model), run.budget, n=rows, d=FEATURES, lam=run.lam)
     shared = setup_for(spec)
     problem, ids = shared.problem, shared.split.train
     if kind == "most-influential":
@@ -131,6 +131,7 @@ def one_run_of(
     Args:
         canaries: how many; they are the rows of a dataset of their own, so the run's rows are not looked at.
     """
-    mechanism, budget = spec.build(), resolve(spec).budget
-    made = on_axes(mechanism, get_model(spec.model), budget, canaries, spec.lam)
+    mechanism, run = spec.build(), resolve(spec)
+    budget = run.budget
+    made = on_axes(mechanism, get_model(spec.model), budget, canaries, run.lam)
     return made, audit_one_run(mechanism, made, budget, spec.seed, confidence=confidence, monitor=monitor)

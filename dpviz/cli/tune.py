@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Searches, and writes the best model. Returns 0."""
     from pathlib import Path
 
+    from dpviz.experiments.run.settings import SETTINGS
     from dpviz.releasing.tuning import private_search
     from dpviz.spending import Ledger
 
@@ -76,7 +77,8 @@ def run(options: argparse.Namespace) -> int:
         "training_rows": made.rows,
         "searched": made.searched,
     }
-    chosen = ", ".join(f"{name} = {value}" for name, value in {"lam": made.spec.lam, **made.spec.params}.items())
+    settings = {"lam": SETTINGS["lam"].in_words(made.spec.lam), **made.spec.params}
+    chosen = ", ".join(f"{name} = {value}" for name, value in settings.items())
     lines = [
         ("chosen", f"{chosen}, of {made.searched:,} settings"),
         ("guarantee", f"{cal.status.value}: {cal.proved_budget}, which pays for the choice"),

@@ -25,6 +25,7 @@ from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
 from dpviz.estimator.plan import Plan
 from dpviz.estimator.search import cloned, count
 from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Training, get_mechanism, list_mechanisms
 from dpviz.models import Rows, get_model
@@ -52,7 +53,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         mechanism: id, one of `dpviz.list_mechanisms()`.
         epsilon: privacy budget of one fit.
         delta: failure probability, below 1/n; None for `default_delta(n)`.
-        lam: l2 regularisation, > 0; of the intercept too.
+        lam: l2 regularisation, of the intercept too; None for the mechanism's rule of n, d and the budget.
         data_norm: declared largest norm of a row, in the rows' own units.
         ranges: instead of `data_norm`, declared (low, high) of all features, or one pair for each, or a mapping from names.
             "private" finds them with a tenth of epsilon and delta (`dpviz.private_ranges`). "from data" reads them from the rows,
@@ -78,7 +79,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         mechanism: str = "objective-tight",
         epsilon: float = 1.0,
         delta: float | None = None,
-        lam: float = 1e-3,
+        lam: float | None = None,
         data_norm: float | None = 1.0,
         ranges: object = None,
         fit_intercept: bool = True,
@@ -215,12 +216,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def _plan(self, n: int, d: int, classes: int) -> Plan:
         """How the budget is spent, from public facts: one binary model for two classes, else one for each."""
         models = 1 if classes == 2 else classes
-        setting = get_model(_MODEL).setting(n, d, SETTINGS["lam"].check("lam", self.lam))
+        model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         built = get_mechanism(self.mechanism).from_params(self._knobs())
-        refusal = built.refusal(setting)
+        refusal = built.refusal(model.setting(n, d, lam or 1.0))
         if refusal:
             raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
         total = row_budget(check_epsilon(self.epsilon), self.delta, n)
+        setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total))
         return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
 
     def _names(self, d: int) -> list[str]:

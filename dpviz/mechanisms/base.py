@@ -195,6 +195,15 @@ class Mechanism(ABC):
         """
         raise NotImplementedError(f"{self.id} has no rule of its own for {knob}")
 
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        """The regularisation of a run that leaves it automatic, from public facts only.
+
+        Args:
+            setting: its `lam` is that of the model without noise, `rules.regularisation`; less is not given.
+            budget: what the noise is for.
+        """
+        return setting.lam
+
     def value(self, knob: str, setting: Setting, budget: Budget | None = None) -> Any:
         """A knob's value: as set, or what the mechanism's own rule gives where it stands at automatic."""
         declared, chosen = self.knobs()[knob], getattr(self, knob)

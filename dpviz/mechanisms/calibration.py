@@ -221,6 +221,10 @@ class Calibration:
             raise TypeError(f"a calibration with {kind.__name__} is needed, got {self.for_training!r}")
         return self.for_training
 
+    def noise_length(self, m: int) -> float:
+        """Root of the mean squared norm of noise on m parameters: sqrt(m) scale, or sqrt(m (m + 1)) scale for a gamma norm."""
+        return self.noise_scale * math.sqrt(m * (m + 1) if self.noise_family == "gamma-sphere" else m)
+
     def conditional(self, *conditions: str) -> Calibration:
         """The same, proved only where all of `conditions` hold."""
         return dataclasses.replace(self, status=Status.PROVED_IF, conditions=conditions)

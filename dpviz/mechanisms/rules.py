@@ -1,4 +1,4 @@
-"""Rules of public facts for hyperparameters that are left automatic: number of steps, step size, training time.
+"""Rules of public facts for hyperparameters that are left automatic: regularisation, number of steps, step size, training time.
 
 Key terms. Gradient descent with steps of length eta has run for the time s = eta T after T steps. Noise of standard
 deviation sigma on every gradient moves each parameter by eta sqrt(T) sigma = s nu in that time, nu = sigma/sqrt(T). For
@@ -8,6 +8,10 @@ What is lost after the time s is at most R^2/(2s), as the start is not yet forgo
 not contracted; R is the length of the minimiser, and the trace of the Hessian is at most beta for rows in the unit ball.
 The sum is smallest at s^3 = R^2/(2 beta nu^2) [ours, elementary]. Both are upper bounds, so R is not known better than by
 trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m benchmarks.defaults`).
+
+Regularisation lambda costs at most lambda R^2/2 (bias). It lowers what d parameters lose by being estimated from n rows, about
+d/(2n), and what noise loses. In each case the sum of what is lost is smallest, or its parts are equal, at the lambda of
+`regularisation`, `against_objective_noise` and `against_output_noise` [ours, elementary]; docs/defaults.md has the table.
 """
 
 from __future__ import annotations
@@ -22,12 +26,74 @@ from dpviz.privacy.budget import Budget
 _REACH = 20.0
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
+_LEAST_LAM, _MOST_LAM = 1e-8, 0.1
 _SHORTEST = 0.01  # smallest value of the knobs
 _MOST_STEPS, _LEAST_STEPS = 200, 50
 #: batches of methods that add noise to the finished model suit this budget; smaller ones take shorter steps
 _LARGE = Budget(10.0, 1e-5)
 _MANY_ROWS = 10_000
 _ENTRIES = 10_000_000  # rows times parameters for which `_MOST_STEPS` passes are taken; larger problems get fewer
+
+
+def one_two_five(value: float) -> float:
+    """The nearest 1, 2 or 5 times a power of ten, by ratio, within what lambda may be.
+
+    >>> one_two_five(1.4e-5), one_two_five(8e-3)
+    (1e-05, 0.01)
+    """
+    exponent = math.floor(math.log10(value))
+    steps = (float(f"{k}e{e}") for k in (1, 2, 5) for e in (exponent, exponent + 1))
+    rounded = min(steps, key=lambda step: abs(math.log(step / value)))
+    return min(max(rounded, _LEAST_LAM), _MOST_LAM)
+
+
+def regularisation(n: int, d: int) -> float:
+    """Lambda of the model without noise: d/(n R^2), the mode under a normal prior of weights with E|theta|^2 = R^2.
+
+    At this lambda the bias lambda R^2/2 equals the d/(2n) that d parameters lose by estimation from n rows.
+
+    Args:
+        n: training rows.
+        d: features, the intercept included.
+    """
+    return one_two_five(d / (n * _REACH**2))
+
+
+LAM = "d/(400 n) for d features and n training rows; more where a method's noise asks for it"
+
+
+def against_objective_noise(setting: Setting, length: float) -> float:
+    """Lambda that balances its bias and a random linear term b in the sum over rows: lambda R^2/2 + |b|^2/(2 n^2 lambda).
+
+    The second part bounds what b loses: F(theta_b) - F* <= |b/n|^2/(2 lambda) for a lambda-strongly convex F. The sum is
+    smallest at lambda = |b|/(n R).
+
+    Args:
+        length: root of E|b|^2.
+    """
+    return max(setting.lam, one_two_five(length / (setting.n * _REACH)))
+
+
+def against_output_noise(setting: Setting, length: float) -> float:
+    """Lambda that balances its bias and noise s/lambda on the minimiser: lambda R^2/2 + beta s^2/(2 lambda^2).
+
+    The sum is smallest at lambda^3 = 2 beta s^2/R^2.
+
+    Args:
+        length: s, the root of the noise's mean squared norm times lambda, which does not depend on lambda.
+    """
+    return max(setting.lam, one_two_five((2 * setting.beta * length**2 / _REACH**2) ** (1 / 3)))
+
+
+def against_curvature_noise(setting: Setting, scale: float) -> float:
+    """Lambda that keeps a noisy Hessian away from 0: half the length sqrt(d) sigma/n of a column of the noise.
+
+    Eigenvalues of symmetric noise with standard deviation sigma/n on its diagonal spread by sqrt(d/2) sigma/n around 0.
+
+    Args:
+        scale: sigma, of the noise on the sum over rows.
+    """
+    return max(setting.lam, one_two_five(math.sqrt(setting.d) * scale / (2 * setting.n)))
 
 
 def longest_step(setting: Setting) -> float:

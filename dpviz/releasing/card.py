@@ -8,6 +8,7 @@ from dpviz.auditing import AuditResult
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
 from dpviz.datasets.catalogue import only_here
+from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import MODELS, get_model
@@ -39,7 +40,7 @@ def card(
         searched: settings that a private search chose from, 0 where there was none.
     """
     built = spec.build()
-    setting = get_model(spec.model).setting(rows, dataset.d, spec.lam)
+    setting = get_model(spec.model).setting(rows, dataset.d, resolve(spec).lam)
     sections = {
         "Model": [
             f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "
@@ -66,8 +67,7 @@ def card(
             f"{built.label} ({built.id}). {built.noise_enters} {built.citation}.",
             "",
             *[f"- {name} = {built.value(name, setting, cal.budget)}" for name in built.knobs()],
-            f"- lam = {spec.lam:g}",
-            f"- intercept = {spec.intercept}",
+            f"- lam = {setting.lam:g}{'' if spec.lam else ' (automatic)'}; intercept = {spec.intercept}",
             f"- row_scaling = {spec.row_scaling}",
         ],
         "Choice of the settings": [_selection(cal, tried, searched)],

@@ -153,7 +153,7 @@ def release(
     encoder = encoder_of(dataset, ranges_from_data)
     problem = shared.problem
     if all_rows:
-        problem = Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.spec.lam)
+        problem = Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.lam)
     built = run.spec.build()
     budget = row_budget(run.spec.epsilon, run.spec.delta, problem.n)
     cal = built.calibrate(problem.setting, budget)
@@ -224,7 +224,7 @@ def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -
     return {
         "dpviz": __version__,
         "mechanism": built.id,
-        "hyperparameters": {name: getattr(built, name) for name in built.knobs()} | {"lam": run.spec.lam},
+        "hyperparameters": {name: getattr(built, name) for name in built.knobs()} | {"lam": run.lam},
         "claimed": plain(cal.claimed_budget),
         "proved": plain(cal.proved_budget),
         "status": cal.status.value,

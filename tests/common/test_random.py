@@ -122,7 +122,7 @@ def test_streams_do_not_depend_on_how_many_are_asked_for() -> None:
 
 def test_moving_epsilon_keeps_the_draw() -> None:
     runs = [
-        dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", epsilon=e, seeds=3)) for e in (0.5, 2.0)
+        dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="output-gaussian", epsilon=e, seeds=3, lam=1e-3)) for e in (0.5, 2.0)
     ]
     standard = [(r.theta - r.non_private.theta) / r.calibration.noise_scale for r in runs]
     np.testing.assert_allclose(standard[0], standard[1], rtol=1e-9)

@@ -107,3 +107,63 @@ def test_the_rule_is_used_and_written_down() -> None:
     assert 0.01 < knobs["step_size"] < 1.9
     by_hand = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.3, params=knobs))
     np.testing.assert_array_equal(run.theta, by_hand.theta)
+
+
+def test_lambda_balances_bias_and_what_noise_loses() -> None:
+    """Each rule is the smallest point of its sum, found here on a grid, up to rounding to 1, 2 or 5 times a power of ten."""
+    lams = np.geomspace(1e-7, 1, 100_001)
+    setting = get_model("logistic").setting(20_000, 100, 1e-7)
+    bias = lams * 20**2 / 2
+    in_objective = bias + 50.0**2 / (2 * setting.n**2 * lams)
+    on_output = bias + 0.25 * 3e-3**2 / (2 * lams**2)
+    for found, lost in (
+        (rules.against_objective_noise(setting, 50.0), in_objective),
+        (rules.against_output_noise(setting, 3e-3), on_output),
+    ):
+        assert abs(math.log(found / lams[lost.argmin()])) <= math.log(2.5) / 2 + 1e-3
+    assert rules.regularisation(20_000, 100) == 1e-5
+    assert rules.against_objective_noise(get_model("logistic").setting(20_000, 100, 0.05), 50.0) == 0.05, (
+        "never less than without"
+    )
+
+
+@pytest.mark.parametrize("name", ["objective-tight", "cms-objective", "output-gaussian", "cms-output", "fukuchi-input"])
+def test_lambda_falls_as_the_budget_grows_and_is_that_of_the_non_private_model_at_last(name: str) -> None:
+    runs = [dpviz.resolve(dpviz.RunSpec("census-2000", mechanism=name, epsilon=e)) for e in (0.1, 1.0, 10.0, 1e6)]
+    lams = [run.lam for run in runs]
+    assert lams == sorted(lams, reverse=True)
+    assert lams[0] > 10 * lams[-1]
+    assert lams[-1] == runs[0].base_lam == rules.regularisation(1600, 27)
+    assert dpviz.resolve(dpviz.RunSpec("census-2000", mechanism="dp-gd", epsilon=0.1)).lam == runs[0].base_lam
+
+
+def test_an_automatic_lambda_is_the_same_as_that_value_set_by_hand() -> None:
+    """The released model is; the non-private one that it is compared with has the lambda that no noise asks for."""
+    spec = dpviz.RunSpec("teaching", mechanism="objective-tight", epsilon=0.5, seeds=2)
+    run = dpviz.run(spec)
+    by_hand = dpviz.run(dpviz.RunSpec("teaching", mechanism="objective-tight", epsilon=0.5, seeds=2, lam=dpviz.resolve(spec).lam))
+    np.testing.assert_array_equal(run.theta, by_hand.theta)
+    assert np.linalg.norm(run.non_private.theta) > np.linalg.norm(by_hand.non_private.theta)  # type: ignore[arg-type]
+
+
+def test_a_lambda_of_each_budget_trains_the_same_models_together_and_alone() -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
+    together = run_epsilons(spec, [0.1, 10.0, 1.0, 10.5])
+    assert len({run.setup.problem.lam for run in together}) == 3
+    for run in together:
+        alone = dpviz.run(run.spec)
+        np.testing.assert_allclose(run.theta, alone.theta, rtol=1e-9)
+        np.testing.assert_array_equal(run.non_private.theta, together[0].non_private.theta)  # type: ignore[arg-type]
+
+
+def test_the_classifier_takes_the_same_lambda() -> None:
+    from dpviz import PrivateClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) / 4
+    y = X[:, 0] > 0
+    fitted = [
+        PrivateClassifier("objective-tight", epsilon=2.0, lam=lam, random_state=1, classes=[False, True]).fit(X, y).coef_
+        for lam in (None, dpviz.calibrate("objective-tight", n=400, d=3, epsilon=2.0).details["Lam"] / 400)
+    ]
+    np.testing.assert_allclose(fitted[0], fitted[1], rtol=1e-9)

@@ -26,7 +26,7 @@ def say(outcome: Outcome) -> None:
         return
     poor = no_better(outcome.cost, spec.mechanism, spec.params)
     if poor is None:
-        short = lost_to_training(outcome.cost, spec.mechanism, spec.params, spec.lam)
+        short = lost_to_training(outcome.cost, spec.mechanism, spec.params, resolve(spec).lam)
         if short is not None:
             st.markdown(f"⚠ {words.markdown(short)}")
         return

@@ -21,18 +21,17 @@ from dpviz.datasets.catalogue import cautions
 from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Changes, Whole
 from dpviz.models import MOST_UNITS, get_model
-from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.budget import default_delta
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
 _R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
 EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
-LAMS = (*(float(f"{m}e{e}") for e in range(-6, 0) for m in (1, 2, 5)), 1.0)
 
 #: two more ways to set what the address has already: the network's width, a part of the model's name, and an exact epsilon
 _UNITS, _TYPED = "dpviz.units", "epsilon_typed"
@@ -119,7 +118,7 @@ class Sidebar:
                 with st.container() if self._shows == "run" else unseen:
                     if self._measured:
                         metric.draw(state["dataset"], state["intercept"])
-                    _more(run, state)
+                    _more(run, state, self.spec)
                     st.button("Back to the defaults", on_click=_reset, width="stretch")
                     _compare(self.spec)
                 recorder.button(self.spec, dataset_label(self.spec.dataset))
@@ -177,7 +176,7 @@ def controls(state: Any) -> dict[str, RunField[Any]]:
             "largest power of ten up to 1/(10 n).",
         ),
     }
-    marks = {"epsilon": EPSILONS, "lam": LAMS}
+    marks = {"epsilon": EPSILONS}
     run: dict[str, RunField[Any]] = {
         name: RunField(name, knob, getattr(RunSpec, name), marks=marks.get(name, ())) for name, knob in knobs.items()
     }
@@ -205,12 +204,12 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
     return spec
 
 
-def _more(run: dict[str, RunField[Any]], state: Any) -> None:
+def _more(run: dict[str, RunField[Any]], state: Any, spec: RunSpec) -> None:
     """Draws the drawer."""
     mechanism = get_mechanism(state["mechanism"])
     if mechanism.knobs():
         st.markdown(f"**{words.markdown(mechanism.label)}**")
-    rules = _rules(mechanism, state)
+    rules = _rules(spec)
     for name in mechanism.knobs():
         run[f"{mechanism.id}.{name}"].draw(rule=rules.get(name, ""))
     model = get_model(state["model"])
@@ -218,7 +217,7 @@ def _more(run: dict[str, RunField[Any]], state: Any) -> None:
         st.markdown("**Network**")
         address.tell(_UNITS, model.width)
         control(_UNITS, _WIDTH, on_change=_units_typed)
-    more = {"delta": {"placeholder": f"{default_delta(_trained_on(state)):g} (default)"}}
+    more = {"delta": {"placeholder": f"{default_delta(_trained_on(state)):g} (default)"}, "lam": {"rule": _automatic_lam(spec)}}
     unpublished = set() if state["published_split"] or _published(state["dataset"]) else {"published_split"}
     for changes, heading in _HEADINGS.items():
         names = [name for name in SETTINGS if SETTINGS[name].changes is changes and name not in {*_ABOVE, *unpublished}]
@@ -228,6 +227,15 @@ def _more(run: dict[str, RunField[Any]], state: Any) -> None:
             run[name].draw(**more.get(name, {}))
         if changes is Changes.NOISE:
             st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
+
+
+def _automatic_lam(spec: RunSpec) -> str:
+    """What the rule for the regularisation gives for this run, in words."""
+    try:
+        run = resolve(replace(spec, lam=0.0))
+        return f"automatic: {run.lam:g} for n = {run.n_train:,}"
+    except (InvalidInput, MemoryError):  # the page says what is wrong
+        return ""
 
 
 def _trained_on(state: Any) -> int:
@@ -252,21 +260,20 @@ def _units_typed() -> None:
     st.session_state["model"] = f"mlp-{units}" if units else "mlp"
 
 
-def _rules(mechanism: type[Mechanism], state: Any) -> dict[str, str]:
+def _rules(spec: RunSpec) -> dict[str, str]:
     """For each knob with a rule of its own: what the rule gives for this run, in words."""
-    knobs = {name: knob for name, knob in mechanism.knobs().items() if knob.automatic}
+    built = spec.build()
+    knobs = {name: knob for name, knob in built.knobs().items() if knob.automatic}
     if not knobs:
         return {}
     try:
-        dataset = load_dataset(state["dataset"], intercept=state["intercept"])
-        built = mechanism.from_params({name: state[f"{mechanism.id}.{name}"] for name in mechanism.knobs()})
-        n = _trained_on(state)
-        setting = get_model(state["model"]).setting(n, dataset.d, state["lam"])
-        budget = Budget(state["epsilon"], default_delta(n))
-        values = {name: built.automatic(name, setting, budget) for name in knobs}
+        run = resolve(spec)
+        setting = get_model(spec.model).setting(run.n_train, dataset_of(spec).d, run.lam)
+        values = {name: built.automatic(name, setting, run.budget) for name in knobs}
     except (InvalidInput, MemoryError):  # the page says what is wrong
         return {}
-    return {name: f"automatic: {knob.in_words(knob.check(name, values[name]))} for n = {n:,}" for name, knob in knobs.items()}
+    n = f"for n = {run.n_train:,}"
+    return {name: f"automatic: {knob.in_words(knob.check(name, values[name]))} {n}" for name, knob in knobs.items()}
 
 
 def _offered(model: str) -> list[str]:

@@ -56,7 +56,7 @@ def per_method(view: running.View) -> None:
     st.caption(
         words.markdown(
             f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-            f"λ = {words.three(view.spec.lam)}, δ = {delta}; non-private "
+            f"λ = {words.three(resolve(view.spec).lam)}, δ = {delta}; non-private "
             f"{words.measured(measure, best)}, majority {words.measured(measure, floor)}. "
             f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
             "Budgets are read off the monotone curve through the means; "

@@ -152,7 +152,8 @@ def _clicked(customdata: list[str], spec: RunSpec, grid: tuning.Grid) -> None:
 def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
     """Puts two settings into the sidebar; runs as a callback, before any control is drawn."""
     for name, value in grid.at(i, j).items():
-        st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = value
+        knob = tuning.declared(spec)[name]
+        st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).shown(knob, value)
     st.session_state[_APPLIED] = True
 
 

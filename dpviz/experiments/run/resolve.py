@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from dpviz.common.validate import InvalidInput
@@ -16,6 +17,7 @@ from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Mechanism, rules
 from dpviz.mechanisms.knobs import Changes
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, check_delta, row_budget
@@ -26,7 +28,7 @@ class ResolvedRun:
     """A run whose dataset is there, and whose budget and mechanism fit it.
 
     Attributes:
-        spec: the run, its dataset under the catalogue's one spelling; an automatic delta is still None.
+        spec: the run, its dataset under the catalogue's one spelling; an automatic delta is still None, an automatic lam 0.
         n_train: training rows, public: of the rows that are left when gaps are dealt with, 80 %, all folds but one, or what the
             publisher did not set aside.
         budget: (epsilon, delta), an automatic delta filled in.
@@ -35,6 +37,18 @@ class ResolvedRun:
     spec: RunSpec
     n_train: int
     budget: Budget
+
+    @cached_property
+    def base_lam(self) -> float:
+        """The regularisation of the model without noise, the same for every method and budget."""
+        return self.spec.lam or rules.regularisation(self.n_train, dataset_of(self.spec).d)
+
+    @cached_property
+    def lam(self) -> float:
+        """The regularisation: as set, or what the mechanism's rule gives for its budget where it is automatic."""
+        return self.spec.lam or automatic_lam(
+            self.spec.build(), self.spec.model, self.n_train, dataset_of(self.spec).d, self.budget
+        )
 
     def at(self, epsilon: float) -> ResolvedRun:
         """This run at another value of epsilon, which changes its budget alone."""
@@ -61,6 +75,22 @@ class ResolvedRun:
         return [encoder.encode(values | {"epsilon": epsilon}) for epsilon in epsilons]
 
 
+def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budget) -> float:
+    """The regularisation by the mechanism's rule, from public facts.
+
+    Where the mechanism refuses the budget it is that of the model without noise: the calibration of the run says what is wrong.
+
+    Args:
+        n: training rows.
+        d: features, the intercept included.
+    """
+    setting = get_model(model).setting(n, d, rules.regularisation(n, d))
+    try:
+        return mechanism.automatic_lam(setting, budget)
+    except InvalidInput:
+        return setting.lam
+
+
 def dataset_of(spec: RunSpec) -> Dataset:
     """The rows of a run, with the constant feature and in the scaling that it asks for.
 
@@ -78,11 +108,14 @@ def split_of(spec: RunSpec, dataset: Dataset) -> Split:
 def fit_key(spec: RunSpec) -> str:
     """Key of what depends on the rows and the non-private model alone: no mechanism, budget or noise seed.
 
+    A mechanism and a budget matter as far as they decide an automatic regularisation.
+
     >>> fit_key(RunSpec(epsilon=2.0, seed=5)) == fit_key(RunSpec()) != fit_key(RunSpec(lam=0.1))
     True
     """
     found = resolve(spec)
-    fit, budget = found.spec.only(Changes.DATA, Changes.FIT), row_budget(RunSpec.epsilon, None, found.n_train)
+    fit = replace(found.spec.only(Changes.DATA, Changes.FIT), lam=found.lam)
+    budget = row_budget(RunSpec.epsilon, None, found.n_train)
     return ResolvedRun(fit, found.n_train, budget).key()
 
 
@@ -124,7 +157,7 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     except InvalidInput as problem:
         spec = instead(problem, delta=None)
     for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):
-        refusal = spec.build().refusal(get_model(spec.model).setting(n, 1, spec.lam))
+        refusal = spec.build().refusal(get_model(spec.model).setting(n, 1, spec.lam or 1.0))
         if refusal:
             refused = InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
             spec = instead(refused, **defaults)

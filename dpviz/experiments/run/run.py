@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.measure import Trained, train
 from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, resolve
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training
@@ -166,7 +166,7 @@ def run_epsilons(
     noiseless_runs: bool = False,
     monitor: Monitor = silent,
 ) -> list[Result]:
-    """The same run at several epsilons, trained as one matrix computation.
+    """The same run at several epsilons, trained as one matrix computation for all that have the same regularisation.
 
     Args:
         spec: its own epsilon is not used.
@@ -179,6 +179,22 @@ def run_epsilons(
     """
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
+    groups: dict[float, list[int]] = {}
+    for e, r in enumerate(runs):
+        groups.setdefault(r.lam, []).append(e)
+    made: dict[int, Result] = {}
+    for g, places in enumerate(groups.values()):
+        inside = part(monitor, g / len(groups), 1 / len(groups))
+        results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
+        made |= zip(places, results, strict=True)
+    return [made[e] for e in range(len(runs))]
+
+
+def _run_together(
+    runs: Sequence[ResolvedRun], instances: bool, replicas: range | None, noiseless_runs: bool, monitor: Monitor
+) -> list[Result]:
+    """Runs that differ in their budgets alone."""
+    spec = runs[0].spec
     shared = setup_for(spec)
     problem = shared.problem
     mechanism = spec.build()
@@ -232,7 +248,7 @@ def _train(mechanism: Mechanism, training: Training) -> Trained:
 
 
 def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per seed of each result, with the columns of `dpviz.sweep`; results of one setup, measured in one pass.
+    """One row per seed of each result, with the columns of `dpviz.sweep`; results on the same rows, measured in one pass.
 
     Args:
         metrics: ids of further metrics, with levels of their own.
@@ -267,7 +283,7 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
             "mechanism": each(lambda r: r.spec.mechanism),
             "epsilon": each(lambda r: r.spec.epsilon),
             "delta": each(lambda r: r.budget.delta),
-            "lam": each(lambda r: r.spec.lam),
+            "lam": each(lambda r: r.setup.problem.lam),
             "seed": single(lambda r: np.array(r.replicas)),
             "accuracy": single(lambda r: r.accuracy),
             "train_accuracy": single(lambda r: r.train_accuracy),
@@ -321,7 +337,7 @@ def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
             "clipped": _known_mean(record.clipped, e, n),
             "rule_margin": mean(record.rule_margin, float("nan")),
             "margin": margin,
-            "margin_non_private": margins(problem.model, problem.optimum[None], problem.rows)[:, 0],
+            "margin_non_private": margins(problem.model, shared.reference.optimum[None], problem.rows)[:, 0],
             "correct": correct,
         },
         index=pd.Index(shared.split.train, name="row_id"),
@@ -346,7 +362,7 @@ def calibrate(
     d: int,
     epsilon: float | None = None,
     delta: float | None = None,
-    lam: float = 1e-3,
+    lam: float = 0.0,
     model: str = "logistic",
     attacker: str = "",
     **params: Any,
@@ -358,6 +374,7 @@ def calibrate(
         d: features, the intercept included.
         attacker: in the place of epsilon, the strongest attacker that is tolerated, such as "tpr=0.05@fpr=0.01", "advantage=0.1"
             or "accuracy=0.55": the least noise that excludes better ones (`dpviz.mechanisms.tolerated`).
+        lam: l2 regularisation; 0 for the mechanism's rule (with an attacker in the place of epsilon, at epsilon = 1).
         params: knobs of the mechanism.
 
     Raises:
@@ -372,11 +389,12 @@ def calibrate(
         mechanism=mechanism, model=model, epsilon=1.0 if epsilon is None else epsilon, delta=delta, lam=lam, params=params
     )
     n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
-    setting, built = get_model(spec.model).setting(n, d, spec.lam), spec.build()
-    refusal = built.refusal(setting)
+    built, budget = spec.build(), row_budget(spec.epsilon, spec.delta, n)
+    refusal = built.refusal(get_model(spec.model).setting(n, d, spec.lam or 1.0))
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    budget = row_budget(spec.epsilon, spec.delta, n)
+    lam = spec.lam or automatic_lam(built, spec.model, n, d, budget)
+    setting = get_model(spec.model).setting(n, d, lam)
     if attacker:
         budget = Budget(epsilon_for(Attacker.parse(attacker), built, setting, budget.delta), budget.delta)
     return built.calibrate(setting, budget)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
 from dpviz.datasets.catalogue import list_datasets, name_of
 from dpviz.datasets.table.encoding import SCALINGS
-from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms import get_mechanism, list_mechanisms, rules
 from dpviz.mechanisms.knobs import Changes, Choice, Form, Knob, Line, Number, Pick, Switch, Whole
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.budget import Budget
@@ -162,6 +162,7 @@ SETTINGS: dict[str, Knob] = {
         low=LEAST_LAM,
         high=MOST_LAM,
         log=True,
+        automatic=rules.LAM,
         changes=Changes.FIT,
     ),
     "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),

@@ -54,21 +54,24 @@ class Setup:
         split: row ids of training and test rows.
         problem: the training problem.
         test: the test rows.
+        reference: the same problem with the regularisation of a model without noise. It differs where lambda is automatic and
+            the method's rule asks for more, which is part of what its training costs.
     """
 
     dataset: Dataset
     split: Split
     problem: Problem
     test: Rows
+    reference: Problem
 
     @cached_property
     def non_private(self) -> Baseline:
-        """The minimiser without privacy; for a network the best of three long trainings."""
-        theta = self.problem.optimum
+        """The minimiser of `reference`, without privacy; for a network the best of three long trainings."""
+        theta = self.reference.optimum
         return Baseline(
-            float(accuracy(self.problem.model, theta[None], self.test)[0]),
-            float(self.problem.measure(theta[None])[1][0]),
-            self.problem.optimal_value,
+            float(accuracy(self.reference.model, theta[None], self.test)[0]),
+            float(self.reference.measure(theta[None])[1][0]),
+            self.reference.optimal_value,
             theta,
         )
 
@@ -93,7 +96,7 @@ class Setup:
         return self._baselines(self.problem.rows)
 
     def _baselines(self, rows: Rows, metrics: Sequence[str] = tuple(METRICS)) -> pd.DataFrame:
-        model, theta = self.problem.model, self.problem.optimum[None]
+        model, theta = self.reference.model, self.reference.optimum[None]
         label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
         tables = [measure_models(model, theta, rows, None, metrics), measure_models(model, theta, rows, label, metrics)]
         return pd.concat(tables).set_axis(["non-private", "majority"])
@@ -155,19 +158,24 @@ def setup_for(spec: RunSpec) -> Setup:
     Raises:
         InvalidInput: the run does not fit what is there; see `dpviz.resolve`.
     """
-    spec = resolve(spec).spec
-    dataset = dataset_of(spec)
+    run = resolve(spec)
+    spec, model, dataset = run.spec, get_model(run.spec.model), dataset_of(run.spec)
 
     def make(_: Monitor) -> Setup:
+        if run.lam != run.base_lam:
+            plain = setup_for(replace(spec, lam=run.base_lam))
+            return replace(plain, problem=Problem(plain.problem.rows, model, run.lam))
         split = split_of(spec, dataset)
         # the rows, and what is derived from them, are shared by all models and regularisations
         for other in _setups.values():
             if other.dataset is dataset and np.array_equal(other.split.train, split.train):
-                return replace(other, problem=Problem(other.problem.rows, get_model(spec.model), spec.lam))
+                problem = Problem(other.problem.rows, model, run.lam)
+                return replace(other, problem=problem, reference=problem)
         train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
-        return Setup(dataset, split, Problem(train, get_model(spec.model), spec.lam), test)
+        problem = Problem(train, model, run.lam)
+        return Setup(dataset, split, problem, test, problem)
 
-    return _setups.compute(fit_key(spec), make, owner=spec.dataset)
+    return _setups.compute((fit_key(spec), run.base_lam), make, owner=spec.dataset)
 
 
 def clear() -> None:

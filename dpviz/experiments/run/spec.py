@@ -27,7 +27,7 @@ class RunSettings:
         model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
         delta: failure probability, from `LEAST_DELTA` to below 1; `dpviz.resolve` checks that it is below 1/n for n
             training rows, and takes `default_delta(n)` for None.
-        lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`.
+        lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`; 0 for a rule of public facts, `ResolvedRun.lam`.
         seeds: number of noise draws, 1 to 10,000.
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
@@ -41,7 +41,7 @@ class RunSettings:
     model: str = "logistic"
     _: KW_ONLY
     delta: float | None = None
-    lam: float = 1e-3
+    lam: float = 0.0
     seeds: int = 10
     split_seed: int = 0
     seed: int = 0

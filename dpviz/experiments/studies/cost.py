@@ -169,7 +169,7 @@ def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, m
     if cost.ordinary is not None and setup.ordinary_scores is not None:
         ordinary = float(measure(setup.ordinary_scores[None], test.y, [wanted.id])[wanted.id][0])
     label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
-    optimum = setup.problem.optimum[None]
+    optimum = setup.reference.optimum[None]
     return Cost(
         private=of(theta, labels),
         noiseless=of(cost.noiseless_run.theta, cost.noiseless_run.labels),

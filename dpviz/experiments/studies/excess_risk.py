@@ -84,7 +84,7 @@ def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = sil
     out, total, start = [], float(sum(sizes)), 0.0
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size in sizes:
-        here = replace(spec, dataset=census_name(size), delta=None)
+        here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam)
         inside = part(monitor, start / total, size / total)
         out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
         start += size
@@ -145,7 +145,7 @@ def theory(spec: RunSpec, measured: Sequence[Excess]) -> list[dict[str, float]]:
         if not isinstance(mechanism, HasExcessTheory) or not model.convex or e.noise_scale <= 0:
             out.append({})
             continue
-        setting = model.setting(e.n, e.d if here.m == here.d else here.d, spec.lam)
+        setting = model.setting(e.n, e.d if here.m == here.d else here.d, here.lam)
         out.append(mechanism.excess_theory(setting, e.noise_scale, e.start, e.eigenvalues))
     return out
 

@@ -53,7 +53,8 @@ class NoBetter:
 
 _FIXES: dict[Cause, str] = {
     Cause.NOISE: "Most is lost to noise: raise ε, use more rows, or choose a method with less noise.",
-    Cause.TRAINING: "Most is lost to training: more steps or longer ones help, below Advanced in the sidebar.",
+    Cause.TRAINING: "Most is lost to short training or strong regularisation, which this much noise asks for: raise ε, use more "
+    "rows, or choose a method with less noise.",
     Cause.REGULARISATION: "The non-private model is no better either: lower λ, or use features that tell the labels apart.",
 }
 _THRESHOLD: str = (
@@ -81,8 +82,6 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
     fix = _FIXES[Cause.TRAINING]
     if by_hand:
         fix = f"Most is lost to training: leave {by_hand} automatic."
-    elif not issubclass(get_mechanism(mechanism), CountsSteps):
-        fix = "Most is lost by what the method does beside noise. Its settings are below Advanced in the sidebar."
     return NoBetter(worse, Cause.TRAINING, fix)
 
 

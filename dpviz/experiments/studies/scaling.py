@@ -59,7 +59,7 @@ def axis(spec: RunSpec, name: str) -> Axis:
         sizes = np.unique(np.geomspace(300, 500_000, 25).round())
         return Axis("n", "number of rows n", sizes, float(setting.n), REFERENCES["n"])
     if name == "lam":
-        return Axis("lam", "regularisation λ", np.geomspace(1e-5, 1.0, 31), spec.lam, REFERENCES["lam"])
+        return Axis("lam", "regularisation λ", np.geomspace(min(1e-5, setting.lam), 1.0, 31), setting.lam, REFERENCES["lam"])
     knob = mechanism.knobs()[name]
     value = float(mechanism.value(name, setting, resolve(spec).budget))
     grid = knob.curve(value, most=setting.n if knob.unit == "rows" else np.inf)
@@ -85,7 +85,7 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     model, setting, budget = get_model(spec.model), setting_of(spec), resolve(spec).budget
     mechanism = spec.build().settled(setting, budget)
     if name == "n":
-        return same_share(mechanism, setting, budget, int(value)), model.setting(int(value), setting.d, spec.lam)
+        return same_share(mechanism, setting, budget, int(value)), model.setting(int(value), setting.d, setting.lam)
     if name == "lam":
         return mechanism, model.setting(setting.n, setting.d, float(value))
     return replace(mechanism, **{name: value}), setting

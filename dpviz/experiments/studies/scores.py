@@ -146,7 +146,7 @@ def scores(spec: RunSpec, theta: Floats, labels: Floats | None = None) -> Scores
     model = setup.problem.model
     scores_by_model = {
         PRIVATE: np.ascontiguousarray(model.scores(theta, setup.test).T),
-        NON_PRIVATE: np.ascontiguousarray(model.scores(setup.problem.optimum[None], setup.test).T),
+        NON_PRIVATE: np.ascontiguousarray(model.scores(setup.reference.optimum[None], setup.test).T),
     }
     if model.loss.probabilities:
         scores_by_model = {name: _probability(values) for name, values in scores_by_model.items()}

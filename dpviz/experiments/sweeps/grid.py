@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.curves import closed_form
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.knobs import Knob, Number
 
 #: useful values lie further apart than those of other settings: a rare class may need a hundredth of the default
-LAM = Number(label="Regularisation λ", help="Weight of |θ|²/2 beside the mean loss.", low=1e-6, high=1.0, log=True, ratio=4.0)
+LAM = Number(label="Regularisation λ", help=SETTINGS["lam"].help, low=1e-8, high=1.0, log=True, ratio=4.0, automatic=rules.LAM)
 STEPS = 7
 SEEDS = 5
 
@@ -85,7 +87,7 @@ def present(spec: RunSpec, name: str) -> Any:
 def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
     """Values of a setting to try, with the present one among them; automatic stands where its value would."""
     now = present(spec, name)
-    in_force = now if name == "lam" else spec.build().value(name, setting_of(spec), resolve(spec).budget)
+    in_force = resolve(spec).lam if name == "lam" else spec.build().value(name, setting_of(spec), resolve(spec).budget)
     return tuple(now if value == in_force else value for value in declared(spec)[name].around(in_force, steps))
 
 

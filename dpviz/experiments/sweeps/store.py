@@ -57,7 +57,7 @@ def columns(cell: Cell) -> dict[str, Check]:
         "mechanism": _one_of(spec.mechanism),
         "epsilon": _one_of(*cell.epsilons),
         "delta": _one_of(resolved.budget.delta),
-        "lam": _one_of(spec.lam),
+        "lam": _one_of(*(resolved.at(epsilon).lam for epsilon in cell.epsilons)),
         "seed": _one_of(*cell.replicas),
         "accuracy": _SHARE,
         "train_accuracy": _SHARE,

@@ -10,6 +10,7 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
@@ -90,6 +91,9 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
                 "quadratic_curvature": k,
             },
         )
+
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        return rules.against_curvature_noise(setting, self.calibrate(setting, budget).noise_scale)
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         return Gaussian(calibration.sensitivity, calibration.noise_scale) if calibration.noise_scale > 0 else None

@@ -87,6 +87,13 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             return self._steps(setting)
         return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
 
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        if not setting.linear:
+            return setting.lam
+        # at unit slopes the rows' noise adds up to a random linear term in the sum, the same in every step
+        rows = setting.n if self.sharing == "shared" else math.sqrt(setting.n)
+        return rules.against_objective_noise(setting, rows * self.calibrate(setting, budget).noise_length(setting.m))
+
     def step_count(self, setting: Setting) -> int:
         return int(self.value("steps", setting))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.random import STANDARD
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
@@ -52,6 +53,9 @@ class ObjectivePerturbation(ProtectsQuery):
     noise_enters = "The objective: one random linear term is added to it before it is minimised."
     needs_strong_convexity = True
     needs_linear = True
+
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        return rules.against_objective_noise(setting, self.calibrate(setting, budget).noise_length(setting.m))
 
     def fit(self, training: Training) -> Fit:
         theta = minimise(training, GRADIENT_NORM)

@@ -17,7 +17,7 @@ from dpviz.mechanisms.capabilities import (
 )
 from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import around_minimiser
-from dpviz.mechanisms.output.minimiser_noise import minimiser_bounds, minimiser_sensitivity, release
+from dpviz.mechanisms.output.minimiser_noise import lam_for, minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.distance import of_gamma_sphere
@@ -75,6 +75,9 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, BoundsDistance, DeclaresEvent,
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:
         return of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m)
+
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        return lam_for(setting, self.calibrate(setting, budget))
 
     def fit(self, training: Training) -> Fit:
         return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))

@@ -8,7 +8,9 @@ import numpy as np
 
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import (
+    Calibration,
     Fit,
     Floats,
     NoiseRecord,
@@ -82,6 +84,11 @@ def minimiser_bounds(setting: Setting) -> tuple[Bound, ...]:
     value = cms_refined(setting.n, setting.lam) + inexact
     tight = Bound("D(r)/(nλ)", value, r"\frac{D(r)}{n\lambda}" + left + r",\ |\theta^*|\le r", "[ours]")
     return plain, tight
+
+
+def lam_for(setting: Setting, calibration: Calibration) -> float:
+    """The automatic regularisation of methods whose noise is proportional to 1/lambda; `calibration` is at `setting`."""
+    return rules.against_output_noise(setting, setting.lam * calibration.noise_length(setting.m))
 
 
 def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:

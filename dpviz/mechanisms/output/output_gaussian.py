@@ -11,7 +11,7 @@ from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, In
 from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import around_minimiser
 from dpviz.mechanisms.output.cms_output import REFINED
-from dpviz.mechanisms.output.minimiser_noise import minimiser_bounds, minimiser_sensitivity, release
+from dpviz.mechanisms.output.minimiser_noise import lam_for, minimiser_bounds, minimiser_sensitivity, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
@@ -60,6 +60,9 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
 
     def releases(self, setting: Setting) -> Event:
         return Gaussian(minimiser_sensitivity(setting, self.refined)[0])
+
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        return lam_for(setting, self.calibrate(setting, budget))
 
     def fit(self, training: Training) -> Fit:
         return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))

@@ -122,7 +122,7 @@ class Context:
         """Data, split and problem, and the default delta."""
         if dataset not in self.trained_on:
             self.trained_on.append(dataset)
-        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam)
+        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit")
         return setup_for(spec), resolve(spec).budget.delta
 
     def measure(

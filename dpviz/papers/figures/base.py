@@ -239,6 +239,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         "seeds": figure.seeds,
         "delta": delta,
         "lam": figure.lam,
+        "row_scaling": "unit",
     }
     return Setup(values, figure.low, figure.high, figure.points, figure.shows, tuple(notes), unavailable)
 

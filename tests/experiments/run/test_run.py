@@ -70,7 +70,7 @@ def test_numbers_recomputed_from_the_released_parameters() -> None:
     split = ds.split(0)
     x, y = ds.X[split.train], ds.y[split.train]
     margins = y[:, None] * (x @ result.theta.T)
-    objective = np.log1p(np.exp(-margins)).mean(axis=0) + SPEC.lam / 2 * (result.theta**2).sum(axis=1)
+    objective = np.log1p(np.exp(-margins)).mean(axis=0) + dpviz.resolve(SPEC).lam / 2 * (result.theta**2).sum(axis=1)
     np.testing.assert_allclose(result.objective, objective, rtol=1e-10)
     np.testing.assert_allclose(result.instances["margin"], margins.mean(axis=1), rtol=1e-9)
     predicted = np.where(ds.X[split.test] @ result.theta.T >= 0, 1, -1)
@@ -80,13 +80,13 @@ def test_numbers_recomputed_from_the_released_parameters() -> None:
 def test_dp_gd_is_the_plain_loop() -> None:
     result = dpviz.run(SPEC)
     problem = setup_for(SPEC).problem
-    sigma = result.calibration.noise_scale
+    sigma, lam = result.calibration.noise_scale, problem.lam
     for s, stream in enumerate(spawn(SPEC.seed, 4)):
         rng, theta = generator(stream), np.zeros(31)
         for _ in range(50):
             slope = -1 / (1 + np.exp(problem.rows.signed @ theta))
             gradient = problem.rows.signed.T @ slope / problem.n + sigma * rng.standard_normal(31)
-            theta -= (gradient + SPEC.lam * theta) / (0.25 + SPEC.lam)
+            theta -= (gradient + lam * theta) / (0.25 + lam)
         np.testing.assert_allclose(result.theta[s], theta, rtol=1e-8)
 
 

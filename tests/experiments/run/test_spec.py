@@ -33,7 +33,7 @@ BAD = [
     ({"delta": 1.5}, "delta"),
     ({"delta": "1e-5"}, "delta"),
     ({"delta": float("nan")}, "delta"),
-    ({"lam": 0}, "lam"),
+    ({"lam": 1e-10}, "lam"),
     ({"lam": -1}, "lam"),
     ({"lam": float("inf")}, "lam"),
     ({"seeds": 0}, "seeds"),
@@ -183,7 +183,7 @@ def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
         ("seeds=99999999", "seeds"),
         ("split_seed=-1", "split_seed"),
         ("intercept=maybe", "intercept"),
-        ("lam=0", "lam"),
+        ("lam=1e-10", "lam"),
     ],
 )
 def test_bad_urls_are_reported_and_the_rest_is_kept(query: str, field: str) -> None:

@@ -27,7 +27,7 @@ def test_values_surround_the_present_one() -> None:
     knobs = grid.declared(SPEC)
     assert knobs["steps"].around(50, grid.STEPS) == (6, 12, 25, 50, 100, 200, 400)
     assert knobs["noise"].around("exact", grid.STEPS) == ("exact", "published")
-    assert knobs["lam"].around(1e-6, grid.STEPS)[0] == 1e-6
+    assert knobs["lam"].around(1e-8, grid.STEPS)[0] == 1e-8
     assert knobs["lam"].around(1e-3, grid.STEPS)[0] < 1e-3 / 50, "rare classes need a small lambda"
     assert all(knobs["step_size"].check("step_size", v) == v for v in knobs["step_size"].around(9.0, grid.STEPS))
     assert 9.0 in knobs["step_size"].around(9.0, grid.STEPS)
