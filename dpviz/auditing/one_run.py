@@ -25,6 +25,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.audit_bounds import gaussian_claim
 from dpviz.privacy.budget import Budget, Neighbouring, check_delta
 from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_p_value
+from dpviz.privacy.one_run_fdp import one_run_gaussian_epsilon
 from dpviz.privacy.search import smallest
 
 Floats = NDArray[np.float64]
@@ -116,6 +117,14 @@ class OneRunResult:
         """The bound if all guesses were right."""
         delta = self.calibration.budget.delta
         return one_run_epsilon_lower_bound(self.guesses, self.guesses, self.canaries, delta, self.confidence)
+
+    @property
+    def gaussian_epsilon_lower(self) -> float | None:
+        """Lower bound on epsilon by f-DP where the noise is declared to be Gaussian, so that the trade-off is; None elsewhere."""
+        delta = self.calibration.budget.delta
+        if self.calibration.mu is None or delta <= 0:
+            return None
+        return one_run_gaussian_epsilon(self.correct, self.guesses, self.canaries, delta, self.confidence)
 
     def exceeds(self, budget: Budget | None) -> bool:
         """Whether so many right guesses have a probability below 1 - confidence if the budget holds."""

@@ -49,6 +49,14 @@ def show(spec: RunSpec, own: Group) -> None:
 def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
     st.markdown(words.markdown(sentence(result)))
     st.caption(words.markdown(f"{canaries.why} {visible(result)}"))
+    gaussian = result.gaussian_epsilon_lower
+    if gaussian is not None:
+        st.markdown(
+            words.markdown(
+                "If the trade-off is Gaussian, as this method's noise is declared to be, ε is at least "
+                f"{words.three(gaussian)} by f-DP (Mahloujifar, Melis, Chaudhuri 2024)."
+            )
+        )
     st.latex(r"P[W\ge v]\le P[B\ge v]+m\delta\,y,\quad y=\tfrac{P[B\ge v]\,P[B<v]}{v\,P[B=v]}")
     st.latex(r"B\sim\mathrm{Bin}\!\left(r,\tfrac{e^\varepsilon}{1+e^\varepsilon}\right)")
     st.caption(
