@@ -401,8 +401,8 @@ class Watched(jobs.Pool):
 
     asked = 0
 
-    def _somebody_waits(self) -> bool:
-        answer = super()._somebody_waits()
+    def _page_waits(self) -> bool:
+        answer = super()._page_waits()
         self.asked += answer
         return answer
 
@@ -421,7 +421,7 @@ def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypa
 
     thread = threading.Thread(target=page)
     thread.start()
-    until(front.somebody_waits)
+    until(front.page_waits)
     asked = pool.asked
     until(lambda: pool.asked > asked + 2)  # it has stepped aside
     steps, asked = slow.steps, pool.asked

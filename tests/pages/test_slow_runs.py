@@ -115,7 +115,7 @@ def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:
     def stream(monitor: Monitor) -> Iterator[None]:
         cached_runs.clear()
         spec = RunSpec("teaching", mechanism="dp-gd", seeds=2)
-        cached_runs.outcome(spec, lambda share: page_waits.append(in_front.pool()._somebody_waits()))
+        cached_runs.outcome(spec, lambda share: page_waits.append(in_front.pool()._page_waits()))
         yield None
 
     job = Job("x", stream)

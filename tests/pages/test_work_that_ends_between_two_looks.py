@@ -73,7 +73,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Looks]:
     made = Looks()
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     monkeypatch.setattr(front, "TOGETHER", 0.0)
-    monkeypatch.setattr(pool.Pool, "_somebody_waits", lambda _: False)  # jobs would step aside for the page that waits for them
+    monkeypatch.setattr(pool.Pool, "_page_waits", lambda _: False)  # jobs would step aside for the page that waits for them
     monkeypatch.setattr(front, "drawing_a_page", made.begins)
     monkeypatch.setattr(Job, "state", property(made.state))
     monkeypatch.setattr(Job, "over", property(lambda job: made.state(job).over))

@@ -161,7 +161,7 @@ def watch_no_files(session: str) -> None:
 
 
 def close(found: Runtime, sessions: Collection[str]) -> list[str]:
-    """Closes those sessions to which nobody is connected, and empties them; returns their ids."""
+    """Closes those sessions that are disconnected, and empties them; returns their ids."""
     closed: list[str] = []
     end = threading.Event()
 
@@ -182,7 +182,7 @@ def close(found: Runtime, sessions: Collection[str]) -> list[str]:
 
 
 def _empty(session: AppSession) -> None:
-    """Takes everything out of a session that was closed: Streamlit's server loop keeps the last one until somebody comes."""
+    """Takes everything out of a session that was closed: Streamlit's loop keeps the last one until another one connects."""
     if session._scriptrunner is not None:  # the page is still being drawn, and is about to hear that it shall stop
         session._event_loop.call_later(0.5, _empty, session)
         return

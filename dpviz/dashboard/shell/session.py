@@ -29,7 +29,7 @@ _KEY, _WANTED, _FORGOTTEN = "dpviz.uploads", "dpviz.wanted", "dpviz.forgotten"
 LINGER = 100.0
 PAUSE = 30.0  # seconds after which work that only a session that was left wants is paused
 _TICK = 5.0  # seconds between two looks at the sessions; LINGER and two of these are less than two minutes
-COLLECT = 20.0  # seconds between two collections of garbage while somebody is there; each takes 0.1 s of the whole server
+COLLECT = 20.0  # seconds between two collections of garbage while a session is connected; each takes 0.1 s of the whole server
 ARRIVING = 10.0  # seconds in which a new session looks for what its browser has left
 
 
@@ -39,7 +39,7 @@ class _Visit:
 
     Attributes:
         who: its name among those that want background work.
-        left: when the person left, in seconds of the monotonic clock; None while somebody is there.
+        left: when the person left, in seconds of the monotonic clock; None while the page is open.
         uploads: names of its uploads.
         browser: a random secret that Streamlit gives each browser, None where it gives none.
         came: when the session began, in seconds of the monotonic clock.

@@ -80,12 +80,12 @@ def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
 
 
 def compute_in_background(spec: RunSpec, monitor: Monitor) -> None:
-    """Computes a run that nobody waits for and keeps it; somebody in front who asks for it meanwhile does not wait for this."""
+    """Computes and keeps a run that no page waits for; a page that asks for it meanwhile does not wait for this."""
     _store.put(resolve(spec).key(), _compute(spec, monitor), owner=spec.dataset)
 
 
 def compute_ahead(spec: RunSpec, monitor: Monitor) -> None:
-    """The same for a run that somebody may ask for later; ends where somebody in front has computed it meanwhile."""
+    """The same for a run that a page may ask for later; ends where a page has computed it meanwhile."""
     key = resolve(spec).key()
 
     def listen(share: float) -> None:
@@ -99,7 +99,7 @@ def compute_ahead(spec: RunSpec, monitor: Monitor) -> None:
 
 
 class _Overtaken(Exception):
-    """Somebody else was faster."""
+    """A page has computed the run meanwhile."""
 
 
 def stored(spec: RunSpec) -> Outcome | None:

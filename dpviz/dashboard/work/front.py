@@ -18,7 +18,7 @@ TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
 
 
 def drawing_a_page() -> None:
-    """Says that this thread draws a page for somebody; call at the start of a page. It ends when the thread does."""
+    """Says that this thread draws a page; call at the start of a page. It ends when the thread does."""
     with _lock:
         _drawing.add(threading.current_thread())
     _own.patience = TOGETHER
@@ -42,7 +42,7 @@ def in_background() -> None:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Says that somebody waits for what is computed inside, unless a job computes it."""
+    """Says that a page waits for what is computed inside, unless a job computes it."""
     global _waiting
     if threading.current_thread() in _background:
         yield
@@ -56,7 +56,7 @@ def waiting() -> Iterator[None]:
             _waiting -= 1
 
 
-def somebody_waits() -> bool:
+def page_waits() -> bool:
     """True where a page is being drawn, or waits for a run."""
     with _lock:
         drawing = list(_drawing)

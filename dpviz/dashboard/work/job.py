@@ -26,7 +26,7 @@ class State(StrEnum):
 
     QUEUED = "waiting"
     RUNNING = "running"
-    PAUSED = "paused"  # nobody watches it
+    PAUSED = "paused"  # no session watches it
     DONE = "done"
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -86,10 +86,10 @@ class Job(Generic[T]):
     """Work that a pool gives a thread; its results come one after the other, and the last one stands.
 
     Attributes:
-        key: equal keys are the same job, whoever asks.
-        dataset: what the work learns from; the job goes when the dataset goes. "" where it is nobody's.
+        key: equal keys are the same job, whichever session asks.
+        dataset: what the work learns from; the job goes when the dataset goes. "" where it belongs to no session.
         series: jobs of one series are done one after the other; "" is no series.
-        low: whether it works only while nobody waits and nothing else is at work; it lets others of its kind go first after each
+        low: whether it works only while no page waits and nothing else is at work; it lets others of its kind go first after each
             result.
         kept: whether the pool keeps it when it is done, because it holds what it has found.
         watchers: sessions that want it; it is paused where none of them is there.
@@ -142,7 +142,7 @@ class Job(Generic[T]):
                 monitor(self._share)
                 if self.low and others.low_ones_wait():
                     return State.QUEUED
-        self._stream = None  # it may hold a person's data; nobody needs it again
+        self._stream = None  # it may hold a person's data and is not needed again
         self.problem = work.problem("Choose fewer rows, draws or trainings.", "Change a setting; the others still work.")
         return State.DONE if self.problem is None else State.FAILED
 

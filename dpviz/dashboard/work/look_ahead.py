@@ -39,7 +39,7 @@ class LookAhead(Job[None]):
         while self.wanted:
             monitor(0.0)
             spec = self.wanted[0]
-            # whoever moves to a run that fails computes it again and is told
+            # a page that moves to a run that fails computes it again and says why
             with suppress(InvalidInput, ArithmeticError, RuntimeError, MemoryError):
                 cached_runs.compute_ahead(spec, monitor)
             self.wanted = [other for other in self.wanted if other != spec]

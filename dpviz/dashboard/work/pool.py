@@ -7,7 +7,7 @@ one that has worked least, so short ones come before long ones. Heavy jobs step 
 or for a page. Jobs of low priority work only while nothing else does.
 
 A job that none of its sessions watches any more is paused: its thread ends, what it has found stays, and it goes on when
-somebody asks for it.
+a session asks for it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Pool:
                     self.leave(job, who)
 
     def set_absent(self, sessions: Collection[str], just_left: Collection[str] = ()) -> None:
-        """Says which sessions have nobody in front of them: jobs that only they watch are paused, others go on.
+        """Says which sessions are disconnected: jobs that only they watch are paused, others go on.
 
         Args:
             just_left: sessions whose people may be back in a moment: only jobs of low priority are paused.
@@ -161,8 +161,8 @@ class Pool:
                 self._give_back(job)
                 self._take_place(job, worked)
         end = time.monotonic() + ASIDE
-        while self._somebody_waits() and time.monotonic() < end:
-            time.sleep(STEP)  # whoever waits does not know of the pool
+        while self._page_waits() and time.monotonic() < end:
+            time.sleep(STEP)  # what a page waits for does not know of the pool
             job.check()
 
     def finished(self, job: Job[Any]) -> None:
@@ -269,13 +269,13 @@ class Pool:
         """Number of these jobs that a session watches, for that one of the job's sessions that watches fewest."""
         return min((sum(who in other.watchers for other in jobs) for who in job.watchers), default=0)
 
-    def _somebody_waits(self) -> bool:
+    def _page_waits(self) -> bool:
         with self._turn:
             light = [job for job in self._alive if not job.low and job not in self._heavy and job not in self._waiting]
-        return bool(light) or front.somebody_waits()
+        return bool(light) or front.page_waits()
 
     def _wait_for_quiet(self, job: Job[Any]) -> None:
-        while front.somebody_waits() or any(not other.low for other in list(self._alive)):
+        while front.page_waits() or any(not other.low for other in list(self._alive)):
             with self._turn:
                 self._turn.wait(0.05)
             job.check()

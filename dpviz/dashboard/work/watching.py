@@ -1,6 +1,6 @@
 """One way to watch a job: a session wants it, sees how far it is, cancels it and takes it up again.
 
-Cancelling takes this session's interest away and nobody else's.
+Cancelling takes this session's interest away, and no other session's.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None
     if working is None:
         working = not over(job)
     if not over(job):
-        _submit(job)  # whoever looks at a job wants it, also where another session has started it
+        _submit(job)  # a session that looks at a job wants it, also where another session has started it
 
     def again() -> None:
         draw()

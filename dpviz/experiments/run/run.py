@@ -172,7 +172,7 @@ def run_epsilons(
         spec: its own epsilon is not used.
         epsilons: budgets.
         instances: whether to keep what happened to each row; without, `Result.instances` has no rows.
-        replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whatever its company,
+        replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whichever others are trained,
             up to the rounding of the matrix products.
         noiseless_runs: whether to train each without noise as well, on the same batches and in the same passes.
         monitor: told of progress; raises to cancel.

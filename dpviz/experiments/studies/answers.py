@@ -23,7 +23,7 @@ from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.privacy.budget import Status
 
-#: pages show one decimal of a percentage; whoever reads one off is right
+#: pages show one decimal of a percentage; an answer read off one is right
 _ROUNDING = 0.05
 
 

@@ -1,6 +1,6 @@
 """Observed excess empirical risk of private models over epsilon, over the number of rows and over the dimension.
 
-It is measured on the training rows without noise: a diagnostic for whoever holds the data, never something to publish.
+It is measured on the training rows without noise: a diagnostic for the holder of the data, never something to publish.
 """
 
 from __future__ import annotations

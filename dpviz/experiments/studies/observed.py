@@ -1,6 +1,6 @@
 """Observed sensitivity: how far the protected query changes when a mechanism is retrained on neighbouring datasets.
 
-It looks at data without any noise: a diagnostic for whoever holds the data, never something to publish.
+It looks at data without any noise: a diagnostic for the holder of the data, never something to publish.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cells, the units of long work: computed one by one or side by side, kept on disk, and resumed.
 
-Each cell is trained by itself, whatever else is at work: sums over many replicas round differently in another company, and a
+Each cell is trained by itself, whatever else is at work: sums over many replicas round differently beside other replicas, and a
 stored number must not depend on the way in which it was computed.
 """
 
@@ -143,7 +143,7 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    resource_tracker.ensure_running()  # whoever starts it listens to Ctrl-C again afterwards
+    resource_tracker.ensure_running()  # its start lets Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

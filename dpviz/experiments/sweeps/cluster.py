@@ -112,7 +112,7 @@ def compute(cells: Sequence[Cell], client: Client, monitor: Monitor) -> Iterator
                 yield cell, *table
     finally:
         for future in futures:
-            future.release()  # what nobody holds is not computed
+            future.release()  # what is not held is not computed
 
 
 def _result(future: Any, cell: Cell) -> tuple[pd.DataFrame, bool] | None:
