@@ -30,12 +30,14 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import tokenize
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dpviz
@@ -55,6 +57,9 @@ KEPT = "tests/test_kept_numbers.py"
 _COMPUTES = ("dpviz/privacy/", "dpviz/mechanisms/", "dpviz/models/", "dpviz/auditing/", "dpviz/common/")  # what is kept there
 LAST = (*LAW, KEPT)  # tests that go through all mechanisms
 
+#: compiled loops: mistakes are written into their source (`benchmarks.written`)
+WRITTEN = ("dpviz/models/compiled/*.py", "dpviz/models/kernels/*.py")
+
 #: modules in which a mistake can break a promise of privacy, and the tests that should notice it; the first pattern counts
 TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/gaussian.py": (f"{P}calibration.py", f"{P}gaussian.py", f"{M}attack.py"),
@@ -62,6 +67,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/sampled_moments.py": (f"{P}rdp.py",),
     "dpviz/privacy/accounting/shuffle.py": (f"{P}shuffle.py",),
     "dpviz/privacy/accounting/mixture.py": (f"{P}mixture.py",),
+    "dpviz/privacy/accounting/distance.py": ("tests/test_one_number_of_odds.py", f"{M}attack.py"),
     "dpviz/privacy/accounting/pair.py": (f"{P}pld_exact.py", f"{P}accounting.py"),
     "dpviz/privacy/accounting/pld.py": (f"{P}pld_exact.py", f"{P}accounting.py", f"{P}accounting_extremes.py"),
     "dpviz/privacy/accounting/events.py": (f"{P}events.py", f"{P}declared_events.py"),
@@ -104,7 +110,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "dpviz/mechanisms/reference/*.py": LAW,
     "dpviz/mechanisms/single_record.py": (*LAW, f"{M}passing_rules.py", f"{M}input.py"),
-    "dpviz/mechanisms/attack.py": (f"{M}attack.py",),
+    "dpviz/mechanisms/attack.py": (f"{M}attack.py", "tests/test_one_number_of_odds.py"),
     "dpviz/mechanisms/conditions.py": (f"{M}conditions.py",),
     "dpviz/mechanisms/individual.py": (f"{M}individual.py",),
     "dpviz/mechanisms/knobs.py": (f"{M}knobs.py",),
@@ -118,9 +124,19 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
     "dpviz/models/feature_derivative.py": ("tests/models", f"{M}input.py"),
     "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py", f"{M}all_rows.py"),
-    "dpviz/models/compiled/rows.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py"),
-    "dpviz/models/compiled/*.py": (),  # a mutant is switched on when it is called, and compiled code is made before
-    "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py"),
+    **dict.fromkeys(WRITTEN, ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py")),
+    "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py"),
+    "dpviz/reporting/*.py": ("tests/reporting",),
+    "dpviz/common/memory.py": ("tests/common/test_memory.py",),
+    "dpviz/experiments/sweeps/store.py": ("tests/experiments/sweeps",),
+    "dpviz/experiments/studies/releases.py": ("tests/experiments/studies/test_releases.py",),
+    "dpviz/experiments/studies/odds.py": ("tests/test_one_number_of_odds.py",),
+    "dpviz/experiments/run/resolve.py": ("tests/experiments/run", "tests/test_entry_points.py"),
+    "dpviz/papers/saved.py": ("tests/papers/test_refutations.py", "tests/papers/test_saved_claims.py"),
+    "dpviz/papers/verdict.py": ("tests/papers/test_claims.py", "tests/papers/test_statements.py"),
+    "dpviz/papers/checks.py": ("tests/papers/test_claims.py", "tests/papers/test_statements.py"),
+    "dpviz/papers/claims/*.py": ("tests/papers/test_audited_claims.py", "tests/papers/test_claims.py"),
+    "dpviz/spending/*.py": ("tests/spending",),
 }
 #: lines on which a mutant changes words only, or what numpy warns of
 NOT_MUTATED = (
@@ -275,6 +291,11 @@ def critical(modules: list[str]) -> list[str]:
     return sorted((m for m in modules if tests_of(m) and (ROOT / m).is_file() and not m.endswith("__init__.py")), key=place)
 
 
+def is_written(module: str) -> bool:
+    """Whether mistakes of a module are written into its source, because its loops are compiled."""
+    return any(fnmatch.fnmatch(module, pattern) for pattern in WRITTEN)
+
+
 def about(module: str) -> str:
     """What pytest's -k takes of tests that go through all mechanisms: those that a module concerns; "" for all tests.
 
@@ -352,6 +373,8 @@ def run(
         noticed: names of those that count as noticed without being tried.
         other_than: names of those that are left out of the sample.
     """
+    if is_written(module):
+        return _written(module, sample, noticed, other_than)
     place = unfinished / dotted_name(module)
     copy = place / state(module)[:16] / f"sample-{sample}" / "dpviz"
     if not (copy / "complete").exists():
@@ -370,6 +393,25 @@ def run(
     found = _outcomes(copy)
     shutil.rmtree(place)
     return found
+
+
+def _written(module: str, sample: int, noticed: tuple[str, ...], other_than: tuple[str, ...]) -> list[Mutant]:
+    """As `run`, of a module with compiled loops; one that is stopped begins anew."""
+    from benchmarks.written import Copy
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        copy = Copy(Path(folder), [module])
+        names = sorted(set(copy.changes) - set(other_than))
+        chosen = set(random.Random(0).sample(names, min(len(names), sample or len(names))))
+        known = [copy.mutant(name) for name in copy.changes]
+        return [
+            replace(mutant, outcome="killed")
+            if mutant.name in noticed
+            else copy.tried(mutant)
+            if mutant.name in chosen
+            else replace(mutant, outcome=NOT_TRIED[0])
+            for mutant in known
+        ]
 
 
 def _outcomes(copy: Path) -> list[Mutant]:

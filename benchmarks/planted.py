@@ -6,7 +6,7 @@
 `benchmarks.mutants` has mutmut run a module's tests twice before it tries a first mutant, which pays where a module has many.
 Here the mutants of all modules are written into one copy, and a mutant's tests are those of its module (`mutants.TESTS`), its own
 subject's before those that go through all mechanisms. The score of a draw estimates that of `benchmarks.mutants --all`, of which
-it says the 95 % interval (Clopper and Pearson).
+it says the 95 % interval (Clopper and Pearson). Mistakes of compiled loops come last, one at a time (`benchmarks.written`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 
 from scipy.stats import beta
 
-from benchmarks import mutants
+from benchmarks import mutants, written
 from benchmarks.mutants import NOT_TRIED, Mutant
 
 TOO_LONG = 180.0  # seconds after which a mutant is given up; its tests take 15 to 60 on an idle core
@@ -140,10 +140,16 @@ def main() -> int:
             print(" ## ".join(mutant.place), *mutant.change, sep="\n    ", flush=True)
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        tree = Tree(Path(folder), modules)
-        names = random.Random(options.seed).sample(sorted(tree.names), min(options.draw, len(tree.names)))
-        print(f"{len(names)} of {len(tree.names)} mutants of {len(modules)} modules", flush=True)
-        found = tree.try_all(tree.mutants(names), options.children, float("inf"), told)
+        tree = Tree(Path(folder), [module for module in modules if not mutants.is_written(module)])
+        loops = written.Copy(Path(folder), [module for module in modules if mutants.is_written(module)])
+        every = sorted([*tree.names, *loops.changes])
+        names = random.Random(options.seed).sample(every, min(options.draw, len(every)))
+        print(f"{len(names)} of {len(every)} mutants of {len(modules)} modules", flush=True)
+        asked = tree.mutants(name for name in names if name not in loops.changes)
+        found = tree.try_all(asked, options.children, float("inf"), told)
+        for mutant in (loops.mutant(name) for name in names if name in loops.changes):
+            found.append(loops.tried(mutant))
+            told(found[-1])
     kinds = [m.kind(harmless) for m in found if m.outcome not in NOT_TRIED]
     noticed, survived = kinds.count("noticed"), kinds.count("survived")
     if not noticed + survived:

@@ -57,6 +57,18 @@ def test_sums_of_gradients_hold_every_row_once(n: int, kind: type[np.floating]) 
         np.testing.assert_allclose(got, expected[:, index].sum(axis=1), rtol=0, atol=tolerance * max(1, n**0.5))
 
 
+@pytest.mark.parametrize("n", [1, 257, 1025])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_weights_of_rows_multiply_their_clipped_gradients(n: int, kind: type[np.floating]) -> None:
+    X, y = table(n)
+    rng = np.random.default_rng(0)
+    theta, weights = rng.standard_normal((R, D)).astype(kind), rng.random((n, R)).astype(kind)
+    problem = Problem(Rows(X, y), get_model("logistic"), 1e-2)
+    g, _ = by_row(X, y, theta.astype(float), 0.2)
+    got = problem.model.sum_gradient(theta, problem.rows, clip_norm=0.2, weights=weights)
+    np.testing.assert_allclose(got, (g * weights.T[:, :, None]).sum(axis=1), rtol=0, atol=1e-5 * max(1, n**0.5))
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_budgets_of_rows_are_those_of_their_own_gradients(n: int) -> None:
     """Three steps of rows that leave when their squares add up to more than a budget, in single precision."""
@@ -84,3 +96,21 @@ def test_the_table_tells_the_last_row_from_the_one_before(n: int) -> None:
     X, y = table(n)
     g, _ = by_row(X, y, np.random.default_rng(0).standard_normal((R, D)), 0.2)
     assert np.abs(g[:, -1] - g[:, -2]).max() > 1e-2
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_one_long_row_among_short_ones_is_clipped(kind: type[np.floating]) -> None:
+    """Whether anything has to be clipped depends on the longest row, not on most of them."""
+    n = 300
+    X, y = table(n)
+    X *= 0.1
+    X[17] = np.eye(D)[3]
+    theta = np.zeros((R, D))
+    theta[:, 3] = -8.0 * y[17]  # the slope of that row is nearly 1
+    problem = Problem(Rows(X, y), get_model("logistic"), 1e-2)
+    expected, norms = by_row(X, y, theta, 0.5)
+    assert (norms[:, 17] == 0.5).all()
+    assert (np.delete(norms, 17, axis=1) < 0.2).all()
+    for rows, part in ((problem.rows, slice(None)), (problem.rows.batch(np.arange(10, 30)), slice(10, 30))):
+        got = problem.model.sum_gradient(theta.astype(kind), rows, clip_norm=0.5)
+        np.testing.assert_allclose(got, expected[:, part].sum(axis=1), rtol=0, atol=1e-5)
