@@ -99,6 +99,7 @@ class Mechanism(ABC):
         needs: what it asks of a model beside training.
         row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
         published_form: knobs that choose the publication's own calibration, where that is not the default.
+        open_constant: the knob that stands for a constant which the publication leaves open; "" where there is none.
         releases_label: whether one label for all rows is released in the place of a model.
     """
 
@@ -117,6 +118,7 @@ class Mechanism(ABC):
     needs: ClassVar[frozenset[Ability]] = frozenset()
     row_rule: ClassVar[str] = ""
     published_form: ClassVar[Mapping[str, Any]] = {}
+    open_constant: ClassVar[str] = ""
     releases_label: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

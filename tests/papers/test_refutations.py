@@ -50,8 +50,22 @@ def test_badges_say_so_where_it_holds() -> None:
         assert words.label(cal, spec.build())[2] == ("red" if epsilon == 1.0 else words.LABELS[Status.CLAIM][2])
 
 
-@pytest.mark.parametrize(("page", "folds"), [("", True), ("Sensitivity_and_rates", False)])
-def test_pages_with_a_badge_say_so(page: str, folds: bool) -> None:
+def test_a_claim_names_the_constant_that_its_paper_leaves_open() -> None:
+    for mechanism, cls in dpviz.list_mechanisms().items():
+        assert bool(cls.open_constant) == any("leaves open" in knob.help for knob in cls.knobs().values()), mechanism
+    for mechanism, params, said in (
+        ("dbdp", {}, "The paper claims ε = 1, δ = 1e−5 for some constant c, which is 1 here"),
+        ("dp-gd", {"noise": "published", "c": 4.0}, "The paper claims ε = 1, δ = 1e−5 for some constant c, which is 4 here"),
+        ("kst-objective", {}, "The paper claims ε = 1, δ = 1e−5"),
+        ("objective-tight", {}, ""),
+        ("cms-objective", {}, ""),
+    ):
+        spec = dpviz.RunSpec("teaching", mechanism=mechanism, delta=DELTA, params=params)
+        assert words.claim(calibration_of(spec), spec.build()) == said
+
+
+@pytest.mark.parametrize("page", ["", "Sensitivity_and_rates"])
+def test_pages_with_a_badge_say_so(page: str) -> None:
     for epsilon in ("1", "10"):
         shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon)
         said = text(settled(shown)) + " ".join(str(badge.value) for badge in shown.get("badge") if hasattr(badge, "value"))

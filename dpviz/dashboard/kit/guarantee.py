@@ -32,7 +32,7 @@ def badge(cal: Calibration, of: Mechanism | None = None, *, fold: bool = True) -
     lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
         proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"
-        lines.append(f"The paper claims {words.budget(cal.claimed_budget)}; {proved}")
+        lines.append(f"{words.claim(cal, of)}; {proved}")
     audited = None if of is None else refutation(of, cal)
     if audited is not None:
         lines.append(audited.words[0].upper() + audited.words[1:])

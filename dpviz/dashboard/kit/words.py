@@ -210,6 +210,15 @@ def label(cal: Calibration, of: Mechanism | None = None) -> tuple[str, str, str]
     return LABELS[cal.status] if of is None or refutation(of, cal) is None else REFUTED
 
 
+def claim(cal: Calibration, of: Mechanism | None = None) -> str:
+    """What the paper claims, with the constant that it leaves open as it is set here; "" where it claims nothing."""
+    if cal.claimed_budget is None:
+        return ""
+    constant = "" if of is None or not of.open_constant else of.open_constant
+    at = f" for some constant {constant}, which is {three(getattr(of, constant))} here" if constant else ""
+    return f"The paper claims {budget(cal.claimed_budget)}{at}"
+
+
 def guarantee(cal: Calibration, of: Mechanism | None = None) -> str:
     """The badge's text: sign, status and the budget that goes with it."""
     word, sign, _ = label(cal, of)

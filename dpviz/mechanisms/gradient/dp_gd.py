@@ -43,6 +43,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
     """theta <- theta - eta (mean clipped gradient + lam theta + N(0, sigma^2 I)), T steps, every iterate public."""
 
     id = "dp-gd"
+    open_constant = "c"
     label = "DP-GD"
     family = "gradient"
     citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"

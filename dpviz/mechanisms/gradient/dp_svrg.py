@@ -60,6 +60,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     """
 
     id = "dp-svrg"
+    open_constant = "c"
     label = "DP-SVRG"
     family = "gradient"
     citation = (

@@ -38,6 +38,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     """
 
     id = "pidp-sgd"
+    open_constant = "c"
     label = "PIDP-SGD"
     family = "gradient"
     needs = frozenset({Ability.DERIVATIVES})

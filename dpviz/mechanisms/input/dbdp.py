@@ -65,6 +65,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     """
 
     id = "dbdp"
+    open_constant = "c"
     label = "DBDP-ERM"
     family = "input"
     needs = frozenset({Ability.FEATURE_NOISE})

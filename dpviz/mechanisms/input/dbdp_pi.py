@@ -41,6 +41,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     """
 
     id = "dbdp-pi"
+    open_constant = "c"
     label = "DBDP-ERM, performance improving"
     family = "input"
     needs = frozenset({Ability.DERIVATIVES, Ability.FEATURE_NOISE})

@@ -50,6 +50,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     """
 
     id = "input-perturbation"
+    open_constant = "c"
     label = "Input perturbation (Kang)"
     family = "input"
     needs = frozenset({Ability.FEATURE_NOISE})
