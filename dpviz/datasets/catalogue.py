@@ -96,9 +96,9 @@ def dataset(
 ) -> Dataset:
     """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
 
-    Its name is random. A class of fewer than 10 rows is said as a warning. The rows stay in this process. They become features as
-    those of a file do: one-hot, numbers scaled to [0, 1] by their range, rows of unit length. Ranges and categories that are not
-    declared are read from the rows, outside every epsilon, and are listed in `Dataset.looked_at`.
+    Its name is random; the rows stay in this process. A class of fewer than 10 rows is said as a warning. Features are one-hot or
+    numbers scaled to [0, 1] by their range. Ranges and categories that are not declared are read from the rows, outside every
+    epsilon, and are listed in `Dataset.looked_at`.
 
     Args:
         data: (n, d) numbers, a frame, or the path of a table as `dpviz run` takes it.
@@ -110,17 +110,13 @@ def dataset(
         ranges: declared (low, high) by column, or one pair for all columns; values outside are clipped.
         categories: declared values by column; other values count as none of them.
         missing: words or numbers that are gaps, such as ["?", -9], for all columns, or {"glucose": [0]} for some, where
-            "" stands for all others. Without it a file's words are gaps by rule (`dpviz.datasets.table.gaps`), and a frame's are
-            none. Rows with gaps are left out.
+            "" stands for all others. Without it a file's words are gaps by rule (`dpviz.datasets.table.gaps`), a frame's not.
         defaults: value for gaps by column, instead of leaving their rows out.
-        proposed: columns whose range is proposed from the rows, as a round one; they stay in `Dataset.looked_at`, also where a
-            range or categories are given for them.
+        proposed: columns whose range, where none is given, is a round one of the rows; they stay in `Dataset.looked_at`.
         data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones shortened, instead of
             scaling columns, so that nothing is read from the rows.
-        header: of a file: whether its first line holds names, 2 where the second does; found by default.
-        delimiter: of a file: a sign or its name, such as "semicolon"; found by default.
-        encoding: of a file's text, such as "utf-16" or "cp1252"; found by default.
-        sheet: of a workbook: its name; the first that is shown and has cells by default.
+        header, delimiter, encoding, sheet: of a file, found by default: whether its first line holds names, 2 where the second
+            does; a sign or its name, such as "semicolon"; "utf-16", "cp1252" ...; the name of a workbook's sheet.
 
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.

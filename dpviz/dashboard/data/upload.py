@@ -130,17 +130,14 @@ def refused(problem: InvalidInput) -> None:
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
-    st.session_state.setdefault("dpviz.target", names[-1])
-    target = st.session_state["dpviz.target"] if st.session_state["dpviz.target"] in names else names[-1]
-    gaps_said = _gap_words(table.frame, target)
-    frame = _marked(table, gaps_said)
-    gaps = int(frame.isna().any(axis=1).sum())
-    st.markdown(f"**{words.markdown(title)}**: {len(frame):,} rows, {frame.shape[1]:,} columns, {gaps:,} rows with gaps.")
+    st.markdown(f"**{words.markdown(title)}**: {len(table.frame):,} rows, {len(names):,} columns.")
     for note in table.notes:
         st.caption(words.markdown(note))
     panels.not_private("The first rows as read.")
-    tables.frame(frame.head(5), width="stretch")
-    st.selectbox("Label (what to predict)", names, key="dpviz.target")
+    tables.frame(table.frame.head(5), width="stretch")
+    target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
+    gaps_said = _gap_words(table.frame, target)
+    frame = _marked(table, gaps_said)
     positive, above = _positive(frame[target])
     st.markdown("**Columns.** What you declare is public knowledge; what is left empty is read from the rows, outside every ε.")
     every_round = st.toggle(
@@ -230,7 +227,7 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
             ", …" if len(where) > 6 else ""
         )
         answer = st.radio(
-            words.markdown(f"{word} is in {places}. It is there"),
+            words.markdown(f"“{word}” stands in {places}. It is"),
             ("a value", "a gap"),
             horizontal=True,
             key=f"dpviz.gap.{word}",
@@ -301,7 +298,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> Non
 def _forget_table() -> None:
     st.session_state.pop(_TABLE, None)
     session.carry(_TABLE)
-    for key in (_DESCRIBED, _MARKED, _LOOKED, "dpviz.target", "dpviz.missing"):
+    for key in (_DESCRIBED, _MARKED, _LOOKED):
         st.session_state.pop(key, None)
     _next_file()
 

@@ -27,7 +27,7 @@ from dpviz.common import norms
 from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, number, positive, show
-from dpviz.datasets.base import Dataset, Label, build
+from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source
@@ -37,7 +37,7 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.names import check_names
-from dpviz.datasets.table.prepare import prepare
+from dpviz.datasets.table.prepare import label_of, prepare
 from dpviz.datasets.table.spec import COMPLETE_ROWS, TableSpec, last_column, settled
 
 PREFIX = "rows-"
@@ -121,9 +121,7 @@ class Content:
             notes=tuple(said),
             encoder=Encoder(tuple(Column(str(c), NUMBER, 0.0, data_norm, clip=False) for c in features), "clip"),
             description=f"{len(y):,} rows: {target} is {label_names[1]} or {label_names[0]}?",
-            label=Label(
-                target, label_names[1], label_names[0], () if self.spec.positive or self.spec.above is not None else ("class",)
-            ),
+            label=label_of(self.spec, label_names),
         )
 
 

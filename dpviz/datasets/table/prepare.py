@@ -58,7 +58,6 @@ def prepare(
 
     Args:
         frame: as from `read_csv`: floats or categories, NaN for gaps.
-        name: the dataset's name.
         notes: what was done before, put in front of what is done here.
         guessed_label: why the label had to be guessed; empty where somebody named it.
         every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
@@ -69,7 +68,7 @@ def prepare(
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
-    limits = limits or Limits.from_environment()
+    most = (limits or Limits.from_environment()).features
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     said = list[str](notes)
     frame = with_gaps(frame, spec, said)
@@ -78,36 +77,37 @@ def prepare(
     used, kept = _without_gaps(frame[[*features, target]], target, spec, said, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, said)
     label_names = words.pop("label_names", usual)
-    guessed = [*(["column"] if guessed_label else []), *(["class"] if not spec.positive and spec.above is None else [])]
-    blocks, names, columns, looked_at = _blocks(used, features, spec, limits.features, said, lost)
-    said += _repeats(used)
+    blocks, names, columns, looked_at = _blocks(used, features, spec, most, said, lost)
     room(len(used), len(names) + intercept)
     x, norms = unit_rows_of(blocks, intercept)
-    words = {"description": f"{len(used):,} rows: {target} is {label_names[1]} or {label_names[0]}?"} | words
-    words = {"taken_as_public": spec.taken_as_public} | words
     dataset = build(
         name=name,
         x=x,
         norms=norms,
         y=y,
         feature_names=[*names, INTERCEPT] if intercept else names,
-        frame=_shown(used[features], target, y, label_names),
-        beside=frame.loc[kept, list(left_out)].reset_index(drop=True) if left_out else None,
-        published_test=np.arange(len(frame))[kept] >= len(frame) - test_rows if test_rows else None,
         intercept=False,  # it is there already
         source=source,
         label_names=label_names,
-        notes=tuple(said),
-        looked_at=tuple(
-            dict.fromkeys((*looked_at, *(one.what for one in lost if one.looked), *(c for c in spec.proposed if c in left_out)))
-        ),
+        notes=(*said, *_repeats(used)),
+        looked_at=_looked_at(looked_at, lost, left_out, spec),
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
-        label=Label(target, usual[1], usual[0], tuple(guessed), guessed_label),
+        label=label_of(spec, usual, guessed_label),
         remarks=remarks(frame, kept, used, y, label_names, spec),
-        **words,
+        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | words),
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
+
+
+def label_of(spec: TableSpec, names: Sequence[str], guessed: str = "") -> Label:
+    """The label of a table: its column, words for -1 and +1, and what of it nobody said.
+
+    Args:
+        guessed: why the column had to be guessed; empty where somebody named it.
+    """
+    guesses = [*(["column"] if guessed else []), *([] if spec.positive or spec.above is not None else ["class"])]
+    return Label(spec.target, names[1], names[0], tuple(guesses), guessed)
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,32 @@ def _repeats(used: pd.DataFrame) -> list[str]:
         return []
     counted = "1 row repeats" if repeats == 1 else f"{repeats:,} rows repeat"
     return [f"{counted} another one; who stands in several rows is protected in each of them only."]
+
+
+def _looked_at(read: Sequence[str], lost: Sequence[Lost], left_out: Mapping[str, str], spec: TableSpec) -> tuple[str, ...]:
+    """Columns whose range or categories were read, and those that were left out because of their values, each once."""
+    chosen = [*(one.what for one in lost if one.looked), *(column for column in left_out if column in spec.proposed)]
+    return tuple(dict.fromkeys((*read, *chosen)))
+
+
+def _words(
+    frame: pd.DataFrame,
+    used: pd.DataFrame,
+    kept: NDArray[np.bool_],
+    left_out: Mapping[str, str],
+    spec: TableSpec,
+    y: NDArray[np.float64],
+    label_names: Sequence[str],
+    test_rows: int,
+) -> dict[str, Any]:
+    """What a dataset says of itself and keeps of the table: readable rows, columns beside them, the publisher's test part."""
+    return {
+        "description": f"{len(used):,} rows: {spec.target} is {label_names[1]} or {label_names[0]}?",
+        "taken_as_public": spec.taken_as_public,
+        "frame": _shown(used.drop(columns=spec.target), spec.target, y, label_names),
+        "beside": frame.loc[kept, list(left_out)].reset_index(drop=True) if left_out else None,
+        "published_test": np.arange(len(frame))[kept] >= len(frame) - test_rows if test_rows else None,
+    }
 
 
 def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_names: Sequence[str]) -> pd.DataFrame:
