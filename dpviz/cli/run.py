@@ -69,6 +69,7 @@ def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
     attack = strongest_attack(spec.build(), setting, result.calibration)
     return {
         "run": spec.to_dict() | {"delta": result.budget.delta},
+        "remarks": [*result.setup.dataset.remarks, *(f"{name} {text}" for name, text in _guessing(result, chosen))],
         "training_rows": setting.n,
         "features": setting.d,
         "looked_at": result.setup.dataset.looked_at,

@@ -288,3 +288,13 @@ def test_endless_standard_input_ends_in_words(monkeypatch: pytest.MonkeyPatch, c
 def test_the_words_for_gaps_in_the_help_are_those_of_the_reader() -> None:
     assert own_file.MISSING == cell_text.MISSING
     assert one_run._SUFFIXES == formats.SUFFIXES
+
+
+def test_a_model_that_is_no_better_than_the_majority_is_remarked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"x": rng.normal(size=300), "z": rng.normal(size=300), "y": np.arange(300) % 3 // 2}).to_csv(
+        tmp_path / "noise.csv", index=False
+    )
+    assert main(["run", str(tmp_path / "noise.csv"), *RUN, "--json"]) == 0
+    (remark,) = json.loads(capsys.readouterr().out)["remarks"]
+    assert "no better than the majority label in accuracy" in remark

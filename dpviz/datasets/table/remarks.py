@@ -28,7 +28,7 @@ _ROWS = 20_000  # that are looked at for one column's accuracy
 _FEW_VALUES = 20
 _FEW_OF_A_LEVEL = 5
 _WIDE = 5.0  # times a round range that the whole range is wide
-_FEW_ROWS = 0.02
+_FEW_ROWS, _FEW_OF = 10, 0.001  # that many, or that share of them
 _LOSES_MORE, _LOSES = 1.5, 0.05
 _SOMEBODY = re.compile(
     r"(^|[\W_])(id|uuid|person|people|patient|subject|user|customer|client|member|account|household|student|employee|respondent|"
@@ -140,7 +140,7 @@ def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -
         low, high = proposed
         far = (values < 2 * low - high) | (values > 2 * high - low)  # further out than the round range is wide
         few = int(far.sum())
-        if 0 < few <= _FEW_ROWS * len(values) and values.max() - values.min() >= _WIDE * (high - low):
+        if 0 < few <= max(_FEW_ROWS, _FEW_OF * len(values)) and values.max() - values.min() >= _WIDE * (high - low):
             rows = "1 row sets" if few == 1 else f"{few:,} rows set"
             near = values[~far]
             said.append(
