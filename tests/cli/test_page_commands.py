@@ -21,7 +21,9 @@ RUN = ["--dataset", "teaching", "--mechanism", "output-gaussian", "--seeds", "2"
 
 #: command and options -> keys of the document; a key that goes or gets another name is a break that users would feel
 KEYS = {
-    "run --metric roc-auc": "run remarks training_rows features looked_at lost guarantee accuracy cost optimality_gap metrics attack",
+    "run --metric roc-auc": (
+        "run remarks training_rows features looked_at lost guarantee accuracy cost optimality_gap metrics attack"
+    ),
     "calibrate": "dataset n d mechanism model lam params guarantee",
     "calibrate --n 1000 --d 5": "dataset n d mechanism model lam params guarantee",
     "calibrate --attacker advantage=0.1": "dataset n d mechanism model lam params attacker guarantee",
