@@ -48,6 +48,16 @@ def list_datasets() -> tuple[str, ...]:
     return tuple(name for source in SOURCES for name in source.names())
 
 
+def sized(name: str) -> bool:
+    """Whether a dataset comes in any number of rows, and its name holds that number.
+
+    >>> sized("census-10000"), sized("iris")
+    (True, False)
+    """
+    source = next((source for source in SOURCES if source.owns(name)), None)
+    return source is not None and source.sized and source.rows(name) is not None
+
+
 def canonical_name(name: str, n: int | None = None) -> str:
     """The one spelling of a dataset's name.
 

@@ -35,7 +35,9 @@ _MOST_LEVERAGE = 0.9
 _TRAINED = 1e-6  # gradient up to which a network counts as being at a minimum
 
 
-def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str = "auto") -> Influence:
+def influence_of(
+    problem: Problem, theta: Floats | None = None, *, solver: str = "auto", row_ids: NDArray[np.integer] | None = None
+) -> Influence:
     """Influence of every training row of a problem.
 
     Args:
@@ -43,6 +45,7 @@ def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str =
         theta: (m,) the parameters at which to look; the non-private minimiser by default.
         solver: "dense" factorises the Hessian, "cg" solves with products only, "factored" uses the model's own
             approximation without an m x m matrix, "auto" picks by the number of parameters.
+        row_ids: (n,) what the rows are called in `Influence.frame`; their positions by default.
 
     Raises:
         InvalidInput: theta has another length or is not finite, or the model gives no derivatives or has no such solver.
@@ -60,7 +63,7 @@ def influence_of(problem: Problem, theta: Floats | None = None, *, solver: str =
     theta = np.asarray(theta, float)
     if theta.shape != (problem.m,) or not np.isfinite(theta).all():
         raise InvalidInput("theta", f"must be {problem.m} finite numbers, got shape {theta.shape}", "Give one parameter vector.")
-    return Influence(problem, theta, solver)
+    return Influence(problem, theta, solver, row_ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +76,13 @@ class Influence:
         problem: rows, model and regularisation.
         theta: (m,) where the influence is taken.
         solver: "dense", "cg" or "factored".
+        row_ids: (n,) ids of the rows; None where only their positions are known.
     """
 
     problem: Problem
     theta: Floats
     solver: str
+    row_ids: NDArray[np.integer] | None = None
 
     @cached_property
     def _derivatives(self) -> Derivatives:
@@ -251,7 +256,7 @@ class Influence:
         return retrain(self.problem, self.theta, self.solve, at, rows, tolerance=tolerance)
 
     def frame(self) -> pd.DataFrame:
-        """One row per training row, by position: influence, newton, leverage, own_loss, training_loss, objective, rank."""
+        """One row per training row, by its id: influence, newton, leverage, own_loss, training_loss, objective, rank."""
         rank = np.empty(self.problem.n, int)
         rank[np.argsort(-self.newton_norm, kind="stable")] = np.arange(1, self.problem.n + 1)
         return pd.DataFrame(
@@ -263,7 +268,8 @@ class Influence:
                 "training_loss": self.on_training_loss,
                 "objective": self.on_objective,
                 "rank": rank,
-            }
+            },
+            index=pd.RangeIndex(self.problem.n) if self.row_ids is None else pd.Index(self.row_ids, name="row_id"),
         )
 
     def positions(self, index: ArrayLike | None) -> NDArray[np.intp]:

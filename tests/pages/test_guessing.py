@@ -20,7 +20,7 @@ def test_every_page_about_one_run_says_the_same(page: str) -> None:
     assert run.accuracy.mean() < run.majority.accuracy, "the note is about a model that is worse than guessing"
     said = text(settled(opened(page, **_NOISY)))
     assert "Worse than guessing" in said
-    assert "Most is lost to noise: raise ε" in said
+    assert "Most is lost to noise, which a larger ε" in said
 
 
 def test_the_page_of_guarantees_names_the_methods_and_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_the_page_of_guarantees_names_the_methods_and_what_helps(monkeypatch: py
     monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
     said = text(settled(opened("Guarantees", **_NOISY)))
     assert "No more accurate than the majority label" in said
-    assert "Output perturbation (CMS). Most is lost to noise: raise ε" in said
+    assert "Output perturbation (CMS). Most is lost to noise, which a larger ε" in said
     assert "PIDP-SGD. Most" not in said
     said = text(settled(opened("Guarantees", **_NOISY, metric="balanced-accuracy")))
     assert "No better than the majority label, which has balanced accuracy 50.0" in said

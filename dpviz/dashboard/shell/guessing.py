@@ -8,19 +8,24 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import words
-from dpviz.dashboard.shell import metric
-from dpviz.dashboard.work import cached_runs, watching
+from dpviz.dashboard.shell import address, metric
+from dpviz.dashboard.work import cached_runs, tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.no_better import lost_to_training, no_better
+from dpviz.experiments.studies.trials import trials
 
 _SOON = 0.3  # seconds: a run that is done by then needs no second look
 
 
-def say(outcome: Outcome) -> None:
-    """The note about a run; nothing where its models are better."""
+def say(outcome: Outcome, *, tries: bool = False) -> None:
+    """The note about a run; nothing where its models are better.
+
+    Args:
+        tries: whether other settings can be tried here.
+    """
     spec = outcome.spec
     if spec.mechanism == "majority":
         return
@@ -29,13 +34,47 @@ def say(outcome: Outcome) -> None:
         short = lost_to_training(outcome.cost, spec.mechanism, spec.params, resolve(spec).lam)
         if short is not None:
             st.markdown(f"⚠ {words.markdown(short)}")
+            if tries:
+                _tried(outcome)
         return
     measure = outcome.cost.metric
     says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
     what = "Worse than guessing" if poor.worse else "No better than guessing"
-    guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, outcome.cost.majority)}."
+    guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, outcome.cost.majority)} on the test rows."
     with st.container(key="guessing"):
         st.markdown(f"{guess} {words.markdown(poor.fix)}")
+    if tries:
+        _tried(outcome)
+
+
+def _tried(outcome: Outcome) -> None:
+    """Whether another setting helps, on request: advice is given where a trial shows it."""
+    spec, measure = outcome.spec, outcome.cost.metric
+    found, fresh = tasks.observe(
+        f"trials {measure.id} {resolve(spec).key()}",
+        "Trying other settings",
+        lambda monitor: trials(spec, measure.id, monitor),
+        section="trials",
+        dataset=spec.dataset,
+        ask="Does another setting help? Try it",
+    )
+    if found is None or not fresh:
+        return
+    best = next((trial for trial in found if trial.helps), None)
+    if best is None:
+        st.markdown(
+            f"None of {len(found)} other settings (longer or shorter training, other λ) is better: this is privacy’s cost."
+        )
+        return
+    gain = words.amount(measure, best.gain) + (" points" if measure.shares else "")
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.markdown(
+        words.markdown(
+            f"Of {len(found)} other settings, {best.change} is best: {measure.within} {words.measured(measure, best.mean)}, "
+            f"{gain} better with the same noise. It was found on the test rows, outside every ε."
+        )
+    )
+    right.button("Use it", on_click=address.put, args=(best.spec,), key="use-trial")
 
 
 def of(spec: RunSpec) -> Outcome:

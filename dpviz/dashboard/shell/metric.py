@@ -59,7 +59,7 @@ def draw(dataset: str, intercept: bool) -> None:
     _level(get_metric(chosen))
     if field.default == chosen != "accuracy":
         st.caption(
-            f"The rarer class has {words.percent(share)} of the rows, so the majority label alone is right "
+            f"The rarer class has {words.percent(share)} of all rows, so the majority label alone is right "
             f"{words.percent(1 - share)}. Balanced accuracy gives both classes the same weight."
         )
 

@@ -17,10 +17,11 @@ from dpviz.dashboard.shell.fields import Group, RunField
 from dpviz.dashboard.shell.widgets import control
 from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
 from dpviz.datasets.base import train_size
-from dpviz.datasets.catalogue import cautions
+from dpviz.datasets.catalogue import cautions, sized
 from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
+from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
@@ -33,14 +34,16 @@ from dpviz.privacy.budget import default_delta
 _R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
 EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
 
-#: two more ways to set what the address has already: the network's width, a part of the model's name, and an exact epsilon
-_UNITS, _TYPED = "dpviz.units", "epsilon_typed"
+#: more ways to set what the address has already: the network's width and the census's size, parts of names, and an exact epsilon
+_UNITS, _PEOPLE, _TYPED = "dpviz.units", "dpviz.people", "epsilon_typed"
 _WIDTH = Whole(
     label="Hidden units",
     help="Width of the hidden layer; 0 takes as many units as the data has features.",
     low=0,
     high=MOST_UNITS,
 )
+
+_SIZE = Whole(label="People", help="", low=CENSUS_MIN, high=CENSUS_MAX)
 
 #: fields above the drawer; it has all others, below what they change
 _ABOVE = "dataset", "model", "mechanism", "epsilon"
@@ -109,6 +112,9 @@ class Sidebar:
             unseen = st.container(key="unseen")
             with st.container() if self._shows != "nothing" else unseen:
                 run["dataset"].draw(on_change=_dataset_typed, help=None)
+                if sized(self.spec.dataset):
+                    address.tell(_PEOPLE, rows_of(self.spec.dataset))
+                    control(_PEOPLE, _SIZE, on_change=_people_typed)
                 for caution in cautions(self.spec.dataset):
                     st.warning(words.markdown(caution), icon="⚠️")
             with st.container() if self._shows == "run" else unseen:
@@ -253,6 +259,11 @@ def _published(dataset: str) -> bool:
         return load_dataset(dataset).published_test is not None
     except (InvalidInput, MemoryError):  # the page says what is wrong
         return False
+
+
+def _people_typed() -> None:
+    name = st.session_state["dataset"].partition("-")[0]
+    st.session_state["dataset"] = canonical_name(name, st.session_state[_PEOPLE])
 
 
 def _units_typed() -> None:

@@ -140,7 +140,7 @@ def teaching(name: str, intercept: bool) -> Dataset:
 
 
 def _owns(name: str) -> bool:
-    return name == "teaching" or re.fullmatch(r"census(-\d{1,9})?", name, re.ASCII) is not None
+    return name == "teaching" or re.fullmatch(r"census([- ]\d{1,9})?", name, re.ASCII) is not None
 
 
 def _canonical(name: str, n: int | None) -> str:
@@ -149,7 +149,7 @@ def _canonical(name: str, n: int | None) -> str:
         if n is not None:
             raise InvalidInput("n", "'teaching' has a fixed number of rows", "Leave n out, or choose 'census'.")
         return name
-    size = n if n is not None else int(name.removeprefix("census").removeprefix("-") or CENSUS_DEFAULT)
+    size = n if n is not None else int(name.removeprefix("census").lstrip("- ") or CENSUS_DEFAULT)
     return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
 
 

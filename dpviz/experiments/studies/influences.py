@@ -28,9 +28,12 @@ def influence_of(
 
     >>> influence_of("teaching").norm.shape
     (320,)
+    >>> influence_of("breast-cancer").frame()["rank"].idxmin()  # a row id, as on the pages
+    213
     """
     if isinstance(of, Dataset | str):
         of = RunSpec(of)  # type: ignore[arg-type]  # it takes a dataset for its name
     if isinstance(of, RunSpec):
-        of = setup_for(of).problem
+        setup = setup_for(of)
+        return influence.influence_of(setup.problem, theta, solver=solver, row_ids=setup.split.train)
     return influence.influence_of(of, theta, solver=solver)

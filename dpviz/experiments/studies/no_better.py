@@ -43,7 +43,7 @@ class NoBetter:
     Attributes:
         worse: whether it is worse.
         cause: the likely cause.
-        fix: what to change, one sentence.
+        fix: what it is lost to, and what is known to reduce that; one sentence.
     """
 
     worse: bool
@@ -52,10 +52,9 @@ class NoBetter:
 
 
 _FIXES: dict[Cause, str] = {
-    Cause.NOISE: "Most is lost to noise: raise ε, use more rows, or choose a method with less noise.",
-    Cause.TRAINING: "Most is lost to short training or strong regularisation, which this much noise asks for: raise ε, use more "
-    "rows, or choose a method with less noise.",
-    Cause.REGULARISATION: "The non-private model is no better either: lower λ, or use features that tell the labels apart.",
+    Cause.NOISE: "Most is lost to noise, which a larger ε or more rows reduce.",
+    Cause.TRAINING: "Most is lost to short training or strong regularisation, which this much noise forces: a cost of privacy.",
+    Cause.REGULARISATION: "The non-private model is no better either: λ is large, or the features do not tell the labels apart.",
 }
 _THRESHOLD: str = (
     " At the usual threshold it may call nobody positive: ROC AUC, average precision and recall at a precision need no threshold."
@@ -81,7 +80,7 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
     by_hand = _by_hand(mechanism, params)
     fix = _FIXES[Cause.TRAINING]
     if by_hand:
-        fix = f"Most is lost to training: leave {by_hand} automatic."
+        fix = f"Most is lost to training, with {by_hand} set by hand."
     return NoBetter(worse, Cause.TRAINING, fix)
 
 
@@ -106,12 +105,12 @@ def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam:
     lost: str = f"Training without noise would lose {100 * cost.training:.1f} points in {cost.metric.within} too"
     by_hand = _by_hand(mechanism, params)
     if by_hand:
-        return f"{lost}: leave {by_hand} automatic, or raise λ."
+        return f"{lost}, with {by_hand} set by hand."
     if not issubclass(get_mechanism(mechanism), CountsSteps):
-        return f"{lost}, by what the method does beside noise. Its settings are below Advanced in the sidebar."
+        return f"{lost}, by what the method does beside noise: a cost of privacy."
     return (
-        f"{lost}: it ends before it has fitted what tells few rows apart, such as a rare class, and λ = {lam:g} does not make up "
-        "for that. More steps help where ε allows them, and so does a larger λ; both are below Advanced in the sidebar."
+        f"{lost}: it is kept short because every step adds noise, and ends before it has fitted what tells few rows apart, such "
+        f"as a rare class. That is a cost of privacy, at λ = {lam:g}."
     )
 
 

@@ -35,14 +35,14 @@ def test_settings_by_hand_are_named() -> None:
     found = no_better(short, "dp-gd", {"steps": 1, "clip_norm": 0.1})
     assert found is not None
     assert found.worse
-    assert "steps automatic" in found.fix
+    assert "steps set by hand" in found.fix
 
 
 def test_what_the_noise_forces_is_not_said_to_be_healed_by_longer_training() -> None:
     """Automatic steps are short because longer ones were worse under this much noise."""
     found = no_better(replace(COST, noiseless=np.array([0.61])), "dp-gd", {})
     assert found is not None
-    assert "raise ε" in found.fix
+    assert "a cost of privacy" in found.fix
     assert "more steps" not in found.fix
 
 
@@ -52,7 +52,7 @@ def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> N
     assert said is not None
     assert "12.0 points in accuracy" in said
     assert "λ = 0.0001" in said
-    assert "leave steps automatic" in str(lost_to_training(short, "dp-gd", {"steps": 1}, 1e-4))
+    assert "steps set by hand" in str(lost_to_training(short, "dp-gd", {"steps": 1}, 1e-4))
     assert "beside noise" in str(lost_to_training(short, "ldp-duchi", {}, 1e-4)), "a method without steps"
     for cost in (replace(short, noiseless=np.array([0.82])), replace(short, private=np.array([0.60]))):
         assert lost_to_training(cost, "dp-gd", {}, 1e-4) is None, "little, or less than the noise"
