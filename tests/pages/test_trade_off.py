@@ -72,7 +72,7 @@ def test_the_page_speaks_the_chosen_metric() -> None:
     assert "ROC AUC" in page.number_input(key="own.want").label
     assert "For 60.0 % ROC AUC:" in texts(page)
     assert {"ROC AUC", "ε for 60.0\u00a0%"} <= set(page.table[0].value)
-    assert "majority no value" in texts(page)
+    assert "majority label no value" in texts(page)
     page.selectbox(key="own.metric").set_value("log-loss").run()
     page.number_input(key="own.want_loss").set_value(0.65).run()
     assert not page.exception
