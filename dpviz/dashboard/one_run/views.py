@@ -219,8 +219,8 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outco
     summary = (
         f"Each dot is one noise draw, the triangle their mean: {words.measured(measure, float(cost.private.mean()))} "
         f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
-        f"non-private {words.measured(measure, cost.non_private)}, majority label {words.measured(measure, cost.majority)}, all on the "
-        "test rows."
+        f"non-private {words.measured(measure, cost.non_private)}, majority label {words.measured(measure, cost.majority)}, "
+        "all on the test rows."
     )
     charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome), still=larger == 1, of=outcome.spec)
 
