@@ -155,16 +155,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         intercept = truth("fit_intercept", self.fit_intercept)
         planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes))
         streams, source, of_ranges = self._randomness(planned.models)
+        # what is wrong with declared ranges is said before anything is spent
+        mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
         if self.ledger is not None:
             ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
             call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
             ledger.spend(planned.entry(call), planned.cal.neighbouring)
         count(self, float(self.epsilon), rows)
-        found = None
-        if planned.for_ranges is not None:
+        if mapped is None:
+            assert planned.for_ranges is not None
             columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
-            found = private_ranges(columns, planned.for_ranges, of_ranges).ranges
-        mapped = self._map(rows, intercept, found)
+            mapped = self._map(rows, intercept, private_ranges(columns, planned.for_ranges, of_ranges).ranges)
         x, outside = mapped.rows(rows, intercept)
         if outside:
             what = "data_norm" if self.ranges is None else "ranges"

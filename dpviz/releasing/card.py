@@ -60,7 +60,7 @@ def card(
             f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
             + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
             f"- Floating point: all parameters are multiples of 2^{math.log2(grid):.0f}. "
-            f"{EXACTLY if hardened else PROTECTION[built.family]}",
+            f"{_arithmetic(built.family, cal, hardened)}",
             *[f"- Note: {note}" for note in cal.notes],
         ],
         "Method": [
@@ -83,6 +83,13 @@ def card(
 def _plain(text: str) -> str:
     """Text from outside, so that it cannot become markup."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-!|<>&" else c for c in " ".join(text.split()))
+
+
+def _arithmetic(family: str, cal: Calibration, hardened: bool) -> str:
+    """What protects, or does not, against attacks on floating point."""
+    if hardened:
+        return EXACTLY
+    return PROTECTION[family] if cal.noise_scale > 0 else "No noise is added, so nothing is protected."
 
 
 def _named(dataset: Dataset) -> str:

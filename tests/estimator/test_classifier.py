@@ -8,6 +8,7 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -552,3 +553,11 @@ def test_sparse_rows_give_the_same_model(kind: type) -> None:
     sparse = PrivateClassifier(random_state=0).fit(kind(x), y)
     np.testing.assert_array_equal(sparse.coef_, dense.coef_)
     np.testing.assert_allclose(sparse.decision_function(kind(x)), dense.decision_function(x))
+
+
+def test_nothing_is_spent_on_a_fit_that_is_refused(tmp_path: Path) -> None:
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(3.0, 1e-6))
+    for options in ({"ranges": (1, 0)}, {"data_norm": 1e-320}, {"classes": ["a"]}, {"epsilon": -1}):
+        with pytest.raises(InvalidInput):
+            PrivateClassifier(ledger=ledger, **options).fit(*rows())  # type: ignore[arg-type]
+    assert ledger.entries() == ()

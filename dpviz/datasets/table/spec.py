@@ -62,8 +62,7 @@ class TableSpec:
     def taken_as_public(self) -> tuple[str, ...]:
         """What the rows decide beside ranges and categories; see `Dataset.taken_as_public`."""
         labels = self.above is None and len(self.categories.get(self.target, ())) != 2
-        filled = self.columns is not None and set(self.columns) <= set(self.defaults)
-        return (*([CLASS_LABELS] if labels else []), *([] if filled else [COMPLETE_ROWS]))
+        return (*([CLASS_LABELS] if labels else []), COMPLETE_ROWS)  # a gap in the label takes its row, whatever is filled
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
