@@ -80,8 +80,9 @@ def test_every_page_and_command_shows_the_same_number(mechanism: str, capsys: py
 def test_the_audit_allows_what_is_proved_for_its_pair(mechanism: str) -> None:
     spec = spec_of(mechanism)
     result = audit_run(spec, runs=40)
-    setting = worst_case(spec.build(), get_model("logistic"), dpviz.resolve(spec).budget, n=ROWS, d=FEATURES, lam=spec.lam)
-    attack = strongest_attack(spec.build(), setting.first.setting, result.calibration)
+    run = dpviz.resolve(spec)
+    pair = worst_case(spec.build(), get_model("logistic"), run.budget, n=ROWS, d=FEATURES, lam=run.lam)
+    attack = strongest_attack(spec.build(), pair.first.setting, result.calibration)
     claimed = result.calibration.claimed_budget
     if attack is not None:
         assert result.allowed == attack.accuracy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.papers import sentences
-from dpviz.papers.claims import accuracy, audits, numerics, rules
+from dpviz.papers.claims import accuracy, audits, constants, numerics, rules
 from dpviz.papers.claims.context import Claim
 
 _STEPS = ({"steps": 10}, {"steps": 50})
@@ -165,6 +165,15 @@ CLAIMS: tuple[Claim, ...] = (
         privacy=True,
     ),
     Claim(
+        "dbdp-any-constant",
+        "kang-dbdp",
+        "Theorem 1",
+        "There is a constant c with which the noise of Theorem 1 makes DBDP-ERM (ε, δ)-differentially private.",
+        "A theorem that leaves c open can be true for a larger c than was tried.",
+        ("dbdp",),
+        constants.for_every_constant("dbdp", constants.of_dbdp, 0.25),
+    ),
+    Claim(
         "dbdp-pi-private",
         "kang-dbdp",
         "Theorem 2",
@@ -190,6 +199,15 @@ CLAIMS: tuple[Claim, ...] = (
             constants=numerics.OPEN,
         ),
         privacy=True,
+    ),
+    Claim(
+        "ip-any-constant",
+        "kang-ip",
+        "Theorem 1",
+        "There is a constant c with which noise on the features, a draw for each row, is (ε, δ)-differentially private.",
+        "A theorem that leaves c open can be true for a larger c than was tried.",
+        ("input-perturbation",),
+        constants.for_every_constant("input-perturbation", constants.of_input_perturbation, 0.5),
     ),
     Claim(
         "ip-like-central",

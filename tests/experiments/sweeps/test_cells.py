@@ -349,6 +349,17 @@ def test_a_right_hash_of_something_else_is_set_aside(how: str, tmp_path: Path) -
     set_aside(store, path, table)
 
 
+def test_nothing_of_an_upload_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, table = CellStore(tmp_path), CELL.attempt()
+    monkeypatch.setattr(store_module, "is_upload", lambda name: name == CELL.spec.dataset)
+    store.put(CELL, table)
+    assert not list(tmp_path.rglob("*.*")), "not even a part of it"
+    assert store.get(CELL) is None
+    monkeypatch.undo()
+    store.put(CELL, table)
+    assert store.get(CELL) is not None
+
+
 def set_aside(store: CellStore, path: Path, table: pd.DataFrame) -> None:
     """What lies under the cell's name is not read, is set aside with one notice, and is computed again."""
     assert store.get(CELL) is None
