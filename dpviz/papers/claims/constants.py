@@ -1,4 +1,4 @@
-"""Theorems that leave a constant open, refuted for every value of it: the exact privacy of one step as rows grow in number [ours].
+"""Theorems that leave a constant open, refuted for every value of it: the exact privacy of one step over n rows [ours].
 
 One step from theta = 0, logistic loss. One row lies on an axis of its own, e, and all others have nothing there. The slope at
 0 is 1/2 whatever noise a row has, so the released coordinate along e is, up to a public factor,
