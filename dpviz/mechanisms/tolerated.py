@@ -108,11 +108,23 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
             return math.inf
         return attacker.reached(mechanism, setting, calibration) - attacker.most
 
-    why = f"no ε from {_LIMITS[0]:g} on keeps {mechanism.id} below {attacker}, or nothing is proved about it"
+    if _proves_nothing(mechanism, setting, delta):
+        raise InvalidInput(
+            "attacker", f"nothing is proved about {mechanism.id}, so no noise excludes an attacker", "Choose another."
+        )
+    why = f"no ε from {_LIMITS[0]:g} on keeps {mechanism.id} below {attacker}"
     refusal = InvalidInput("attacker", why, "Tolerate more, choose a smaller delta, or another mechanism.")
     return search.largest(
         excess, math.log(_guess(attacker, delta)), step=0.05, tolerance=_TOLERANCE, limits=_LIMITS, refusal=refusal
     )
+
+
+def _proves_nothing(mechanism: Mechanism, setting: Setting, delta: float) -> bool:
+    """Whether the mechanism has no proved budget where it is asked for one; False where it cannot be asked for 1."""
+    try:
+        return mechanism.calibrate(setting, Budget(1.0, delta)).proved_budget is None
+    except InvalidInput:
+        return False
 
 
 def _guess(attacker: Attacker, delta: float) -> float:

@@ -24,7 +24,7 @@ def same_run(address: dict[str, str], spec: dpviz.RunSpec) -> bool:
 
 
 def test_there_is_a_lesson_for_each_question_and_each_leads_to_a_page() -> None:
-    assert len(BY_ID) == len(LESSONS) == 8
+    assert len(BY_ID) == len(LESSONS) == 9
     titles = {links.FIRST, *(name.replace("_", " ") for name in PAGES)}
     for lesson in LESSONS:
         assert lesson.page in titles
@@ -43,7 +43,7 @@ def test_a_wrong_answer_is_noticed() -> None:
     assert not lesson.measure(more).accepts(55.3)
 
 
-@pytest.mark.parametrize("name", mostly_long(BY_ID, "attack", "sensitivity", "proved"))
+@pytest.mark.parametrize("name", mostly_long(BY_ID, "attack", "sensitivity", "proved", "tolerated"))
 def test_the_engines_answer_accepts_itself_and_no_other(name: str) -> None:
     lesson = BY_ID[name]
     found = lesson.measure(lesson.spec)

@@ -1,4 +1,4 @@
-"""Eight lessons as data. A new lesson is one more entry in `LESSONS`.
+"""Lessons as data. A new lesson is one more entry in `LESSONS`.
 
 A run's settings are written out where a lesson depends on them, so that other defaults leave its answer as it is.
 """
@@ -174,6 +174,19 @@ LESSONS = (
         "false alarms and detections is known; a coin toss is right half of the time.",
         pitfall="(ε, δ) alone allows more, as the picture of the best possible attack shows. That bound is true but loose: it "
         "ignores the distribution of the noise.",
+    ),
+    Lesson(
+        id="tolerated",
+        title="From a risk to ε",
+        page="Privacy accounting",
+        spec=RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0, delta=1e-5),
+        question="You tolerate an attacker who detects 5 % of the members at 1 % false alarms. Up to which ε is none better, at "
+        "δ = 1e-5?",
+        measure=partial(answers.tolerated, attacker="tpr=0.05@fpr=0.01"),
+        hint="Move ε. The sentence below the picture of the best attack says what is detected at 1 % false alarms.",
+        explanation="The noise is Gaussian, so the whole trade-off between false alarms and detections is known. The search goes "
+        "through this curve: `dpviz calibrate --attacker tpr=0.05@fpr=0.01` gives the least noise that keeps better ones out.",
+        pitfall="From (ε, δ) alone follows a smaller ε, and more noise than is needed.",
     ),
     Lesson(
         id="proved",

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import Result, run
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -21,6 +22,8 @@ from dpviz.experiments.sweeps import curves
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.attack import strongest_attack
+from dpviz.mechanisms.tolerated import Attacker, epsilon_by_budget
+from dpviz.mechanisms.tolerated import epsilon_for as tolerated_epsilon
 from dpviz.privacy.budget import Status
 
 #: pages show one decimal of a percentage; an answer read off one is right
@@ -169,6 +172,21 @@ def attack_bound(spec: RunSpec) -> Answer:
         ("by (ε, δ) alone", 100 * attack.accuracy_by_budget, False),
     ]
     return _number(100 * attack.accuracy, _ROUNDING, rows, "correct guesses in percent")
+
+
+def tolerated(spec: RunSpec, attacker: str) -> Answer:
+    """The largest epsilon, at the run's delta, with which no attacker does better than is tolerated.
+
+    Args:
+        attacker: as `dpviz calibrate --attacker` takes it.
+
+    Raises:
+        InvalidInput: nothing is proved for this mechanism.
+    """
+    asked, delta = Attacker.parse(attacker), resolve(spec).budget.delta
+    value, alone = tolerated_epsilon(asked, spec.build(), setting_of(spec), delta), epsilon_by_budget(asked, delta)
+    rows = [("through the trade-off curve", value, True), ("by (ε, δ) alone", alone, False)]
+    return _number(value, 0.03 * value, rows, "ε that keeps the attacker out")
 
 
 def only_claimed(spec: RunSpec, methods: Sequence[str]) -> Answer:
