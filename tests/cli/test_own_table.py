@@ -298,3 +298,11 @@ def test_a_model_that_is_no_better_than_the_majority_is_remarked(tmp_path: Path,
     assert main(["run", str(tmp_path / "noise.csv"), *RUN, "--json"]) == 0
     (remark,) = json.loads(capsys.readouterr().out)["remarks"]
     assert "no better than the majority label in accuracy" in remark
+
+
+def test_a_release_takes_no_proposed_range_for_a_public_one(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = [*FLAGS[:4], "--drop=note", "--categories=job=a|b", "--fill=job=a", "--mechanism=output-gaussian"]
+    assert main(["release", "mine.csv", *flags, "--round-range=age", "--out=model"]) == 2
+    assert "age" in capsys.readouterr().err
+    assert not Path("model").exists()
+    assert main(["release", "mine.csv", *flags, "--range=age=17,90", "--out=model"]) == 0

@@ -286,3 +286,38 @@ def test_forget_it_now_leaves_no_name_of_the_upload_in_what_streamlit_knows_of_c
     page.button(key=f"drop-{name}").click().run()
     assert not page.exception
     assert not [word for word in words if word in known()]
+
+
+def odd() -> bytes:
+    """NA is a third of a text column, None is a class, 0 means missing in `dose`, and one column gives the label away."""
+    lines = ["country,dose,before,outcome"]
+    lines += [f"{['NA', 'ZA', 'BW'][k % 3]},{k % 5},{k % 2},{['None', 'ill'][k % 2]}" for k in range(90)]
+    return "\n".join(lines).encode()
+
+
+def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
+    page = give(opened(), odd())
+    assert [page.radio(key=f"dpviz.gap.{word}").value for word in ("NA", "None")] == ["a value", "a value"]
+    assert "before alone predicts the label in 100.0 %" in text(page)
+    page.radio(key="dpviz.gap.NA").set_value("a gap").run()
+    assert not page.exception
+    assert "country has gaps in 30 of 90 rows" in text(page)
+    page.button(key="dpviz.make").click().run()
+    mine = uploads._live[page.selectbox(key="dataset").value]
+    assert "NA" in mine.spec.missing_in["country"]
+    assert "outcome" not in mine.spec.missing_in
+    made = mine.dataset(True)
+    assert made.label_names == ("None", "ill")
+    assert (made.label and made.label.guessed) == (), "the form shows which class is +1, and the person left it so"
+    assert "before alone predicts" in text(page), "said of the dataset, too"
+
+
+def test_words_for_gaps_can_be_typed_for_all_columns() -> None:
+    page = give(opened(), odd())
+    page.text_input(key="dpviz.missing").set_value("NA | 4").run()
+    assert not page.exception
+    page.button(key="dpviz.make").click().run()
+    mine = uploads._live[page.selectbox(key="dataset").value]
+    assert mine.spec.missing == ("NA", "4")
+    assert mine.dataset(True).n == sum(k % 3 > 0 and k % 5 < 4 for k in range(90)) or "country" not in mine.spec.columns
+    assert "“NA”" not in text(page)
