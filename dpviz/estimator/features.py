@@ -92,7 +92,7 @@ def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) 
         if ranges != FROM_DATA:
             raise InvalidInput("ranges", f"unknown value {show(ranges)}", f'Give ranges, "{PRIVATE}" or "{FROM_DATA}".')
         low, high, read = X.min(axis=0), X.max(axis=0), ("the range of every feature",)
-        high = np.where(high > low, high, low + 1.0)
+        high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low) * 2.0**-30))  # 1 is lost beside a large number
     else:
         low, high = _declared(ranges, names)
     for name, a, b in zip(names, low, high, strict=True):

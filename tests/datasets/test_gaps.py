@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -149,3 +150,13 @@ def test_a_workbook_reads_the_sheet_that_is_named_and_no_hidden_one() -> None:
         made(out.getvalue(), sheet="none")
     with pytest.raises(InvalidInput, match="part of a workbook"):
         made(rows(0, "a"), sheet="other")
+
+
+def test_the_same_rows_from_another_file_have_its_notes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"A title\n" + rows(0, "a"))
+    (tmp_path / "b.csv").write_bytes(rows(0, "a"))
+    titled, plain = dpviz.dataset(tmp_path / "a.csv"), dpviz.dataset(tmp_path / "b.csv")
+    assert titled.name == plain.name
+    assert any("One line above" in note for note in titled.notes)
+    assert not any("One line above" in note for note in plain.notes)
+    assert "b.csv" in plain.source

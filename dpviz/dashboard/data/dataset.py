@@ -139,7 +139,7 @@ def preprocessing(dataset: Dataset) -> None:
     if dataset.label is not None:
         st.markdown(f"**Label**: {words.markdown(dataset.label.sentence)}.")
     for remark in dataset.remarks:
-        st.warning(words.markdown(remark), icon="💬")
+        st.warning(words.markdown(remark), icon="⚠️")
     for note in dataset.notes:
         st.markdown(f"- {words.markdown(note)}")
     if dataset.lost:

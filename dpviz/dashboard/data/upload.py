@@ -274,7 +274,7 @@ def _remarks(table: Table, edited: pd.DataFrame, said: TableSpec, positive: tupl
     for note in kept[2].notes:
         st.caption(words.markdown(note))
     for remark in kept[2].remarks:
-        st.warning(words.markdown(remark), icon="💬")
+        st.warning(words.markdown(remark), icon="⚠️")
 
 
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> None:

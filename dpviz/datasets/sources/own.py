@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from numbers import Real
@@ -68,6 +68,11 @@ class Content:
     file: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     guessed_label: str = ""
+
+    @property
+    def about(self) -> tuple[Hashable, ...]:
+        """What is said of the rows and changes none of them: the same rows may come from another file."""
+        return (self.source, self.notes, self.file, tuple(self.reading.items()), self.guessed_label)
 
     @property
     def digest(self) -> str:
@@ -143,7 +148,7 @@ def hold(content: Content) -> str:
     """
     name = _names.setdefault(content.digest, PREFIX + secrets.token_hex(_DIGITS // 2))
     held = _held.get(name)
-    if held is None or held.guessed_label != content.guessed_label:
+    if held is None or held.about != content.about:
         content.dataset(name, True)  # what is wrong is said now
         _held.put(name, content)
         if name not in _held:
@@ -374,5 +379,5 @@ def _canonical(name: str, n: int | None) -> str:
 
 
 SOURCE = Source(
-    place=4, owns=is_own, load=load, canonical=_canonical, rows=rows, only_here=True, stamp=lambda name: get(name).guessed_label
+    place=4, owns=is_own, load=load, canonical=_canonical, rows=rows, only_here=True, stamp=lambda name: get(name).about
 )
