@@ -7,9 +7,12 @@ in this program or in a library: it is logged with its traceback and told in wor
 from __future__ import annotations
 
 import logging
+import re
 from types import TracebackType
 
 from dpviz.common.validate import InvalidInput
+
+_HASH = re.compile(r"[0-9a-f]{32,}")  # keys of runs hold one of the rows, which must not be written down
 
 
 class Boundary:
@@ -30,7 +33,7 @@ class Boundary:
             what: the work, for the log.
             through: errors that are raised as they are. Whatever is no `Exception` always is: signals, and Streamlit's own.
         """
-        self._what, self._through = what, through
+        self._what, self._through = _HASH.sub("…", what), through
         self.error: Exception | None = None
 
     def __enter__(self) -> Boundary:

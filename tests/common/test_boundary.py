@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+import dpviz
 from dpviz.common.boundary import Boundary
 from dpviz.common.validate import InvalidInput
 
@@ -43,3 +44,14 @@ def test_signals_and_what_is_let_through_are_raised() -> None:
             stopped_by(error)
     with pytest.raises(LookupError):
         stopped_by(KeyError(), through=(LookupError,))
+
+
+def test_no_hash_of_rows_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A run's key holds one; whoever knows all rows but one could try values for the last against it."""
+    key = dpviz.resolve(dpviz.RunSpec("census-100")).key()
+    digest = dpviz.load_dataset("census-100").sha256
+    assert digest in key
+    with caplog.at_level(logging.ERROR), Boundary(f"the run {key}"):
+        raise KeyError("row")
+    assert "census-100" in caplog.records[0].message
+    assert digest not in caplog.records[0].message
