@@ -25,6 +25,7 @@ FLOORS = (
     ("mechanisms",),
     ("experiments",),
     ("auditing",),
+    ("spending",),
     ("papers", "estimator", "releasing", "reporting"),
     ("dashboard", "cli"),
 )
