@@ -47,7 +47,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
         except InvalidInput:
             refused.append(name)
     epsilons = [float(e) for e in np.geomspace(0.01, 10.0, budgets)]
-    spec = SweepSpec(dataset=track.dataset, mechanisms=chosen, epsilons=epsilons, seeds=seeds, lam=LAM)
+    spec = SweepSpec(dataset=track.dataset, mechanisms=chosen, epsilons=epsilons, seeds=seeds, lam=LAM, row_scaling="unit")
     fits, rounds, totals = Times(), [], []
     way = fastest(peer, {"do": "fit", "lam": LAM}, ways(processors(), SOLVERS))
     missing: dict[str, set[float]] = defaultdict(set)

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, one_of, show, whole
 from dpviz.datasets.table import lengths
 from dpviz.datasets.table.encoder import Encoder
-from dpviz.datasets.table.encoding import INTERCEPT, SCALINGS, add_intercept, row_factors
+from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centred, row_factors
 from dpviz.datasets.table.lost import Lost
 
 TRAIN_SHARE = 0.8
@@ -194,6 +195,10 @@ class Dataset:
         one_of("scaling", scaling, SCALINGS)
         if self.norms is None or scaling == self.scaling:
             return self
+        if self.scaling == CENTRED:
+            return self._uncentred().scaled(scaling)
+        if scaling == CENTRED:
+            return self._centred()
         factors = self.row_factors(scaling) / self.row_factors(self.scaling)
         X = self.X * factors[:, None]
         if self.intercept:
@@ -208,6 +213,49 @@ class Dataset:
         encoder = self.encoder and self.encoder.scaled(scaling, float(self.norms.max()))
         made = replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at, encoder=encoder)
         return made._with_lengths()
+
+    def _before(self) -> NDArray[np.float64]:
+        """(n, features) the rows before their factors, without the constant feature."""
+        x = self.X[:, :-1] * np.sqrt(2.0) if self.intercept else self.X
+        return x / self.row_factors(self.scaling)[:, None]
+
+    def _with(self, x: NDArray[np.float64], lengths: NDArray[np.float64], scaling: str, notes: tuple[str, ...]) -> Dataset:
+        """The same rows as `x` before their factors, with these norms, in another scaling."""
+        factors = row_factors(lengths, scaling, self.frame.shape[1] - 1)
+        X = x * factors[:, None]
+        encoder = self.encoder and self.encoder.scaled(scaling, 1.0)
+        made = replace(
+            self, X=add_intercept(X) if self.intercept else X, norms=lengths, scaling=scaling, notes=notes, encoder=encoder
+        )
+        return made._with_lengths()
+
+    def _centred(self) -> Dataset:
+        if self.encoder is None:
+            raise InvalidInput(
+                "row_scaling", f"{self.name!r} does not know which of its columns are numbers with a range", "Choose another."
+            )
+        x = centred(self._before(), self.encoder.numbers)
+        lengths = norms.lengths(x)
+        longer = int((lengths > np.sqrt(self.frame.shape[1] - 1) / 2).sum())
+        note = (
+            f"Numbers are in [−1, 1]; {longer:,} of {self.n:,} rows were longer than 1 after division by √k/2 and were shortened."
+        )
+        return self._with(x, lengths, CENTRED, (*self.notes, note))
+
+    def _uncentred(self) -> Dataset:
+        """The rows of a centred set at unit length."""
+        assert self.encoder is not None
+        x = self._before()
+        x = np.where(self.encoder.numbers, (x + 1.0) / 2.0, x)
+        return self._with(x, norms.lengths(x), "unit", self.notes[:-1])
+
+    @property
+    def automatic_scaling(self) -> str:
+        """The scaling of a run that leaves it automatic: centred where it is known which columns are numbers with a range.
+
+        That looks at no row: ranges are declared, or were read from the rows for [0, 1] already (`looked_at`).
+        """
+        return CENTRED if self.norms is not None and self.encoder is not None else "unit"
 
     def _with_lengths(self) -> Dataset:
         """The same with what this scaling takes from the rows among `lost`."""

@@ -19,7 +19,7 @@ from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.reading import Passing
 from dpviz.datasets.sources import own, remote
 from dpviz.datasets.sources.base import Source
-from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.encoding import AUTOMATIC, SCALINGS
 from dpviz.datasets.table.layout import Header
 
 _CACHE_BYTES = 1 << 30
@@ -189,7 +189,8 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
     Args:
         name: one of `list_datasets()`, or "census-N" for N people.
         intercept: add the constant feature, (x, 1)/sqrt 2.
-        scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
+        scaling: how rows are brought into the unit ball: "unit", "centred", "clip", "bound", "largest" (`Dataset.scaled`) or
+            "automatic", which is `Dataset.automatic_scaling`.
         n: number of rows, for "census" only (100 to 1,000,000).
 
     Raises:
@@ -200,8 +201,11 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
     """
     name = canonical_name(name, n)
     truth("intercept", intercept)
-    if one_of("scaling", scaling, SCALINGS) != "unit":
+    if one_of("scaling", scaling, (AUTOMATIC, *SCALINGS)) != "unit":
         plain = load_dataset(name, intercept=intercept)
+        scaling = plain.automatic_scaling if scaling == AUTOMATIC else scaling
+        if scaling == plain.scaling:
+            return plain
         version = (plain.sha256, _source(name).stamp(name))
         key = (name, intercept, scaling)
         dataset = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)

@@ -68,7 +68,7 @@ def card(
             "",
             *[f"- {name} = {built.value(name, setting, cal.budget)}" for name in built.knobs()],
             f"- lam = {setting.lam:g}{'' if spec.lam else ' (automatic)'}; intercept = {spec.intercept}",
-            f"- row_scaling = {spec.row_scaling}",
+            f"- row_scaling = {dataset.scaling}",
         ],
         "Choice of the settings": [_selection(cal, tried, searched)],
         "Audit": [_audit(audited)],

@@ -88,7 +88,8 @@ def test_it_is_used_like_a_named_one() -> None:
     data = dpviz.dataset(x, y)
     spec = dpviz.RunSpec(data, mechanism="output-gaussian", seeds=2)
     assert spec.dataset == data.name
-    assert dpviz.run(spec).setup.dataset is data
+    assert dpviz.run(dataclasses.replace(spec, row_scaling="unit")).setup.dataset is data
+    assert dpviz.run(spec).setup.dataset is dpviz.load_dataset(data.name, scaling="automatic")
     table = dpviz.sweep(data, mechanisms=["output-gaussian"], epsilons=[1.0, 2.0], seeds=2, n_jobs=2)  # in threads
     assert set(table["dataset"]) == {data.name}
     assert dpviz.influence_of(dpviz.setup_for(spec).problem).residual < 1e-8

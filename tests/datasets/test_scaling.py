@@ -34,12 +34,22 @@ def test_every_scaling_is_what_it_says(name: str) -> None:
     np.testing.assert_allclose(largest.X, x / norms.max(), atol=1e-14)
     bound = dpviz.load_dataset(name, intercept=False, scaling="bound")
     np.testing.assert_allclose(bound.X, x / np.sqrt(unit.frame.shape[1] - 1), atol=1e-14)
+    centred = dpviz.load_dataset(name, intercept=False, scaling="centred")
+    numbers = np.array([feature in unit.frame for feature in unit.feature_names])
+    assert numbers.sum() >= 3
+    z = np.where(numbers, 2 * x - 1, x) * 2 / np.sqrt(unit.frame.shape[1] - 1)
+    np.testing.assert_allclose(centred.X, z / np.maximum(1, np.linalg.norm(z, axis=1))[:, None], atol=1e-14)
+    assert centred.encoder is not None
+    np.testing.assert_allclose(centred.encoder.rows(unit.frame), centred.X, atol=1e-12)
+    for other in ("unit", "clip", "bound", "largest"):
+        back = centred.scaled(other)
+        np.testing.assert_allclose(back.X, dpviz.load_dataset(name, intercept=False, scaling=other).X, atol=1e-12)
     hashes = {d.sha256 for d in (unit, clipped, largest, bound)}
     assert len(hashes) == 4 - (name == "census-300"), "one-hot columns make every row longer than 1: clipping gives unit length"
-    for dataset in (unit, clipped, largest, bound):
+    for dataset in (unit, clipped, largest, bound, centred):
         assert np.linalg.norm(dataset.X, axis=1).max() <= 1 + 1e-12
     assert LARGEST in largest.looked_at
-    assert LARGEST not in (*unit.looked_at, *clipped.looked_at, *bound.looked_at)
+    assert LARGEST not in (*unit.looked_at, *clipped.looked_at, *bound.looked_at, *centred.looked_at)
     assert any("largest norm" in note for note in largest.notes)
 
 
@@ -57,7 +67,7 @@ def test_one_row_changes_other_rows_with_the_largest_norm_only() -> None:
     before = made(GOOD, spec)
     after = made(GOOD.replace(b"39,", b"0,"), spec)
     assert before.dataset.norms is not None
-    for scaling, same in (("unit", True), ("clip", True), ("bound", True), ("largest", False)):
+    for scaling, same in (("unit", True), ("clip", True), ("bound", True), ("centred", True), ("largest", False)):
         others = [d.dataset.scaled(scaling).X[:-1] for d in (before, after)]
         assert np.array_equal(*others) is same
 
@@ -67,6 +77,13 @@ def test_a_set_inside_the_ball_stays_as_it_is() -> None:
     assert dpviz.load_dataset("teaching", scaling="clip").sha256 == plain.sha256
     with pytest.raises(dpviz.InvalidInput, match="scaling: unknown value 'none'"):
         dpviz.load_dataset("iris", scaling="none")
+
+
+def test_automatic_scaling_is_centred_where_ranges_are_known() -> None:
+    assert setup_for(dpviz.RunSpec("census-300", lam=0.1)).dataset.scaling == "centred"
+    assert setup_for(dpviz.RunSpec("teaching", lam=0.1)).dataset is dpviz.load_dataset("teaching"), "inside the ball already"
+    automatic = dpviz.load_dataset("census-300", scaling="automatic")
+    assert automatic.sha256 == dpviz.load_dataset("census-300", scaling="centred").sha256
 
 
 def test_a_run_has_its_scaling_in_its_address_and_key() -> None:

@@ -81,7 +81,7 @@ def test_the_noise_lies_around_the_minimiser() -> None:
 def test_all_rows_are_trained_on_and_counted_where_that_is_asked_for() -> None:
     spec = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=1e6, delta=None)
     part, whole = dpviz.release(spec), dpviz.release(spec, all_rows=True)
-    data = dpviz.load_dataset("census-100")
+    data = dpviz.load_dataset("census-100", scaling="automatic")
     assert (part.rows, whole.rows) == (80, data.n)
     assert whole.model.privacy["rows"] == data.n
     # noise and the delta that follows from n are those of all rows
@@ -160,7 +160,7 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
         "Balle",
         "λ",
         "- refined = False",
-        "- row_scaling = unit",
+        "- row_scaling = centred",
         f"dpviz {dpviz.__version__}",
         "Claimed: ",
         "Accountant: ",
@@ -197,7 +197,7 @@ def test_own_tables_are_encoded_as_the_training_rows_were() -> None:
 @pytest.mark.parametrize("intercept", [True, False])
 def test_scores_are_those_of_the_encoded_rows(intercept: bool) -> None:
     model = dpviz.release(dataclasses.replace(FAST, intercept=intercept)).model
-    data = dpviz.load_dataset("census-100", intercept=intercept)
+    data = dpviz.load_dataset("census-100", intercept=intercept, scaling="automatic")
     scores = model.scores(data.frame)
     np.testing.assert_allclose(scores, data.X @ model.theta, atol=1e-12)
     assert model.predict(data.frame).tolist() == [model.classes[int(score >= 0)] for score in scores]

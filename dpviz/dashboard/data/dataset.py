@@ -26,6 +26,7 @@ from dpviz.reporting.calls import dataset_call
 
 _SHOWN = 8
 _SCALING_FORMULAS = {
+    "centred": r"\frac{2}{\sqrt{k}}\,(2x_i - 1)\ \text{for numbers, then}\ x_i / \max(1, \lVert x_i \rVert_2)",
     "unit": r"x_i / \lVert x_i \rVert_2",
     "bound": r"x_i / \sqrt{k}",
     "clip": r"x_i / \max(1, \lVert x_i \rVert_2)",

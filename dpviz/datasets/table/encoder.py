@@ -14,7 +14,7 @@ from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, in_range, number, one_of, show, truth
 from dpviz.datasets.table.cell_text import MISSING
 from dpviz.datasets.table.columns import word
-from dpviz.datasets.table.encoding import SCALINGS, row_factors
+from dpviz.datasets.table.encoding import CENTRED, SCALINGS, centred, row_factors
 from dpviz.datasets.table.gaps import marked
 
 NUMBER, CATEGORIES = "number", "categories"
@@ -73,6 +73,13 @@ class Encoder:
             name for c in self.columns for name in ([c.name] if c.kind == NUMBER else [f"{c.name}={v}" for v in c.levels])
         )
 
+    @property
+    def numbers(self) -> NDArray[np.bool_]:
+        """(d,) which features are numbers whose range is not empty."""
+        return np.array(
+            [one for c in self.columns for one in ([c.low < c.high] if c.kind == NUMBER else [False] * len(c.levels))]
+        )
+
     def rows(self, frame: pd.DataFrame, said: list[str] | None = None) -> NDArray[np.float64]:
         """(n, d) features in the unit ball, without the constant feature.
 
@@ -115,6 +122,8 @@ class Encoder:
                 for column, one in zip(self.columns, values, strict=True)
             ]
         )
+        if self.scaling == CENTRED:
+            return norms.into_ball(centred(x, self.numbers) * (2.0 / np.sqrt(len(self.columns))))
         if self.scaling == "largest":
             return norms.into_ball(x, self.largest)
         if self.scaling == "clip":

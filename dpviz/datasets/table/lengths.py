@@ -44,7 +44,7 @@ def lengths_lost(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: 
     share = lost_share(x, factors)
     if share < WORTH_SAYING:
         return ()
-    how = "each row is divided by its own norm" if scaling == "unit" else "rows longer than 1 are shortened to 1"
+    how = "each row is divided by its own norm" if scaling == "unit" else "longer rows are shortened to 1"
     constant = scaling == "unit" and x.shape[1] == 1
     what: str = "the only feature becomes a constant" if constant else f"a linear model no longer sees {100 * share:.0f} %"
     of: str = "" if constant else " of the variance of the features"

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
 from dpviz.datasets.catalogue import list_datasets, name_of
-from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.encoding import AUTOMATIC, SCALINGS
 from dpviz.mechanisms import get_mechanism, list_mechanisms, rules
 from dpviz.mechanisms.knobs import Changes, Choice, Form, Knob, Line, Number, Pick, Switch, Whole
 from dpviz.models import MODELS, get_model
@@ -177,11 +177,11 @@ SETTINGS: dict[str, Knob] = {
     ),
     "row_scaling": Choice(
         label="Row scaling",
-        help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Unit length and clipping change each row on "
-        "its own and cost no privacy; clipping keeps the length of short rows. The largest possible norm follows from the number "
-        "of columns. The largest norm is read from the rows, outside every ε.",
-        options=tuple(SCALINGS),
-        names=SCALINGS,
+        help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Automatic is “centred” where the columns' "
+        "ranges are known, else unit length. Centring, unit length and clipping change each row on its own and cost no privacy. "
+        "The largest possible norm follows from the number of columns. The largest norm is read from the rows, outside every ε.",
+        options=(AUTOMATIC, *SCALINGS),
+        names={AUTOMATIC: "automatic", **SCALINGS},
         changes=Changes.DATA,
     ),
     "folds": Whole(

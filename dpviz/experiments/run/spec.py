@@ -32,7 +32,8 @@ class RunSettings:
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
         intercept: whether the data has the constant feature.
-        row_scaling: how rows are brought into the unit ball: "unit", "clip", "bound" or "largest"; see `Dataset.scaled`.
+        row_scaling: how rows are brought into the unit ball: "automatic", "centred", "unit", "clip", "bound" or "largest"; see
+            `dpviz.load_dataset`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
         published_split: whether the test part is the one that the rows were published with, such as adult.test.
     """
@@ -46,7 +47,7 @@ class RunSettings:
     split_seed: int = 0
     seed: int = 0
     intercept: bool = True
-    row_scaling: str = "unit"
+    row_scaling: str = "automatic"
     folds: int = 0
     published_split: bool = False
 

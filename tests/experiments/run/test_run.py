@@ -66,7 +66,7 @@ def test_expected_balanced_accuracy_is_the_mean_over_many_draws() -> None:
 
 def test_numbers_recomputed_from_the_released_parameters() -> None:
     result = dpviz.run(SPEC)
-    ds = dpviz.load_dataset(SPEC.dataset)
+    ds = dpviz.load_dataset(SPEC.dataset, scaling="automatic")
     split = ds.split(0)
     x, y = ds.X[split.train], ds.y[split.train]
     margins = y[:, None] * (x @ result.theta.T)

@@ -92,7 +92,7 @@ def test_key_is_canonical() -> None:
     )
     assert dpviz.resolve(dpviz.RunSpec()).key() != dpviz.resolve(dpviz.RunSpec(intercept=False)).key()
     values = json.loads(dpviz.resolve(spec).key())
-    assert values["sha256"] == dpviz.load_dataset("breast-cancer").sha256
+    assert values["sha256"] == dpviz.load_dataset("breast-cancer", scaling="automatic").sha256
     assert values["engine"].startswith(dpviz.__version__)
 
 
