@@ -95,7 +95,7 @@ def trade_off(
     plot = max(PLOT, LINE * sum(map(len, lines)))
     top = 84 if odds else 40
     traces += [_on_upper_axis(epsilon) for epsilon, _ in odds[:1]]
-    marks = [_here(here, theme)] if here is not None and x[0] <= math.log10(here) <= x[1] else []
+    marks = [_here(here, theme, bool(odds))] if here is not None and x[0] <= math.log10(here) <= x[1] else []
     longest = max((len(line) for part in lines for line in part), default=0)
     below = LEGEND_LINE * len(names) if narrow else 0
     return figure(
@@ -172,11 +172,11 @@ def _level_names(baselines: Mapping[str, float], wanted: float | None, scale: fl
     return made
 
 
-def _here(epsilon: float, theme: Theme) -> tuple[Trace, Trace]:
-    """A vertical line at the chosen budget, and its name above the plot."""
+def _here(epsilon: float, theme: Theme, within: bool) -> tuple[Trace, Trace]:
+    """A vertical line at the chosen budget, and its name above the plot, or within it where an axis is above it."""
     line = {"color": theme.ink, "width": 1.5, "dash": "dot"}
     shape = {"type": "line", "x0": epsilon, "x1": epsilon, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
-    note = {"x": math.log10(epsilon), "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    note = {"x": math.log10(epsilon), "y": 0 if within else 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
     return shape, note | {"text": f"chosen ε = {epsilon:.3g}", "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
 
 

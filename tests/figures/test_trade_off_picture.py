@@ -43,3 +43,27 @@ def test_the_list_is_ranked_by_the_values_at_the_chosen_budget() -> None:
         fig = trade_off(lines, theme, quantity="accuracy", title="a", baselines={}, wanted=None, span=(0.1, 1.0), here=here)
         entries = sorted((n for n in fig.layout.annotations if "<span" in n.text), key=lambda n: -n.yshift)
         assert entries[0].text.replace("<br>", " ").endswith(first)
+
+
+@pytest.mark.parametrize("odds", [[], [(0.1, 0.506), (1.0, 0.553)]])
+def test_attack_odds_stand_above_and_the_chosen_budget_does_not_cover_them(odds: list[tuple[float, float]]) -> None:
+    theme = THEMES["light"]
+    points = pd.DataFrame({"epsilon": [0.1, 1.0], "mean": [0.5, 0.8], "low": [0.4, 0.7], "high": [0.6, 0.9]})
+    line = Curve("a", look(theme, "A", "output", 0), points.assign(draws=10, exact=False), False, "proved")
+    fig = trade_off(
+        [line],
+        theme,
+        quantity="accuracy",
+        title="a",
+        baselines={},
+        wanted=None,
+        span=(0.1, 1.0),
+        here=1.0,
+        odds=odds,
+        attacked="DP-GD",
+    )
+    (chosen,) = [note for note in fig.layout.annotations if "chosen" in note.text]
+    assert chosen.y == (0 if odds else 1)
+    if odds:
+        assert list(fig.layout.xaxis2.ticktext) == ["50.6 %", "55.3 %"]
+        assert fig.layout.xaxis2.title.text == "attack accuracy at most (DP-GD)"
