@@ -151,3 +151,10 @@ def test_too_much_resident_memory_ends_the_process(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SystemExit) as ended:
         child_read._watch_memory(1)
     assert ended.value.code == child_read.OUT_OF_MEMORY
+
+
+def test_a_process_that_ended_is_told_where_there_is_no_sigkill(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has none."""
+    monkeypatch.delattr(reading.signal, "SIGKILL")
+    assert str(reading.Ended(1)) == "ended with exit code 1"
+    assert reading.Ended(1, "MemoryError").out_of_memory
