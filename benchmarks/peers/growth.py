@@ -136,12 +136,11 @@ def _warm(x: np.ndarray, y: np.ndarray, mechanisms: list[str]) -> None:
     """Imports and BLAS buffers, which do not grow with the data, so that they count for none."""
     from dpviz.common.random import spawn
     from dpviz.mechanisms import Training, get_mechanism
-    from dpviz.models import Rows, get_model
-    from dpviz.models.compiled import loops
+    from dpviz.models import Rows, get_model, kernels
     from dpviz.models.problem import Problem
     from dpviz.privacy.budget import Budget
 
-    loops()  # loaded for large tables only
+    kernels.available()  # loaded for large tables only
     small = Problem(Rows(x[:2000].copy(), y[:2000].copy()), get_model("logistic"), 1e-3)
     for name in mechanisms:
         mechanism = get_mechanism(name)()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -66,15 +66,20 @@ class AllRows:
         """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
         at, parts = theta.astype(self._precision, copy=False), [rows for _, rows in self._parts]
         rules = [rule_of_part(rule, first, len(rows)) for first, rows in self._parts]
-        return self._model.sum_gradients(at, parts, self.team.each, clip_norm=clip_norm, rules=rules)
+        work = lambda k: self._model.sum_gradient(at, parts[k], clip_norm=clip_norm, rule=rules[k])  # noqa: E731
+        return summed(self.team.each, work, len(parts))
 
-    def noisy_gradients(self, noise: Sequence[Noise], scale: Floats) -> Callable[[Floats], Floats]:
+    def noisy_gradients(self, noise: Noise, scale: Floats) -> Callable[[Floats], Floats]:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""
-        parts = [
-            (rows, [draw if len(draw) == 1 else draw[first : first + len(rows)] for draw in noise]) for first, rows in self._parts
-        ]
-        gradient = feature_noise_of(self._model).of_parts(parts, scale)
-        return lambda theta: gradient(theta.astype(self._precision, copy=False), self.team.each)
+        shared = noise.shape[1] == 1
+        parts = [(rows, noise if shared else noise[:, first : first + len(rows)]) for first, rows in self._parts]
+        noisy = feature_noise_of(self._model)
+
+        def gradient(theta: Floats) -> Floats:
+            at = theta.astype(self._precision, copy=False)
+            return summed(self.team.each, lambda k: noisy.noisy_gradient(at, *parts[k], scale), len(parts))
+
+        return gradient
 
     def line_losses(self, theta: Floats, direction: Floats, reach: Floats, count: int, clip: float) -> Floats:
         """`LineLosses` of all rows."""

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import Each, summed
+from dpviz.common.random import Drawn
 from dpviz.common.validate import InvalidInput
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
-from dpviz.models.many_batches import ManyBatches
+from dpviz.models.products import Rule
 from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
-
-#: (block of rows, (R, b) clipped gradient norms) -> weights that broadcast to (R, b)
-Rule = Callable[[slice, Floats], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -138,15 +134,15 @@ class Model(ABC):
             rule: called once with each block of rows and its clipped gradient norms; returns further weights.
         """
 
-    def sum_gradients(
-        self, theta: Floats, parts: Sequence[Rows], each: Each, *, clip_norm: float = np.inf, rules: Sequence[Rule | None]
+    def sum_batches(
+        self, theta: Floats, rows: Rows, batches: Drawn, *, clip_norm: float = np.inf, precision: type[np.floating] = np.float64
     ) -> Floats:
-        """`sum_gradient` over rows in parts, with a rule for each.
-
-        Args:
-            each: calls a function for each part, by one thread or several.
-        """
-        return summed(each, lambda k: self.sum_gradient(theta, parts[k], clip_norm=clip_norm, rule=rules[k]), len(parts))
+        """(S, E, m) `sum_gradient` of replicas theta[s], (S, E, m), over the rows batches[s] alone."""
+        found = []
+        for at, index in zip(theta, batches, strict=True):
+            batch = rows if len(index) == len(rows) else rows.batch(index)
+            found.append(self.sum_gradient(at.astype(precision, copy=False), batch, clip_norm=clip_norm))
+        return np.stack(found)
 
     @abstractmethod
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
@@ -166,9 +162,9 @@ class Model(ABC):
 
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
-        margin = np.ascontiguousarray(self.scores(theta, rows).T) * rows.y
-        hits = right(margin, rows.y)
-        return self.loss.total(margin) / len(rows), hits / len(rows)
+        margin = self.scores(theta, rows) * rows.y[:, None]
+        hits = right(margin, rows.y[:, None])
+        return self.loss.total(np.ascontiguousarray(margin.T)) / len(rows), hits / len(rows)
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) lengths of the rows' data gradients, before clipping."""
@@ -194,11 +190,6 @@ class Model(ABC):
     @property
     def feature_noise(self) -> FeatureNoise | None:
         """For input perturbation."""
-        return None
-
-    @property
-    def many_batches(self) -> ManyBatches | None:
-        """For replicas with batches of their own, trained in step; None where it is as fast to train one after the other."""
         return None
 
     @property
@@ -260,8 +251,8 @@ def regulariser(theta: Floats, lam: float) -> Floats:
 
 
 def right(margin: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.intp]:
-    """(R,) how many of the margins (R, b) belong to right predictions; a score of 0 predicts +1."""
-    return count(margin > 0) + count((margin == 0) & (y > 0))
+    """(R,) how many of the margins (b, R) of rows with labels (b, 1) belong to right predictions; a score of 0 predicts +1."""
+    return np.count_nonzero(margin > 0, axis=0) + np.count_nonzero((margin == 0) & (y > 0), axis=0)
 
 
 def count(which: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -7,21 +7,19 @@ more than a model has refuses it before anything is computed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.threads import Each, summed
-from dpviz.models.compiled.noise import Strips
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
-#: noise (n, d) on rows, or (1, d) where all share it, or in the order of compiled loops; in slices of its rows
-Noise = NDArray[np.floating] | Strips
+#: noise (n, d) on rows, or (1, d) where all share it; or S such draws, (S, n, d) or (S, 1, d)
+Noise = NDArray[np.floating]
 
 _BLOCK_ELEMENTS = 1 << 18  # entries of score gradients worked on at once
 
@@ -108,33 +106,23 @@ class Derivatives(ABC):
 class FeatureNoise(ABC):
     """Training on rows with noise on their features."""
 
-    def prepared(self, rows: Rows, noise: NDArray[np.floating], precision: type[np.floating] = np.float64) -> Noise:
-        """Noise (n, d), or (1, d) where all rows share it, as `noisy_gradient` takes it; `noise` may be overwritten.
-
-        Args:
-            precision: of the parameters that it will be multiplied with.
-        """
-        return noise
+    def prepared(self, rows: Rows, noise: Noise, out: Noise | None = None) -> Noise:
+        """One draw as `noisy_gradient` takes it, in `out` or in the place of `noise`."""
+        out = noise if out is None else out
+        out[:] = noise
+        return out
 
     @abstractmethod
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
 
         The R perturbed copies of the rows are never made.
 
         Args:
             theta: (R, m); a model may compute in its precision.
-            noise: S draws from `prepared`, of which the first is for the first R/S replicas, and so on; all are of one kind.
+            noise: S draws from `prepared`, of which the first is for the first R/S replicas, and so on.
             scale: (R,) noise scales.
         """
-
-    def of_parts(self, parts: Sequence[tuple[Rows, Sequence[Noise]]], scale: Floats) -> Callable[[Floats, Each], Floats]:
-        """`noisy_gradient` over rows in parts, step after step: a function of theta, and of how it is called for each part."""
-
-        def gradient(theta: Floats, each: Each) -> Floats:
-            return summed(each, lambda k: self.noisy_gradient(theta, *parts[k], scale), len(parts))
-
-        return gradient
 
     def over_batches(
         self, theta: Floats, rows: Rows, batches: NDArray[np.intp], noise: Sequence[NDArray[np.floating]], scale: Floats
@@ -149,7 +137,7 @@ class FeatureNoise(ABC):
         found = []
         for at, index, draw in zip(theta, batches, noise, strict=True):
             batch = rows.batch(index)
-            found.append(self.noisy_gradient(at, batch, [self.prepared(batch, draw[index])], scale))
+            found.append(self.noisy_gradient(at, batch, self.prepared(batch, draw[index])[None], scale))
         return np.stack(found)
 
     @abstractmethod

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.compiled.rows import CompiledRows, in_lanes, network_sums
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
@@ -23,8 +22,6 @@ Floats = NDArray[np.float64]
 Real = NDArray[Any]  # double or single precision, as theta is
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden values worked on at once: they stay in the processor's cache between passes
-_SPARSE_ROWS = 512  # rows at most: sparse products add them up one by one, so that the rounding of their sums grows faster
-_SPARSE_FROM = 1 << 17  # hidden values in a block from which sparse products gain more than it costs to take the rows
 _BLOCK_ROWS = 1536  # rows summed in one product: in single precision longer sums would round visibly
 
 
@@ -96,38 +93,17 @@ class HiddenLayer:
         ends = np.linspace(0, n, -(-n // size) + 1).astype(int).tolist()
         return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
-    def passes(self, theta: Real, rows: Rows, also: int = 0, *, sparse: bool = False) -> Iterator[tuple[slice, Any, Real]]:
-        """Blocks of rows with their features and hidden values; `s` is overwritten by the next block.
-
-        Args:
-            sparse: in single precision features may come without their zeros, for products only.
-        """
-        networks, units = self.split(theta).a.shape
-        for block, x, whole in self._hidden(theta, rows, also, sparse):
-            yield block, x, whole[:, : networks * units].reshape(-1, networks, units)
-
-    def _hidden(self, theta: Real, rows: Rows, also: int, sparse: bool) -> Iterator[tuple[slice, Any, Real]]:
-        """`passes` with hidden values (b, R k), or more where compiled loops fill their lanes."""
+    def passes(self, theta: Real, rows: Rows, also: int = 0) -> Iterator[tuple[slice, Real, Real]]:
+        """Blocks of rows with their features and hidden values; `s` is overwritten by the next block."""
         W = self.split(theta).W
-        flat, units = np.ascontiguousarray(W.reshape(-1, W.shape[2]).T), W.shape[0] * W.shape[1]
-        name = "extended32" if theta.dtype == np.float32 else "extended"
+        networks, units = W.shape[:2]
+        flat = np.ascontiguousarray(W.reshape(-1, W.shape[2]).T)
         blocks = self.blocks(len(rows), max(flat.shape[1], also))
-        longest = max((block.stop - block.start for block in blocks), default=0)
-        sparse &= theta.dtype == np.float32
-        sparse &= rows.compiled or (longest <= _SPARSE_ROWS and longest * units >= _SPARSE_FROM)
-        if sparse and rows.compiled:
-            flat = np.pad(flat, ((0, 0), (0, in_lanes(units) - units)))
-        buffer = np.empty((longest, flat.shape[1]), theta.dtype)
+        buffer = np.empty((max((block.stop - block.start for block in blocks), default=0), flat.shape[1]), theta.dtype)
         for block in blocks:
-            x = rows.extended_part(block) if sparse else None
-            if isinstance(x, CompiledRows):
-                s = x.margins(flat, buffer[: block.stop - block.start])
-            elif x is None:
-                x = rows.part(name, block)
-                s = np.matmul(x, flat, out=buffer[: len(x)])
-            else:
-                s = x @ flat
-            yield block, x, np.tanh(s, out=s)
+            x = rows.part("extended32" if theta.dtype == np.float32 else "extended", block)
+            s = np.matmul(x, flat, out=buffer[: len(x)])
+            yield block, x, np.tanh(s, out=s).reshape(-1, networks, units)
 
     def top(self, s: Real, theta: Real) -> Real:
         """(b, R) scores."""
@@ -155,40 +131,10 @@ class HiddenLayer:
         """(b, R) lengths of the score's gradient by the parameters; norms (b,) are those of the rows."""
         return np.sqrt(np.einsum("brk,brk->br", e, e) * (norms * norms + 1)[:, None] + np.einsum("brk,brk->br", s, s) + 1)
 
-    def gather(self, total: Floats, x: Any, s: Real, e: Real, q: Real, columns: Floats | None = None) -> None:
-        """Adds sum over rows of q times the score's gradient to total (R, m); e may become q e.
-
-        Args:
-            columns: from `columns_of`: where sums for the first layer are added by compiled loops, until `add_columns`.
-        """
+    def gather(self, total: Floats, x: Real, s: Real, e: Real, q: Real) -> None:
+        """Adds sum over rows of q times the score's gradient to total (R, m); e becomes q e."""
         W, a, c = self.split(total)
-        if isinstance(x, CompiledRows):
-            assert columns is not None
-            weights, units = np.empty((len(e), columns.shape[1]), e.dtype), W.shape[0] * W.shape[1]
-            np.multiply(e, q[:, :, None], out=weights[:, :units].reshape(e.shape))
-            weights[:, units:] = 0.0
-            x.add(weights, columns, _SPARSE_ROWS)
-        else:
-            e *= q[:, :, None]
-            W += (e.reshape(len(e), -1).T @ x).reshape(W.shape)
+        e *= q[:, :, None]
+        W += (e.reshape(len(e), -1).T @ x).reshape(W.shape)
         a += (q[:, 0] @ s[:, 0])[None] if q.shape[1] == 1 else np.einsum("br,brk->rk", q, s)
         c += q.sum(axis=0, dtype=float)
-
-    def clipped(self, theta: Real, rows: Rows, clip_norm: float) -> Floats:
-        """(R, m) sums of clipped gradients at theta (R, m), by compiled loops, in single precision.
-
-        For rows that are `compiled`, and the logistic loss.
-        """
-        units = self.split(theta).a.shape[1]
-        table, labels, norms = rows.for_networks
-        return network_sums(table, np.ascontiguousarray(theta), units, labels, norms, clip_norm, _SPARSE_ROWS)
-
-    def columns_of(self, theta: Real) -> Floats:
-        """(d + 1, lanes) zeros for `gather`, in the order in which compiled loops add."""
-        W = self.split(theta).W
-        return np.zeros((W.shape[2], in_lanes(W.shape[0] * W.shape[1])))
-
-    def add_columns(self, total: Floats, columns: Floats) -> None:
-        """Adds what `gather` has left in `columns` to total (R, m)."""
-        W = self.split(total).W
-        W += columns[:, : W.shape[0] * W.shape[1]].T.reshape(W.shape)

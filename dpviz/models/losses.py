@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpviz.models.elementary import exponential, limited
 
 Array = NDArray[np.floating]
 Single = NDArray[np.float32]
@@ -21,11 +23,12 @@ _DEEP = 40.0  # 16 factors e^40 are within double precision, which ends at about
 class Loss(ABC):
     """A convex margin loss phi(m). All methods are element-wise on arrays of any shape.
 
-    A new loss gives its bounds, `value`, `slope` and `curvature`; the other methods follow from these, and are
+    A new loss gives its bounds, `value`, `slope_at` and `curvature`; the other methods follow from these, and are
     overridden where a loss can be faster.
 
     Attributes:
         name: short id.
+        constants: what `slope_at` takes beside the margin.
         slope_bound: sup |phi'|, infinite where there is none.
         curvature_bound: sup phi'', called c or beta_0 in the papers.
         third_bound: sup |phi'''|, infinite where the second derivative jumps.
@@ -39,6 +42,10 @@ class Loss(ABC):
     probabilities: ClassVar[bool] = False
 
     @property
+    def constants(self) -> tuple[float, ...]:
+        return ()
+
+    @property
     @abstractmethod
     def slope_bound(self) -> float: ...
 
@@ -49,8 +56,20 @@ class Loss(ABC):
     @abstractmethod
     def value(self, margin: Array) -> Array: ...
 
+    @staticmethod
     @abstractmethod
-    def slope(self, margin: Array) -> Array: ...
+    def slope_at(margin: Any, one: Any, *constants: Any) -> Any:
+        """phi'(m), the one formula that numpy evaluates on arrays and kernels are compiled with (see `models.elementary`).
+
+        Args:
+            one: the number 1 in the precision of the margin, and so are the constants.
+        """
+
+    def slope(self, margin: Array) -> Array:
+        """phi'(m)."""
+        kind = margin.dtype.type
+        with np.errstate(over="ignore"):  # e^m = inf gives the right slope
+            return np.asarray(self.slope_at(margin, kind(1), *(kind(constant) for constant in self.constants)))
 
     @abstractmethod
     def curvature(self, margin: Array) -> Array: ...
@@ -65,7 +84,7 @@ class Loss(ABC):
         return margin
 
     def total(self, margin: Array) -> Array:
-        """(R,) sums of phi over margins (R, rows), which are overwritten."""
+        """(R,) sums of phi over margins (R, rows), which are overwritten; the bits of one do not depend on the others."""
         return np.asarray(self.value(margin).sum(axis=1))
 
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
@@ -74,10 +93,10 @@ class Loss(ABC):
         Each row's loss counts with at most `clip`; the sums are precise to single precision.
 
         Args:
-            start, step: (groups, R, rows), both overwritten; at most `group_size(clip)` groups.
+            start, step: (rows, R).
         """
         most = clip * (1 - 2.0**-22)  # less, so that rounding lets no row count for more
-        return np.array([np.minimum(self.value(start - k * step), most).sum(axis=(0, 2), dtype=float) for k in range(count)])
+        return np.array([np.minimum(self.value(start - k * step), most).sum(axis=0, dtype=float) for k in range(count)])
 
 
 def group_size(clip: float) -> int:
@@ -99,15 +118,10 @@ class Logistic(Loss):
     def value(self, margin: Array) -> Array:
         return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0.0)  # four times faster than logaddexp
 
-    def slope(self, margin: Array) -> Array:
-        return self.slope_inplace(np.array(margin, copy=True))
-
-    def slope_inplace(self, margin: Array) -> Array:
-        """phi'(m) = -1/(1 + e^m), written over `margin`; three passes, several times faster than expit."""
-        with np.errstate(over="ignore"):  # e^m = inf gives the right slope, 0
-            np.exp(margin, out=margin)
-        margin += 1.0
-        return np.divide(-1.0, margin, out=margin)
+    @staticmethod
+    def slope_at(margin: Any, one: Any) -> Any:
+        """-1/(1 + e^m)."""
+        return -one / (one + exponential(margin))
 
     def probability(self, margin: Array) -> Array:
         """Probability 1/(1 + e^-m) that the model gives to the label on whose side a margin is."""
@@ -118,8 +132,13 @@ class Logistic(Loss):
         return -slope * (1.0 + slope)
 
     def total(self, margin: Array) -> Array:
-        if margin.min(initial=0.0) < -_DEEP:
-            return np.asarray(self.value(margin).sum(axis=1))
+        far = margin.min(axis=1, initial=0.0) < -_DEEP
+        if far.any():
+            total = np.empty(len(margin))
+            total[far] = super().total(margin[far])
+            if not far.all():
+                total[~far] = self.total(margin[~far])
+            return total
         # phi = ln(1 + e^-m): the log of a product costs one log per group instead of one per row
         np.negative(margin, out=margin)
         np.exp(margin, out=margin)
@@ -136,34 +155,21 @@ class Logistic(Loss):
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         if clip > MOST_CLIP:
             return super().line_sums(start, step, count, clip)
-        product = [np.empty_like(start[0]) for _ in range(count)]  # in the order in which `start` lies in memory
-        top = self.most_odds(clip)
-        far = max(start.max(initial=0.0), -start.min(initial=0.0)) + count * max(step.max(initial=0.0), -step.min(initial=0.0))
-        if not far < FAR:
-            return self._far_line_sums(start, step, top, product)
-        # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of the line
-        np.negative(start, out=start)
-        odds, factor = np.exp(start, out=start), np.exp(step, out=step)
-        buffer, most = np.empty_like(odds), np.full_like(odds, top)  # with an array `minimum` is five times faster
+        top, groups, total = self.most_odds(clip), group_size(clip), np.empty((count, start.shape[1]))
+        far = np.abs(start).max(initial=0.0) + count * np.abs(step).max(initial=0.0)
+        # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of a line that stays near
+        odds, factor, most = (np.exp(-start), np.exp(step), np.full_like(start, top)) if far < FAR else (start, start, start)
+        even = len(start) // groups * groups
         for k in range(count):
-            np.minimum(odds, most, out=buffer)
-            buffer += 1.0
-            np.multiply.reduce(buffer, axis=0, out=product[k])
-            odds *= factor
-        return np.array([np.log(each, out=each).sum(axis=1, dtype=float) for each in product])
-
-    def _far_line_sums(self, start: Single, step: Single, top: np.float32, product: list[Single]) -> Array:
-        """`line_sums` where e^-m leaves the range of single precision on the way."""
-        buffer, most = np.empty_like(start), np.log(top)
-        for k in range(len(product)):
-            np.multiply(step, np.float32(k), out=buffer)
-            buffer -= start
-            np.minimum(buffer, most, out=buffer)
-            np.exp(buffer, out=buffer)
-            np.minimum(buffer, top, out=buffer)  # once more, for the rounding of the two before
-            buffer += 1.0
-            np.multiply.reduce(buffer, axis=0, out=product[k])
-        return np.array([np.log(each, out=each).sum(axis=1, dtype=float) for each in product])
+            if far < FAR:
+                grown = np.minimum(odds, most)  # with an array `minimum` is five times faster
+                odds *= factor
+            else:
+                grown = np.minimum(np.exp(np.minimum(np.float32(k) * step - start, np.log(top))), top)
+            grown += 1
+            product = np.multiply.reduce(grown[:even].reshape(groups, even // groups, grown.shape[1]), axis=0)
+            total[k] = np.log(product).sum(axis=0, dtype=float) + np.log(grown[even:]).sum(axis=0, dtype=float)
+        return total
 
 
 @dataclass(frozen=True)
@@ -187,32 +193,14 @@ class HuberHinge(Loss):
         gap = 1.0 + self.h - margin
         return np.where(margin > 1.0 + self.h, 0.0, np.where(margin < 1.0 - self.h, 1.0 - margin, gap**2 / (4 * self.h)))
 
-    def slope(self, margin: Array) -> Array:
-        return self.slope_inplace(np.array(margin, copy=True))
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return (self.h,)
 
-    def slope_inplace(self, margin: Array) -> Array:
-        """phi'(m) = clip((m - 1 - h)/(2h), -1, 0), written over `margin`."""
-        margin -= 1.0 + self.h
-        margin /= 2.0 * self.h
-        return np.clip(margin, -1.0, 0.0, out=margin)
+    @staticmethod
+    def slope_at(margin: Any, one: Any, h: Any) -> Any:
+        """(m - 1 - h)/(2h) between -1 and 0."""
+        return limited((margin - (one + h)) / (h + h), -one, one - one)
 
     def curvature(self, margin: Array) -> Array:
         return np.where(np.abs(1.0 - margin) <= self.h, 1.0 / (2.0 * self.h), 0.0)
-
-    def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
-        # with u = max(0, 1 + h - m) and v = min(u, 2h): phi = v^2/(4h) + (u - v)
-        gap, quadratic = np.empty_like(start), np.empty_like(start)
-        total = np.empty((count, start.shape[1]))
-        np.subtract(1.0 + self.h, start, out=start)
-        for k in range(count):
-            np.multiply(step, np.float32(k), out=gap)
-            gap += start
-            np.maximum(gap, 0.0, out=gap)
-            np.minimum(gap, 2.0 * self.h, out=quadratic)
-            gap -= quadratic
-            quadratic *= quadratic
-            quadratic /= 4.0 * self.h
-            gap += quadratic
-            np.minimum(gap, clip * (1 - 2.0**-22), out=gap)  # less, so that rounding lets no row count for more
-            total[k] = np.add.reduce(gap, axis=0).sum(axis=1, dtype=float)
-        return total

@@ -102,10 +102,9 @@ class Network(Model):
         return replace(self, start=seed)
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        if precision is np.float32 and rows.compiled:
-            _ = rows.for_networks
-        else:
-            _ = rows.extended32 if precision is np.float32 else rows.extended, rows.norms
+        if precision is not np.float32 or rows.network_table is None:
+            _ = rows.extended32 if precision is np.float32 else rows.extended
+        _ = rows.norms
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         return self.layer.scores(theta, rows)
@@ -113,10 +112,10 @@ class Network(Model):
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         loss, hits = np.zeros((2, len(theta)))
         for block, _, s in self.layer.passes(theta, rows):
-            label = rows.part("y", block)
-            margin = np.ascontiguousarray(self.layer.top(s, theta).T) * label
+            label = rows.part("y", block)[:, None]
+            margin = self.layer.top(s, theta) * label
             hits += right(margin, label)
-            loss += self.loss.total(margin)
+            loss += self.loss.total(np.ascontiguousarray(margin.T))
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
@@ -129,12 +128,14 @@ class Network(Model):
         rule: Rule | None = None,
     ) -> Floats:
         single = theta.dtype == np.float32
-        if single and rows.compiled and weights is None and rule is None and isinstance(self.loss, Logistic):
-            return self.layer.clipped(theta, rows, clip_norm) * _SHORTER
+        if single and weights is None and rule is None and rows.network_table is not None:
+            from dpviz.models.kernels.network import network_gradient
+
+            units = self.layer.split(theta).a.shape[1]
+            return network_gradient(rows, theta, units, self.loss, clip_norm) * _SHORTER
         total = np.zeros(theta.shape)
-        columns = self.layer.columns_of(theta) if rows.compiled else None
         measured = np.isfinite(clip_norm) or rule is not None
-        for block, x, s in self.layer.passes(theta, rows, sparse=True):
+        for block, x, s in self.layer.passes(theta, rows):
             q = self.layer.score_slopes(rows, block, s, theta)
             e = self.layer.inner(s, theta)
             if measured:
@@ -148,9 +149,7 @@ class Network(Model):
                     norms *= weights[block]
             if rule is not None:
                 q *= rule(block, norms.T).T
-            self.layer.gather(total, x, s, e, q, columns)
-        if columns is not None:
-            self.layer.add_columns(total, columns)
+            self.layer.gather(total, x, s, e, q)
         return total * _SHORTER if single else total
 
     def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
@@ -177,8 +176,7 @@ class Network(Model):
                 step = lengths[:, k]
                 s = np.tanh(both[:, :r] - step[:, None] * both[:, r:])
                 margin = label * (np.einsum("brk,rk->br", s, a[:r] - step[:, None] * a[r:]) + (c[:r] - step * c[r:]))
-                start = np.ascontiguousarray(margin.T)[None]
-                total[:, k] += self.loss.line_sums(start, np.zeros_like(start), 1, clip)[0]
+                total[:, k] += self.loss.line_sums(margin, np.zeros_like(margin), 1, clip)[0]
         return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,12 +70,11 @@ class NetworkFeatureNoise(FeatureNoise):
 
     layer: HiddenLayer
 
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         parts = zip(np.split(theta, len(noise)), noise, np.split(scale, len(noise)), strict=True)
         return np.concatenate([self._of_draw(at, rows, draw, sigma) for at, draw, sigma in parts])
 
     def _of_draw(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
-        assert isinstance(noise, np.ndarray)
         total, W = np.zeros(theta.shape), self.layer.split(theta).W
         flat = np.ascontiguousarray(W[:, :, :-1].reshape(-1, W.shape[2] - 1).T)
         spread = np.repeat(scale, W.shape[1])

@@ -6,24 +6,23 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import groups, map_streams
-from dpviz.models.compiled import loops
-from dpviz.models.compiled.noise import Strips
-from dpviz.models.compiled.rows import CompiledRows, in_whole_lanes
-from dpviz.models.sparse import Array, DenseRows, Products, SparseRows, worth_it
+from dpviz.models import kernels
+from dpviz.models.products import Products, products, row_blocks
+
+if TYPE_CHECKING:
+    from dpviz.models.kernels.table import Table
 
 Floats = NDArray[np.float64]
 
-_BLOCK_ELEMENTS = 1 << 18  # rows x replicas worked on at once: small enough to stay in the processor's cache
-_MANY_ENTRIES = 1 << 20  # of a table that is worth a second of loading
-BLOCK_ROWS = 2048  # at once, for the same reason
+_MOST_FILLED = 0.2  # share of non-zero entries up to which kernels are faster than dense products
+_LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long
 _SHARED = 1 << 26  # multiplications of a Hessian that is worth several threads
 
 K = TypeVar("K")
@@ -88,140 +87,70 @@ class Rows:
         values: NDArray[np.floating] = getattr(self, name)[block]
         return values
 
-    @cached_property
-    def sparse(self) -> bool:
-        """Whether the rows are so many and so full of zeros that `products` leave the zeros out."""
-        return worth_it(self.X)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether compiled loops multiply the rows without their zeros."""
-        return self.sparse and loops() is not None
-
-    @property
-    def many(self) -> bool:
-        """Whether loading compiled loops pays for rows that are multiplied with their zeros."""
-        return self.X.size >= _MANY_ENTRIES
-
-    @cached_property
-    def _kept(self) -> dict[tuple[type[np.floating], int, int], SparseRows | CompiledRows]:
-        return {}
-
-    def columns(self, theta: Array) -> NDArray[Any]:
-        """(d, W) parameters theta (R, d) as `Products` take them; W - R columns of zeros fill the lanes of compiled loops."""
-        if not self.compiled:
-            return np.ascontiguousarray(theta.T)
-        return in_whole_lanes(theta)
-
-    def products(self, precision: type[np.floating], block: slice) -> Products:
-        """The products with a block of the rows y_i x_i, without their zeros where that is faster."""
-        if not self.sparse:
-            return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
-        # kept are all rows, and the blocks of the usual size: with others there could be any number of copies
-        usual = block.start % BLOCK_ROWS == 0 and block.stop == min(block.start + BLOCK_ROWS, len(self))
-        whole = block.start == 0 and block.stop == len(self)
-        if not (usual or whole):
-            return self._without_zeros(precision, slice(0, len(self))).take(np.arange(block.start, block.stop))
-        return self._without_zeros(precision, block)
-
-    def _without_zeros(self, precision: type[np.floating], block: slice) -> SparseRows | CompiledRows:
-        def make() -> SparseRows | CompiledRows:
-            table = np.multiply(self.X[block], self.y[block, None], dtype=precision, casting="same_kind")
-            return CompiledRows.of(table) if self.compiled else SparseRows.of(table)
-
-        return _once(self._kept, (precision, block.start, block.stop), make)
-
-    def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
-        """All rows in phrases for compiled loops, and lengths of the rows that these keep; only where `compiled`."""
-
-        def make() -> CompiledRows:
-            if self._part_of is not None:
-                return self._whole.for_loops(precision)[0].cut(self._part_of[1])
-            if precision is np.float32:
-                return self.for_loops(np.float64)[0].to_single()
-            return CompiledRows.in_phrases(self.X * self.y[:, None])
-
-        return _once(self._in_phrases, precision, make), self.norms
-
-    @property
-    def strips(self) -> Strips:
-        """The rows y_i x_i with their zeros, in single precision, as compiled loops multiply rows with noise."""
-
-        def make() -> Strips:
-            return Strips.of(self.signed32) if self._part_of is None else self._whole.strips[self._part_of[1]]
-
-        return _once(self._in_strips, "all", make)
-
-    @cached_property
-    def _in_strips(self) -> dict[str, Strips]:
-        return {}
-
-    @cached_property
-    def _in_phrases(self) -> dict[type[np.floating], CompiledRows]:
-        return {}
-
-    #: the rows that these are neighbouring ones of, which keep these and are let go of with them, and which of them
-    _part_of: tuple[weakref.ref[Rows], slice] | None = None
+    #: where these rows begin in the rows that they are a part of, which keep what kernels take, and are let go of with them
+    first: int = 0
+    _part_of: weakref.ref[Rows] | None = None
 
     @property
     def _whole(self) -> Rows:
-        assert self._part_of is not None
-        whole = self._part_of[0]()
+        whole = self if self._part_of is None else self._part_of()
         assert whole is not None
         return whole
 
-    def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
-        """A block of `extended32` without its zeros, for products; None where rows have too few zeros for that."""
-        if self.compiled:
-            return self.for_networks[0].take(np.arange(block.start, block.stop))
-        return self._extended_sparse[block] if self.sparse else None
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        return {}
 
     @cached_property
-    def _extended_sparse(self) -> csr_array:
-        return csr_array(self.extended32)
+    def sparse(self) -> bool:
+        """Whether the rows are so many and so full of zeros that kernels leave the zeros out."""
+        return self.X.size >= _LEAST_ENTRIES and bool(np.count_nonzero(self.X) <= _MOST_FILLED * self.X.size)
 
     @property
-    def for_networks(self) -> tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]:
-        """All rows (x, 1) in phrases for compiled loops, (n,) labels and lengths of x of the rows that these keep; single.
+    def table(self) -> Table | None:
+        """The rows y_i x_i that these are a part of, as kernels take them; None where numpy multiplies all entries."""
+        return self._table("rows", lambda whole: whole.X * whole.y[:, None])
 
-        Only where `compiled`.
-        """
+    @property
+    def network_table(self) -> Table | None:
+        """The same for the rows (x, 1)."""
+        return self._table("extended", lambda whole: np.column_stack([whole.X, np.ones(len(whole))]))
 
-        def make() -> tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]:
-            if self._part_of is not None:
-                here, (table, labels, norms) = self._part_of[1], self._whole.for_networks
-                return table.cut(here), labels[here], norms[here]
-            extended = np.ones((len(self), self.X.shape[1] + 1), np.float32)
-            extended[:, :-1] = self.X
-            return CompiledRows.in_phrases(extended), self.y.astype(np.float32), self.norms.astype(np.float32)
+    def _table(self, name: str, make: Callable[[Rows], Floats]) -> Table | None:
+        whole = self._whole
+        if not (whole.sparse and kernels.available()):
+            return None
+        from dpviz.models.kernels.table import Table
 
-        return _once(self._in_networks, "all", make)
+        return _once(whole._kept, name, lambda: Table(make(whole)))
 
-    @cached_property
-    def _in_networks(self) -> dict[str, tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]]:
-        return {}
+    @property
+    def table_norms(self) -> Floats:
+        """(n,) norms of the rows of the tables."""
+        return self._whole.norms
+
+    @property
+    def table_labels(self) -> Floats:
+        """(n,) labels of the rows of the tables."""
+        return self._whole.y
+
+    def products(self, precision: type[np.floating]) -> Products:
+        """The sums over the rows y_i x_i."""
+        return products(self, precision)
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
-        if count <= 1:
+        if count <= 1 or self._part_of is not None:
             return [(0, self)]
-        return _once(self._parts, count, lambda: self._cut(count))
+        return _once(self._kept, f"{count} parts", lambda: self._cut(count))
 
     def _cut(self, count: int) -> list[tuple[int, Rows]]:
-        # blocks of noise lie in one part each
-        there = loops() if self.compiled or self.many else None
-        unit, found = (1 if there is None else there.NOISY), []
+        unit, found = kernels.BLOCK if self.table is not None else 1, []
         for part in groups(-(-len(self) // unit), count):
-            here = slice(part.start * unit, min(part.stop * unit, len(self)))
-            rows = self.take(here)
-            rows._part_of = (weakref.ref(self), here)
-            rows.__dict__["sparse"] = self.sparse  # all parts alike, however short
-            found.append((here.start, rows))
+            rows = self.take(slice(part.start * unit, min(part.stop * unit, len(self))))
+            rows.first, rows._part_of = part.start * unit, weakref.ref(self)
+            found.append((rows.first, rows))
         return found
-
-    @cached_property
-    def _parts(self) -> dict[int, list[tuple[int, Rows]]]:
-        return {}
 
     def batch(self, index: NDArray[np.intp]) -> Batch:
         """Some of the rows, each array gathered only where it is asked for: cheap for mini-batches."""
@@ -264,41 +193,17 @@ class Batch(Rows):
         """Length of the parent's longest row: an upper bound."""
         return self.parent.longest
 
-    @cached_property
-    def sparse(self) -> bool:
-        """As its parent."""
-        return self.parent.sparse
+    @property
+    def first(self) -> int:  # type: ignore[override]
+        return self.parent.first
+
+    @property
+    def _whole(self) -> Rows:
+        return self.parent._whole
 
     def part(self, name: str, block: slice) -> NDArray[np.floating]:
         values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)
         return values
-
-    def products(self, precision: type[np.floating], block: slice) -> Products:
-        # in single precision gathering, grouping and multiplying without zeros take a third longer than with them, unless
-        # compiled loops need no gathering
-        if self.parent.compiled or (self.parent.sparse and precision is not np.float32):
-            return self.parent._without_zeros(precision, slice(0, len(self.parent))).take(self.index[block])
-        return DenseRows(self.part("signed32" if precision is np.float32 else "signed", block))
-
-    def for_loops(self, precision: type[np.floating]) -> tuple[CompiledRows, Floats]:
-        kept, norms = self.parent.for_loops(precision)
-        return kept.take(self.index), norms
-
-    @property
-    def for_networks(self) -> tuple[CompiledRows, NDArray[np.float32], NDArray[np.float32]]:
-        table, labels, norms = self.parent.for_networks
-        return table.take(self.index), labels, norms
-
-    def extended_part(self, block: slice) -> csr_array | CompiledRows | None:
-        if self.parent.compiled:
-            return self.parent.for_networks[0].take(self.index[block])
-        return self.parent._extended_sparse[self.index[block]] if self.parent.sparse else None
-
-
-def row_blocks(n: int, replicas: int) -> list[slice]:
-    """Slices of n rows, for one pass of some replicas over them."""
-    size = max(256, min(BLOCK_ROWS, _BLOCK_ELEMENTS // max(replicas, 1)))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def gram(rows: Floats, weight: Floats) -> Floats:

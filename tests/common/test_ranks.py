@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from dpviz.common import ranks
-from dpviz.models.compiled import loops
-
-
-def ways() -> list[object]:
-    """numpy's sort, and the compiled loop."""
-    if loops() is None:
-        return [ranks.of_numpy, pytest.param(None, marks=pytest.mark.skip(reason="numba is not installed"))]
-    from dpviz.models.compiled.ranks import ranked
-
-    return [ranks.of_numpy, ranked]
 
 
 def rows(n: int) -> np.ndarray:
@@ -40,13 +28,12 @@ def rows(n: int) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("rank", ways())
 @pytest.mark.parametrize("n", [1, 2, 3, 500, 9769])
-def test_keys_are_in_the_order_of_scores_and_then_of_labels(rank: Callable[..., ranks.Ranked], n: int) -> None:
+def test_keys_are_in_the_order_of_scores_and_then_of_labels(n: int) -> None:
     scores = rows(n)
     positive = np.random.default_rng(1).random(n) < 0.3
     before = scores.copy()
-    found, called, tied = rank(scores, positive)
+    found, called, tied = ranks.ranked(scores, positive)
     np.testing.assert_array_equal(scores, before)
     assert called.shape == (len(scores), positive.sum())
     for keys, places in zip(found, called, strict=True):
@@ -62,18 +49,8 @@ def test_keys_are_in_the_order_of_scores_and_then_of_labels(rank: Callable[..., 
     np.testing.assert_array_equal(found, np.sort(ranks.keys_of(scores, positive), axis=1))
 
 
-@pytest.mark.parametrize("rank", ways())
 @pytest.mark.parametrize("labels", [(False, False), (False, True), (True, False), (True, True)])
-def test_equal_scores_are_seen(rank: Callable[..., ranks.Ranked], labels: tuple[bool, bool]) -> None:
+def test_equal_scores_are_seen(labels: tuple[bool, bool]) -> None:
     positive = np.array([*labels, True])
-    assert rank(np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 0.0]]), positive).tied
-    assert not rank(np.array([[1.0, 2.0, 3.0], [0.5, 1.0, -0.0]]), positive).tied
-
-
-def test_loaded_loops_rank_by_the_compiled_one() -> None:
-    if loops() is None:
-        pytest.skip("numba is not installed")
-    assert ranks._by["rank"] is ways()[1]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ranks._by, "rank", lambda scores, positive: ranks.of_numpy(scores, ~positive))
-        assert (ranks.ranked(np.zeros((1, 2)), np.array([True, False])).keys & 1).tolist() == [[0, 1]]
+    assert ranks.ranked(np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 0.0]]), positive).tied
+    assert not ranks.ranked(np.array([[1.0, 2.0, 3.0], [0.5, 1.0, -0.0]]), positive).tied

@@ -12,9 +12,8 @@ from dpviz.common.random import spawn
 from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.all_rows import AllRows, seeds_together
 from dpviz.mechanisms.base import Training
-from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, sparse
+from dpviz.models import Rows, feature_noise_of, get_model, kernels, line_losses_of
 from dpviz.models import rows as models_rows
-from dpviz.models.compiled import loops
 from dpviz.models.problem import Problem
 from tests.support import make_problem
 
@@ -31,7 +30,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 
 def used(problem: Problem) -> int:
     """In how many parts the rows were shared."""
-    return max(problem.rows._parts, default=1)
+    return max((len(kept) for name, kept in problem.rows._kept.items() if name.endswith(" parts")), default=1)
 
 
 def test_gradients_are_those_of_all_rows_at_once(parts: int) -> None:
@@ -80,8 +79,8 @@ def test_gradients_of_noisy_rows_are_those_of_all_rows_at_once(draws: tuple[int,
     rng = np.random.default_rng(3)
     theta, scale, noise = rng.standard_normal((4, problem.m)), rng.random(4), rng.standard_normal(draws).astype(np.float32)
     with AllRows(problem, R) as rows:
-        found = rows.noisy_gradients(list(noise), scale)(theta)
-    expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, list(noise), scale)
+        found = rows.noisy_gradients(noise, scale)(theta)
+    expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise, scale)
     assert used(problem) == parts
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
@@ -93,43 +92,39 @@ def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[
     assert [part.stop - part.start for part in found] == lengths
 
 
-def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, each = 768, 256  # three blocks of noise
-    X = np.zeros((n, 10))
-    X[np.arange(n), np.arange(n) % 10] = 1.0
-    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 10 * n)
-    rows = Rows(X, np.where(np.arange(n) % 3, 1.0, -1.0))
+def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves() -> None:
+    n = 768
+    rows = Rows(np.eye(10)[np.arange(n) % 10], np.where(np.arange(n) % 3, 1.0, -1.0))
     for count in (0, 1):
         ((first, only),) = rows.parts(count)
         assert (first, only) == (0, rows)
     parts = rows.parts(3)
-    assert [first for first, _ in parts] == [0, each, 2 * each]
+    assert [first for first, _ in parts] == [0, 256, 512]
     for first, part in parts:
-        assert np.shares_memory(part.X, X)
-        np.testing.assert_array_equal(part.X, X[first : first + each])
-        np.testing.assert_array_equal(part.y, rows.y[first : first + each])
-        assert part.sparse, "as the whole table, which is long enough"
+        assert np.shares_memory(part.X, rows.X)
+        np.testing.assert_array_equal(part.X, rows.X[first : first + 256])
+        np.testing.assert_array_equal(part.y, rows.y[first : first + 256])
     assert rows.parts(3) is parts, "what parts derive is derived once"
-    if loops() is not None:
-        short = Rows(X[:300], rows.y[:300])
-        short.__dict__["sparse"] = True
-        assert [first for first, _ in short.parts(3)] == [0, each], "blocks of noise lie in one part each"
+    if kernels.available():
+        thin = Rows(np.eye(10)[np.arange(2500) % 10], np.ones(2500))
+        thin.__dict__["sparse"] = True
+        assert [first for first, _ in thin.parts(2)] == [0, 1024], "a part begins with a block"
+        assert all(part.table is thin.table for _, part in thin.parts(2))
 
 
 @pytest.mark.parametrize("thin", [True, False])
 def test_rows_are_let_go_of_at_once_with_all_that_they_derived(thin: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million rows that wait for the next collection are memory that the next training does not have."""
-    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 0)
-    n, d = 1100, 8
+    monkeypatch.setattr(models_rows, "_LEAST_ENTRIES", 0)
+    n, d = 4100, 20
     X = np.eye(d)[np.arange(n) % d] if thin else np.full((n, d), d**-0.5)
     problem = Problem(Rows(X, np.where(np.arange(n) % 3, 1.0, -1.0)), get_model("logistic"), 0.1)
     monkeypatch.setattr(all_rows, "_PART", n * d)
     monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0)
-    monkeypatch.setattr(models_rows, "_MANY_ENTRIES", 0)
-    noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32), np.float32)
+    noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32))
     with AllRows(problem, R) as rows:
         rows.gradient(np.zeros((R, d)), 1.0)
-        rows.noisy_gradients([noise], np.ones(R))(np.zeros((R, d)))
+        rows.noisy_gradients(noise[None], np.ones(R))(np.zeros((R, d)))
     problem.measure(np.zeros((R, d)))
     assert len(problem.rows.parts(3)) == 3
     alive = [weakref.ref(each) for each in (problem.rows, *(part for _, part in problem.rows.parts(3)))]

@@ -12,7 +12,7 @@ from support import mostly_long
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
-from dpviz.models import Rows, get_model, sparse
+from dpviz.models import Rows, get_model
 from dpviz.models import rows as models_rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -22,8 +22,7 @@ N, D, AT = 200, 24, 17
 
 @pytest.fixture(autouse=True)
 def _small_tables_are_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sparse, "_LEAST_ENTRIES", 0)
-    monkeypatch.setattr(models_rows, "_MANY_ENTRIES", 0)
+    monkeypatch.setattr(models_rows, "_LEAST_ENTRIES", 0)
 
 
 def one_hot(model: str) -> Problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,8 +34,9 @@ class PseudoHuber(Loss):
     def value(self, margin: Floats) -> Floats:
         return np.sqrt(1 + (1 - margin) ** 2) - 1
 
-    def slope(self, margin: Floats) -> Floats:
-        return (margin - 1) / np.sqrt(1 + (1 - margin) ** 2)
+    @staticmethod
+    def slope_at(margin: Any, one: Any) -> Any:
+        return (margin - one) / np.sqrt(one + (one - margin) * (one - margin))
 
     def curvature(self, margin: Floats) -> Floats:
         return (1 + (1 - margin) ** 2) ** -1.5
@@ -51,8 +53,9 @@ class LeastSquares(PseudoHuber):
     def value(self, margin: Floats) -> Floats:
         return (1 - margin) ** 2 / 2
 
-    def slope(self, margin: Floats) -> Floats:
-        return margin - 1
+    @staticmethod
+    def slope_at(margin: Any, one: Any) -> Any:
+        return margin - one
 
     def curvature(self, margin: Floats) -> Floats:
         return np.ones_like(margin)
@@ -234,9 +237,9 @@ def test_defaults_of_losses_and_models_agree_with_what_is_written_out() -> None:
     for one, other in zip(Toy().measure(v, problem.rows), TWIN.measure(v, problem.rows), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
     for name in ("logistic", "svm"):
-        loss, margin = MODELS[name].loss, rng.standard_normal((2, 40)).astype(np.float32)
+        loss, margin = MODELS[name].loss, rng.standard_normal((40, 2)).astype(np.float32)
         for clip in (np.inf, 0.5):
-            start, step = margin[:, None, :20].copy(), margin[:, None, 20:].copy()
+            start, step = margin[:20].copy(), margin[20:].copy()
             expected = Loss.line_sums(loss, start.copy(), step.copy(), 3, clip)
             np.testing.assert_allclose(loss.line_sums(start, step, 3, clip), expected, rtol=2e-5)
     assert MODELS["svm"].loss.probability(np.zeros(1)) is None

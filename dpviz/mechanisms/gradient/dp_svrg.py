@@ -21,7 +21,6 @@ from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
 from dpviz.models import Setting
-from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
@@ -254,9 +253,8 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
         heavy = problem.n * len(training.calibrations) * problem.m >= 1_000_000 and self.noise == "accounted"
-        # what compiled loops give for a seed does not depend on its company
-        together = not record and self._together(problem) is not None
-        parts = groups(seeds, (processors() if heavy else 1) if together else seeds)
+        # one seed at a time where it is recorded; the bits of a seed do not depend on the others
+        parts = groups(seeds, seeds if record else processors() if heavy else 1)
 
         def work(g: int, tick: Monitor) -> Floats:
             s = parts[g].start
@@ -318,8 +316,9 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         for t in range(self.rounds):
             anchor = x.copy()
             rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
-            total = problem.model.sum_gradient(anchor.reshape(-1, m), problem.rows, clip_norm=self.clip_norm, rule=rule)
-            full = total.reshape(x.shape) / n
+            # seed by seed: in company the bits of a product could be others
+            sums = [problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip_norm, rule=rule) for at in anchor]
+            full = np.stack(sums) / n
             if accounted:
                 full += scale[:, None] * normals()[:, None]
             if counts is not None:
@@ -354,25 +353,12 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         smooth = problem.setting.beta * np.maximum(moved, 1e-300)
         return np.clip(smooth, _ROUNDING * bound, 2 * bound)
 
-    @staticmethod
-    def _together(problem: Problem) -> ManyBatches | None:
-        """What sums the batches of many seeds at once; None where a seed's numbers would depend on its company."""
-        found = problem.model.many_batches
-        return found if found is not None and found.compiled(problem.rows) else None
-
     def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: Drawn) -> Floats:
         """(S, E, m) sums over a batch for each seed of clip g_i(x) - clip g_i(anchor)."""
         # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
-        at, together = np.concatenate([x, anchor], axis=1), self._together(problem)
-        if together is not None:
-            both = together.sums(at, problem.rows, batches, self.clip_norm, precision=np.float64)
-        else:
-            both = np.stack([self._sum(problem, mine, index) for mine, index in zip(at, batches, strict=True)])
+        at = np.concatenate([x, anchor], axis=1)
+        both = problem.model.sum_batches(at, problem.rows, batches, clip_norm=self.clip_norm)
         return both[:, : x.shape[1]] - both[:, x.shape[1] :]
-
-    def _sum(self, problem: Problem, theta: Floats, index: np.ndarray) -> Floats:
-        batch = problem.rows if len(index) == problem.n else problem.rows.batch(index)
-        return problem.model.sum_gradient(theta, batch, clip_norm=self.clip_norm)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n

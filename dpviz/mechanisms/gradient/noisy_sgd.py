@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ from dpviz.common.threads import THREADS_FROM, map_streams, processors
 from dpviz.common.threads import groups as parts_of_seeds
 from dpviz.mechanisms.base import Floats, Training
 from dpviz.mechanisms.gradient.clip_count import ClipCount
-from dpviz.models.many_batches import ManyBatches
 from dpviz.models.problem import Problem
 
 SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
@@ -23,7 +21,6 @@ ROUNDING: str = (
     f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
     "4,000 rows) is outside the proof, as it is in double precision."
 )
-MOST_IN_STEP = 64  # replicas trained in step: their margins in a block of rows stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -63,32 +60,26 @@ class _Sums:
     """Sums of clipped gradients over mini-batches.
 
     Attributes:
-        precision: of a seed's own products.
-        together: trains seeds in step; None where each seed's batch is gathered.
+        precision: of the products.
         clips: counts of each seed's clipped gradients; empty where nothing is recorded.
     """
 
     problem: Problem
     clip_norm: float
     precision: type[np.floating]
-    together: ManyBatches | None
     clips: list[ClipCount]
 
     def of(self, theta: Floats, batches: Drawn, group: slice) -> Floats:
         """(S, E, m) sums over the batch of each seed of the group, at its parameters theta, (S, E, m)."""
         rows, clips = self.problem.rows, self.clips[group]
-        if self.together is not None:
-            seen = clips if clips and clips[0].possible else []
-            norms: list[list[NDArray[np.float32]]] = [[] for _ in seen]
-            total = self.together.sums(theta, rows, batches, self.clip_norm, norms if seen else None)
-            for count, index, parts in zip(seen, batches, norms, strict=False):
-                count.see(index, np.concatenate(parts, axis=1))
-            return total
-        index = batches[0]
-        batch = rows if len(index) == len(rows) else rows.batch(index)
-        at: Floats = theta[0].astype(self.precision, copy=False)
-        rule = clips[0].of_batch(np.arange(len(rows)) if batch is rows else index) if clips else None
-        return self.problem.model.sum_gradient(at, batch, clip_norm=self.clip_norm, rule=rule)[None]
+        if not clips or not clips[0].possible:
+            return self.problem.model.sum_batches(theta, rows, batches, clip_norm=self.clip_norm, precision=self.precision)
+        found = []
+        for at, index, count in zip(theta.astype(self.precision, copy=False), batches, clips, strict=True):
+            batch = rows if len(index) == len(rows) else rows.batch(index)
+            rule = count.of_batch(index)
+            found.append(self.problem.model.sum_gradient(at, batch, clip_norm=self.clip_norm, rule=rule))
+        return np.stack(found)
 
 
 def train(
@@ -98,9 +89,8 @@ def train(
 
     `path` (E, S', T, m) is filled with the iterates of the first S' seeds.
 
-    The replicas of a seed share batches and standard draws, so each batch is gathered once and multiplied with the
-    parameters of all budgets; or all rows are multiplied with the replicas of many seeds, which are trained in step, where
-    that is faster. Products of small batches run in single precision; parameters, noise and updates stay in double.
+    The replicas of a seed share batches and standard draws, so each batch is read once for the parameters of all budgets;
+    seeds are trained in step. Products of small batches run in single precision; parameters, noise and updates stay in double.
     """
     problem, streams, scale = training.problem, training.streams, training.scales
     n, m, e = problem.n, problem.m, len(scale)
@@ -109,8 +99,8 @@ def train(
     clips = [ClipCount(problem.setting, plan.clip_norm, e) for _ in streams] if training.record else []
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
     problem.model.prepare(problem.rows, precision)
-    together, groups = _ways(problem, plan, len(streams), e, precision, seen=bool(clips) and clips[0].possible)
-    sums = _Sums(problem, plan.clip_norm, precision, together, clips)
+    sums = _Sums(problem, plan.clip_norm, precision, clips)
+    groups = parts_of_seeds(len(streams), processors())  # the bits of a seed do not depend on the others
 
     def work(g: int, tick: Monitor) -> Floats:
         group = groups[g]
@@ -149,30 +139,3 @@ def train(
         return theta, None, None
     shares = [count.share(np.broadcast_to(visits[:, s], (e, n))) for s, count in enumerate(clips)]
     return theta, visits, np.stack(shares, axis=1)
-
-
-def _ways(
-    problem: Problem, plan: Plan, seeds: int, budgets: int, precision: type[np.floating], *, seen: bool
-) -> tuple[ManyBatches | None, list[slice]]:
-    """What trains seeds in step, None where each gathers its batches, and the groups of seeds that are trained together.
-
-    Args:
-        seen: whether the lengths of single gradients are recorded.
-    """
-    together, one_by_one = problem.model.many_batches, [slice(s, s + 1) for s in range(seeds)]
-    if together is None or precision is not np.float32:
-        return None, one_by_one
-    if together.compiled(problem.rows):
-        # the bits of a seed do not depend on its company
-        return (None, one_by_one) if seen else (together, parts_of_seeds(seeds, processors()))
-    groups = _groups(seeds, budgets)
-    pays = together.pays(problem.rows, plan.divisor.mean() / problem.n, groups[0].stop, budgets)
-    return (together, groups) if pays else (None, one_by_one)
-
-
-def _groups(seeds: int, budgets: int) -> list[slice]:
-    """Seeds that are trained in step, in groups of about equal size and an even number of groups, the largest first."""
-    count = -(-seeds * budgets // MOST_IN_STEP)
-    count = min(seeds, count + count % 2 if count > 1 else 1)
-    ends = [-(-seeds * k // count) for k in range(count + 1)]
-    return [slice(start, stop) for start, stop in itertools.pairwise(ends)]

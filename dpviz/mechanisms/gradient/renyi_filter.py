@@ -31,9 +31,6 @@ from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 
 MOST_STEPS = 100_000
-#: full-length gradients that a budget in whole numbers is worth at most: each is rounded up by less than a unit of 2^-29 of the
-#: budget, and they may exceed it by 1e-6, which is 536 units
-_WHOLE = 256
 
 
 @dataclass(frozen=True)
@@ -221,7 +218,6 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
             # precision, and in single by less than half of what all contributions are shortened by
             slack=1e-12 if kind is np.float64 else 1e-6,
             free=paid,
-            whole=kind is np.float32 and self.when_spent == "leave" and paid <= _WHOLE,
         )
         length = np.repeat(training.step_lengths, s)[:, None]
         timeline = np.zeros((e * s, steps))
@@ -260,33 +256,29 @@ class _Filter:
 
     Attributes:
         budget: B.
-        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good; no rows where they
-            are counted in whole numbers and nothing is recorded.
+        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good.
         visits: (R, n) steps in which a row took part.
         spent: (R, n) sum of squared gradients that were used, at most B.
     """
 
-    def __init__(
-        self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int, whole: bool = False
-    ) -> None:
+    def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int) -> None:
         """
         Args:
             slack: share of B by which rounding may exceed it.
             free: steps all of whose gradients B pays for.
-            whole: whether rows that leave are counted in whole numbers, for which B is worth at most `_WHOLE` full gradients.
         """
         self.budget = budget
-        self._rule = RowBudget(n, replicas, budget, slack=slack, whole=whole)
+        self._rule = RowBudget(n, replicas, budget, slack=slack)
         kept = (n if record else 0, replicas)
-        self.demand = np.zeros(kept).T if whole else self._rule.spent[:, :replicas].T
+        self.demand = self._rule.spent[:, :replicas].T
         self.visits: NDArray[np.int32] = np.zeros(kept, np.int32).T
         self.spent = np.zeros(kept).T if leave else self.demand
-        self._leave, self._record, self._slack, self._whole = leave, record, slack, whole
+        self._leave, self._record, self._slack = leave, record, slack
         self._end_step(free)
 
     @property
     def rule(self) -> Rule:
-        """What a step asks: compiled loops know the rule itself, where nothing else is to be done."""
+        """What a step asks: kernels know the rule itself, where nothing else is to be done."""
         return self._rule if self._simple and not self._record else self
 
     @property
@@ -311,8 +303,6 @@ class _Filter:
             demand += np.minimum(cost, left)
             self._rule.add_active(count(weights > 0).astype(float))
         if self._record:
-            if self._whole:
-                self.demand[:, block] += cost
             self.visits[:, block] += weights > 0
             if self._leave:
                 self.spent[:, block] += cost * weights

@@ -31,7 +31,7 @@ from dpviz.mechanisms.input.row_noise import (
     steps_knob,
 )
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Ability, Model, Noise, Setting, feature_noise_of
+from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
@@ -192,13 +192,16 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             scale, step = (np.tile(each, len(mine)) for each in (sigma, training.step_lengths))
             current = np.repeat(start[parts[g]], len(sigma), axis=0)
 
-            def draw(s: int) -> tuple[Noise, Floats]:
+            draws = np.empty((len(mine), *own), np.float32)
+
+            def draw(s: int) -> Floats:
                 noise = row_draws(mine[s], *own)  # Algorithm 1, lines 2 to 4
                 lengths = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
-                return noisy.prepared(problem.rows, noise, kind), lengths
+                noisy.prepared(problem.rows, noise, draws[s])
+                return lengths
 
             with AllRows(problem, len(current)) as rows:
-                draws, lengths = zip(*rows.team.each(draw, len(mine)), strict=True)
+                lengths = rows.team.each(draw, len(mine))
                 gradient_at = rows.noisy_gradients(draws, scale)
                 for t in range(steps):
                     tick(t / steps)

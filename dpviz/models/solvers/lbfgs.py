@@ -14,14 +14,11 @@ from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
 Floats = NDArray[np.float64]
-Signed = NDArray[np.floating]
 Indices = NDArray[np.intp]
 Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or that of a team of threads
 
 _MEMORY = 10  # secant pairs
-_BLOCK_ROWS = 512  # at once: rows and margins stay in the processor's cache between the two products
 _NEAR = 0.2  # mean difference of curvatures at which a shared Hessian is about as good as a sampled one
-_PART_ROWS = 8 * _BLOCK_ROWS  # what one thread takes at a time
 
 
 class Batch:
@@ -40,11 +37,9 @@ class Batch:
         theta: Floats,
         sample: NDArray[np.float32],
         each: Each = map,
-        whole: Rows | None = None,
     ) -> None:
-        """`whole` are all rows, where compiled loops sum their gradients."""
         self.loss, self.lam, self.linear, self.theta, self.sample = loss, lam, linear, theta.copy(), sample
-        self.each, self.whole = each, whole
+        self.each = each
         count, d = theta.shape
         self.inverse = np.empty((count, d, d), np.float32)
         self.steps = np.zeros((_MEMORY, count, d))
@@ -97,41 +92,17 @@ class Batch:
         near[leader] = True
         return np.flatnonzero(~near)
 
-    def gradient(self, signed: Signed, index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
-        """(k, d) gradients of the replicas in `index` at the points `theta`, (k, d), in the precision of `signed`."""
-        n, kind = len(signed), signed.dtype.type
-        if self.whole is not None and signed is not self.sample:
-            data = self._compiled_gradient(self.whole, theta, kind)
-            tick()
-            return data / n + self.lam[index, None] * theta + self.linear[index]
-        columns = np.ascontiguousarray(theta.T, dtype=kind)
-
-        def part(first: int) -> Floats:
-            last = min(first + _PART_ROWS, n)
-            buffer = np.empty((min(_BLOCK_ROWS, last - first), len(theta)), signed.dtype)
-            total = np.zeros_like(theta)
-            for start in range(first, last, _BLOCK_ROWS):
-                rows = signed[start : min(start + _BLOCK_ROWS, last)]
-                slope = self.loss.slope_inplace(np.matmul(rows, columns, out=buffer[: len(rows)]))
-                total += slope.T @ rows
-            return total
-
-        total = np.zeros_like(theta)
-        for gradient in self.each(part, range(0, n, _PART_ROWS)):  # in order, so that threads change no bits
-            total += gradient
-            tick()
-        return total / n + self.lam[index, None] * theta + self.linear[index]
-
-    def _compiled_gradient(self, whole: Rows, theta: Floats, kind: type[np.floating]) -> Floats:
-        """(k, d) sums of the rows' gradients."""
-        columns, parts = whole.columns(theta.astype(kind, copy=False)), whole.parts(MOST_GROUPS)
-        whole.for_loops(kind)  # once, before threads ask for their parts
+    def gradient(self, rows: Rows, kind: type[np.floating], index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
+        """(k, d) gradients over some rows of the replicas in `index` at the points `theta`, (k, d), in one precision."""
+        parts, total = rows.parts(MOST_GROUPS), np.zeros_like(theta)
 
         def part(k: int) -> Floats:
-            rows, norms = parts[k][1].for_loops(kind)
-            return rows.gradient(columns, self.loss, norms, np.inf)
+            return parts[k][1].products(kind).gradient(theta, self.loss)
 
-        return np.sum(list(self.each(part, range(len(parts)))), axis=0)[:, : len(theta)].T
+        for gradient in self.each(part, range(len(parts))):  # in order, so that threads change no bits
+            total += gradient
+            tick()
+        return total / len(rows) + self.lam[index, None] * theta + self.linear[index]
 
     def direction(self, index: Indices, gradient: Floats) -> Floats:
         """Minus the approximate inverse Hessians times the gradients (Nocedal, Wright 2006, Algorithm 7.4)."""
@@ -162,7 +133,8 @@ class Batch:
 
     def descend(
         self,
-        signed: Signed,
+        rows: Rows,
+        kind: type[np.floating],
         enough: Callable[[Indices], Floats],
         tick: Callable[[Floats], None],
         *,
@@ -170,15 +142,16 @@ class Batch:
         renew_above: float,
         resume: bool = False,
     ) -> Indices:
-        """Moves the replicas until their gradients over `signed` are small enough.
+        """Moves the replicas until their gradients over the rows are small enough.
 
         Args:
+            kind: precision of the gradients.
             enough: gradient norms that end the descent, for some replicas.
             tick: told the gradient norms from time to time.
             max_steps: gradients per replica, line searches not counted.
             renew_above: gradient norm above which a slow replica gets a new preconditioner.
             resume: whether to take a first step from the gradients that the last descent ended with, less precise
-                ones; nobody is there before a gradient over `signed` says so.
+                ones; nobody is there before a gradient over the rows says so.
 
         Returns:
             The replicas that are not there yet.
@@ -190,7 +163,7 @@ class Batch:
             tick(norm)
 
         if not resume:
-            self.last = self.gradient(signed, active, self.theta, report)
+            self.last = self.gradient(rows, kind, active, self.theta, report)
         gradient = self.last
         norm = np.sqrt(dot(gradient, gradient))
         for k in range(max_steps):
@@ -198,7 +171,7 @@ class Batch:
                 active = active[norm[active] > enough(active)]
             if len(active) == 0:
                 break
-            step, new = self.search(signed, active, gradient[active], report)
+            step, new = self.search(rows, kind, active, gradient[active], report)
             imprecise = k == 0 and resume
             self.remember(active, step, new - gradient[active])
             if imprecise:
@@ -211,7 +184,9 @@ class Batch:
                 self.precondition(slow)
         return active[norm[active] > enough(active)]
 
-    def search(self, signed: Signed, index: Indices, gradient: Floats, report: Callable[[], None]) -> tuple[Floats, Floats]:
+    def search(
+        self, rows: Rows, kind: type[np.floating], index: Indices, gradient: Floats, report: Callable[[], None]
+    ) -> tuple[Floats, Floats]:
         """Steps along the directions, and the gradients there.
 
         A step is taken when the slope at its end is at most half of the slope at its start, upwards: the approximate
@@ -225,7 +200,7 @@ class Batch:
         todo = np.arange(len(index))
         for _ in range(40):
             there = self.theta[index[todo]] + length[todo, None] * direction[todo]
-            new[todo] = self.gradient(signed, index[todo], there, report)
+            new[todo] = self.gradient(rows, kind, index[todo], there, report)
             end = dot(direction[todo], new[todo])
             far = end > -0.5 * start[todo]
             if not far.any():

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.threads import Team, one_blas_thread, processors
-from dpviz.models.compiled.rows import loss_of
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
 from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
@@ -61,7 +60,7 @@ def minimise_many(
         tolerance: largest gradient norm that counts as solved. Where rounding of the gradient's own terms,
             about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
         strict: whether the tolerance holds whatever rounding does.
-        single, rows: `signed` in single precision, made here if not given; and its rows, for compiled loops where there are.
+        single, rows: `signed` in single precision, and the labelled rows that they are; made here if not given.
         progress: told the share of the work done, in [0, 1]; may raise to cancel.
 
     Returns:
@@ -73,7 +72,7 @@ def minimise_many(
     size = max(1, min(_REPLICAS, (1 << 25) // signed.shape[1] ** 2))
     out = np.array(np.broadcast_to(0.0 if start is None else start, linear.shape))
     large = len(signed) > 2 * _SAMPLE
-    whole = rows if large and rows is not None and rows.compiled and loss_of(loss) is not None else None
+    whole = rows if rows is not None else Rows(signed, np.ones(len(signed)))
     if large and single is None:
         single = signed.astype(np.float32)
     chosen = np.sort(np.random.default_rng(0).choice(len(signed), _SAMPLE, replace=False)) if large else slice(None)
@@ -81,14 +80,14 @@ def minimise_many(
     with _threads(len(signed), min(size, len(linear)) * signed.shape[1]) as each:
         for first in range(0, len(linear), size):
             part = slice(first, first + size)
-            batch = Batch(loss, lam[part], linear[part], out[part], sample, each, whole)
+            batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
 
             def tick(norm: Floats, first: int = first) -> None:
                 if progress is not None:  # from gradient norm 1 to the tolerance, on a logarithmic scale
                     share = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
                     progress((first + float(share.mean()) * min(size, len(linear) - first)) / len(linear))
 
-            _solve(batch, signed, single if large else None, tolerance, strict, tick)
+            _solve(batch, signed, whole, single if large else None, tolerance, strict, tick)
             out[part] = batch.theta
     return out
 
@@ -96,6 +95,7 @@ def minimise_many(
 def _solve(
     batch: Batch,
     signed: Floats,
+    rows: Rows,
     single: NDArray[np.float32] | None,
     tolerance: float,
     strict: bool,
@@ -115,10 +115,11 @@ def _solve(
         return np.maximum(tolerance, _rounding(batch, index, len(signed)))
 
     if single is not None:
-        batch.descend(batch.sample, coarse, tick, max_steps=40, renew_above=1.0)
+        sample = Rows(batch.sample.astype(float), np.ones(len(batch.sample)))
+        batch.descend(sample, np.float32, coarse, tick, max_steps=40, renew_above=1.0)
         batch.precondition(batch.share(single))
-        batch.descend(single, rough, tick, max_steps=20, renew_above=1e-6)
-    left = batch.descend(signed, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=single is not None)
+        batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
+    left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=single is not None)
     for r in left:
         tick(np.full(1, tolerance))
         enough = float(precise(np.array([r]))[0])

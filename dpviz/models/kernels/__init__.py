@@ -1,0 +1,49 @@
+"""Compiled sums over rows that are mostly zeros (numba, `pip install 'dpviz[fast]'`): one file a kernel.
+
+`gradient`, `batches`, `descent`, `noisy_rows`, `line_losses` and `network` hold one kernel each, `draws` the random numbers.
+`inline` has the pieces that they share, `compiling` how they are compiled, `table` the rows as they take them, `products` the
+interface. A kernel looks at no bounds: what calls it makes or checks every array that it gets.
+
+Key terms:
+    replicas: models that are trained together, whose parameters, margins and slopes lie next to each other in memory.
+    width: replicas of one kernel, a constant when it is compiled, so that loops over replicas become SIMD instructions and
+        their sums stay in registers. Parameters of 0 fill what is left over.
+    merged columns: two columns that often occur together, written as one (`merged_columns`).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.util import find_spec
+
+
+@cache
+def available() -> bool:
+    """Whether numba is installed and DPVIZ_COMPILED is not 0; from then on, random numbers are drawn by kernels too."""
+    if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
+        return False
+    from dpviz.common import random
+
+    try:
+        from dpviz.models.kernels import draws
+    except ImportError:  # a numba that is too old for this numpy says so when it is loaded
+        return False
+    random.draw_by(draws.poisson, draws.normals())
+    return True
+
+
+WIDTHS = (16, 32, 64, 112)  # replicas of a kernel: few, because each is compiled by itself
+BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products; parts of a table begin with a block
+
+
+def parts_of(replicas: int) -> list[tuple[int, int]]:
+    """The replicas in parts of a kernel's width, as (first, width); the last part may be wider than what is left."""
+    whole, left = divmod(replicas, WIDTHS[-1])
+    parts = [(k * WIDTHS[-1], WIDTHS[-1]) for k in range(whole)]
+    return parts + [(whole * WIDTHS[-1], min(width for width in WIDTHS if width >= left))] * (left > 0)
+
+
+def padded(replicas: int) -> int:
+    """Replicas that all parts have room for."""
+    return sum(width for _, width in parts_of(replicas))

@@ -1,0 +1,52 @@
+"""Sums of clipped gradients over batches of rows, each for W replicas of its own: the formula of `gradient`.
+
+A row's two products follow one another, and its entries are added in double precision: a batch has no blocks by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
+from dpviz.models.kernels.inline import ONE, add_row, clipped, expand_parameters, row_margin, scatter_gradients
+
+
+@cache
+def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
+    """The kernel for `width` replicas of each batch; arguments as of `gradient_of`."""
+    W, one, number = np.uint64(width), precision(1), real(precision)
+    many, loss = flat(number), types.UniTuple(number, constants)
+
+    @kernel(table_of(number), INDEX, INDEX, INDEX, many, many, number, loss, flat(types.float64))
+    def batches(table, merged, index, cuts, theta, norms, clip_norm, loss, total):  # type: ignore[no-untyped-def]
+        """Adds the sum over the rows index[cuts[s]] to index[cuts[s + 1] - 1] to total[s].
+
+        Args:
+            table, merged, norms, clip_norm, loss: as of `gradient`.
+            index, cuts: S batches.
+            theta, total: (S, d + P, W) flat; `total` in double precision. The last P of each are overwritten.
+        """
+        size = len(theta) // (len(cuts) - 1)
+        margin = numba.carray(stack(width, norms), width)
+        for s in range(len(cuts) - 1):
+            mine, sums = theta[s * size : (s + 1) * size], total[s * size : (s + 1) * size]
+            expand_parameters(mine, merged, W)
+            for at in range(cuts[s], cuts[np.uint64(s) + ONE]):
+                i = index[at]
+                row_margin(table, i, mine, W, margin)
+                for r in range(W):
+                    margin[r] = slope_at(margin[r], one, *loss)
+                if clip_norm < np.inf:
+                    norm = norms[i]
+                    for r in range(W):
+                        margin[r] = clipped(margin[r], norm, clip_norm)
+                add_row(table, i, margin, W, sums)
+            scatter_gradients(sums, merged, W)
+
+    return batches

@@ -1,0 +1,103 @@
+"""How kernels are compiled: for declared types, kept on disk by the content of their source, without holding up other threads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from llvmlite import binding
+from numba import njit, types
+from numba.core import cgutils
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic
+
+# LLVM turns loops over 16 replicas or more into SIMD instructions only where it does not unroll them first; loops over at most 15
+# of these are unrolled afterwards, so that what they sum stays in registers
+binding.set_option("", "-unroll-full-max-count=15")
+
+
+INDEX, COLUMN = types.Array(types.uint64, 1, "C"), types.Array(types.uint32, 1, "C")
+_SOURCES = (*Path(__file__).parent.glob("*.py"), *(Path(__file__).parents[1] / f"{name}.py" for name in ("losses", "elementary")))
+
+
+def _kept() -> bool:
+    """Whether compiled functions can be kept; numba refuses to define one where neither its folder nor home can be written."""
+    try:
+        njit(cache=True)(_kept)
+    except RuntimeError:
+        return False
+    return True
+
+
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": _kept()}
+_STAMP = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_SOURCES))).hexdigest()
+
+
+def real(precision: type[np.floating]) -> Any:
+    """numba's type of float32 or float64."""
+    return types.float32 if precision is np.float32 else types.float64
+
+
+def flat(scalar: Any) -> Any:
+    """The type of one-dimensional arrays whose numbers lie together."""
+    return types.Array(scalar, 1, "C")
+
+
+def table_of(scalar: Any) -> Any:
+    """The type of a table in one precision: where rows begin, columns, values."""
+    return types.Tuple((INDEX, COLUMN, flat(scalar)))
+
+
+def kernel(*arguments: Any, exact: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that compiles a function for arguments of these types; it refuses others.
+
+    Args:
+        exact: no product and sum become one instruction, which rounds once and not twice.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        made: list[Callable[..., Any]] = []
+        failed: list[str] = []
+
+        def compile_() -> None:
+            try:
+                made.append(compile_here())
+            except NumbaError as error:
+                failed.append(str(error))
+
+        def compile_here() -> Callable[..., Any]:
+            dispatcher = njit(**OPTIONS, fastmath=False if exact else {"contract"})(function)
+            if OPTIONS["cache"]:
+                # numba compares the time of this one file; what it calls lies in others
+                dispatcher._cache._cache_file._source_stamp = _STAMP
+            dispatcher.compile(arguments)
+            dispatcher.disable_compile()
+            return dispatcher
+
+        # numba leaves a cycle that holds all frames which led to a compilation, and so the rows of a training: a thread has no
+        # others than its own
+        thread = Thread(target=compile_)
+        thread.start()
+        thread.join()
+        if failed:
+            raise RuntimeError(f"{function.__qualname__} cannot be compiled; DPVIZ_COMPILED=0 does without. {failed[0]}")
+        return made[0]
+
+    return compiled
+
+
+@intrinsic(prefer_literal=True)
+def stack(typing: Any, count: Any, like: Any) -> Any:
+    """A pointer to `count` numbers on the stack, of the type of the array `like` (numba has no stack arrays: its issue 5084)."""
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        size = context.get_constant(types.intp, count.literal_value)
+        return cgutils.alloca_once(builder, context.get_value_type(like.dtype), size=size)
+
+    return types.CPointer(like.dtype)(count, like), generate

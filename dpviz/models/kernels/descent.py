@@ -1,0 +1,61 @@
+"""Mini-batch gradient descent without noise, for W trainings on the same batches, in double precision:
+
+    w_r <- w_r - eta_tr (mean over the batch of x_i phi'(<w_r, x_i>) + lam w_r)
+
+A batch of some tens of rows takes less time than calling a function does, so that a kernel makes many updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
+from dpviz.models.kernels.inline import add_row, expand_parameters, row_margin, scatter_gradients
+
+
+@cache
+def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
+    """The kernel for `width` trainings; other arguments as of `gradient_of`."""
+    W, number, whole = np.uint64(width), types.float64, types.uint64
+    many, loss = flat(number), types.UniTuple(number, constants)
+
+    @kernel(table_of(number), INDEX, INDEX, INDEX, whole, whole, many, number, whole, loss, many, many, many)
+    def descend(table, merged, order, bounds, first, last, steps, lam, window, loss, w, gradient, total):  # type: ignore[no-untyped-def]
+        """Makes the updates `first` to `last` - 1.
+
+        Args:
+            table, merged, loss: as of `gradient`.
+            order: the rows as they are taken; bounds (m + 1,): ends of the batches, of which update t takes number t mod m.
+            steps: (T, W) flat, eta.
+            window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
+            w, gradient, total: (d + P, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
+        """
+        one, slope = 1.0, numba.carray(stack(width, steps), width)
+        size = np.uint64(len(w)) - np.uint64(len(merged)) // np.uint64(2) * W
+        for t in range(first, last):
+            k = t % np.uint64(len(bounds) - 1)
+            a, b, eta = bounds[k], bounds[k + np.uint64(1)], t * W
+            expand_parameters(w, merged, W)
+            for at in range(a, b):
+                row_margin(table, order[at], w, W, slope)
+                for r in range(W):
+                    slope[r] = slope_at(slope[r], one, *loss)
+                add_row(table, order[at], slope, W, gradient)
+            scatter_gradients(gradient, merged, W)
+            for j in range(np.uint64(0), size, W):
+                for r in range(W):
+                    step = steps[eta + r]
+                    w[j + r] = w[j + r] * (one - step * lam) - step / (b - a) * gradient[j + r]
+                    gradient[j + r] = 0
+                    total[j + r] += w[j + r]
+            if window > 0 and (t + np.uint64(1)) % window == 0:
+                for j in range(size):
+                    w[j], total[j] = total[j] / window, 0
+
+    return descend

@@ -1,0 +1,84 @@
+"""The sum of clipped gradients over all rows of a range, for W replicas at once; rows may have a budget.
+
+With rows x_i (labels multiplied in), parameters theta_r, clip norm C, and the loss's slope phi':
+
+    s_ir = phi'(<theta_r, x_i>) min(1, C / (|phi'(<theta_r, x_i>)| |x_i|)),      gradient_r = sum_i x_i s_ir
+
+Where rows have a budget B, |s_ir x_i|^2 is added to `spent` (n, W), and row i adds nothing once that is above B.
+
+Slopes of a block of rows stay in the processor's cache between the two products. A column's sum takes at most 64 terms in the
+precision of the rows before it goes on in double precision, so that rounding is far below a row's contribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from dpviz.models.kernels import BLOCK
+from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
+from dpviz.models.kernels.inline import add_columns, clipped, expand_parameters, row_margin, scatter_gradients
+
+
+@cache
+def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], constants: int, budgeted: bool) -> Callable[..., None]:
+    """The kernel for `width` replicas and a loss.
+
+    Args:
+        precision: of rows and parameters.
+        slope_at, constants: of the loss, and how many constants it has.
+        budgeted: whether rows have a budget.
+    """
+    W, R, one = np.uint64(width), np.uint64(BLOCK), precision(1)
+    number, many = real(precision), flat(real(precision))
+    table, loss, doubles = table_of(number), types.UniTuple(number, constants), flat(types.float64)
+    budget = types.Tuple((doubles, types.uint64, types.uint64, types.float64))
+
+    @kernel(table, table, INDEX, INDEX, many, many, number, loss, budget, many, doubles, doubles)
+    def gradient(table, blocks, merged, span, theta, norms, clip_norm, loss, budget, slopes, active, total):  # type: ignore[no-untyped-def]
+        """Adds to `total`, and to `active` how many rows added something.
+
+        Args:
+            table, blocks: as of `inline`.
+            merged: (2 P,) the columns that each of the last P stands for.
+            span: (2,) first row, the first of a block, and last row of the range, this one excluded.
+            theta, total: (d + P, W) flat; `total` in double precision. The last P are overwritten.
+            norms: (n,) of the rows; not looked at where the clip norm is infinite and rows have no budget.
+            loss: the loss's constants.
+            budget: sums of squared norms, of the range's rows and all replicas (rows, stride) flat; the stride, and the first of
+                the W replicas; and the largest sum of rows that add something.
+            slopes: (BLOCK, W) flat, overwritten.
+            active: (W,) in double precision.
+        """
+        spent, stride, lane, limit = budget
+        margin = numba.carray(stack(width, norms), width)
+        expand_parameters(theta, merged, W)
+        for start in range(span[0], span[1], R):
+            stop = min(start + R, span[1])
+            for i in range(start, stop):
+                row_margin(table, i, theta, W, margin)
+                to = (i - start) * W
+                for r in range(W):
+                    slopes[to + r] = slope_at(margin[r], one, *loss)
+                if clip_norm < np.inf:
+                    norm = norms[i]
+                    for r in range(W):
+                        slopes[to + r] = clipped(slopes[to + r], norm, clip_norm)
+                if budgeted:
+                    norm, place = norms[i], (i - span[0]) * stride + lane
+                    for r in range(W):
+                        size = np.float64(slopes[to + r] * norm)
+                        spent[place + r] += size * size
+                        # what is not a number is not above: a training that diverged stays one
+                        over = spent[place + r] > limit
+                        slopes[to + r] = 0 if over else slopes[to + r]
+                        active[r] += 0 if over else 1
+            add_columns(blocks, start // R, slopes, W, np.uint64(64), margin, total)
+        scatter_gradients(total, merged, W)
+
+    return gradient

@@ -1,0 +1,33 @@
+"""Margins <theta_r, x_i> of the rows of a range, for W replicas at once; losses of any kind are made of them in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+
+from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
+from dpviz.models.kernels.inline import expand_parameters, row_margin
+
+
+@cache
+def margins_of(width: int, precision: Any) -> Callable[..., None]:
+    """The kernel for `width` replicas."""
+    W, number = np.uint64(width), real(precision)
+    many = flat(number)
+
+    @kernel(table_of(number), INDEX, INDEX, many, many)
+    def margins(table, merged, span, theta, out):  # type: ignore[no-untyped-def]
+        """Writes `out`, (rows, W) flat; other arguments as of `gradient`, of which a range may begin anywhere."""
+        margin = numba.carray(stack(width, theta), width)
+        expand_parameters(theta, merged, W)
+        for i in range(span[0], span[1]):
+            row_margin(table, i, theta, W, margin)
+            to = (i - span[0]) * W
+            for r in range(W):
+                out[to + r] = margin[r]
+
+    return margins

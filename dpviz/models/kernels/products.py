@@ -1,0 +1,237 @@
+"""The sums of `models.products` by kernels, over a table of rows without their zeros."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import DTypeLike, NDArray
+
+from dpviz.common.progress import Monitor
+from dpviz.common.random import Drawn
+from dpviz.models.kernels import BLOCK, WIDTHS, parts_of
+from dpviz.models.kernels.batches import batches_of
+from dpviz.models.kernels.descent import descent_of
+from dpviz.models.kernels.gradient import gradient_of
+from dpviz.models.kernels.line_losses import line_losses_of
+from dpviz.models.kernels.margins import margins_of
+from dpviz.models.kernels.noisy_rows import GROUP, SIMD, SOME, noisy_gradients_of
+from dpviz.models.kernels.table import Table
+from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
+from dpviz.models.products import Array, Floats, Index, Products, Rule
+from dpviz.models.row_budget import RowBudget
+from dpviz.models.rows import Batch, Rows
+
+_REPORT_ENTRIES = 10_000_000  # of rows that updates read between two reports, in less than 0.1 s
+_own = threading.local()
+
+
+class KernelProducts(Products):
+    """Sums by kernels. What kernels do not know (weights, other rules, noise that rows share) is done by dense blocks."""
+
+    precision: Any
+
+    def __init__(self, rows: Rows, precision: type[np.floating]) -> None:
+        super().__init__(rows, precision)
+        table = rows.table
+        assert table is not None
+        self._table: Table = table
+
+    @property
+    def _span(self) -> NDArray[np.uint64]:
+        return np.array([self.rows.first, self.rows.first + len(self.rows)], np.uint64)
+
+    def margins(self, theta: Floats, block: slice) -> Array:
+        if isinstance(self.rows, Batch):
+            return super().margins(theta, block)
+        out = np.empty((block.stop - block.start, len(theta)), self.precision)
+        for first, width in parts_of(len(theta)):
+            part = scratch("margins", (len(out), width), self.precision)
+            span = np.array([self.rows.first + block.start, self.rows.first + block.stop], np.uint64)
+            before = (self._table.rows(self.precision), self._table.merged, span)
+            margins_of(width, self.precision)(*before, self._columns(theta, first, width), part.reshape(-1))
+            out[:, first : first + width] = part[:, : len(theta) - first]
+        return out
+
+    def gradient(
+        self,
+        theta: Floats,
+        loss: Loss,
+        clip_norm: float = np.inf,
+        weights: Array | None = None,
+        rule: Rule | None = None,
+    ) -> Floats:
+        if weights is not None or not (rule is None or isinstance(rule, RowBudget)):
+            return super().gradient(theta, loss, clip_norm, weights, rule)
+        if isinstance(self.rows, Batch):
+            if rule is not None:
+                return super().gradient(theta, loss, clip_norm, weights, rule)
+            return self._over_batches(theta[None], Drawn.of([self.rows.index + self.rows.first]), loss, clip_norm)[0]
+        table, kind, out = self._table, self.precision, np.empty(theta.shape)
+        norms = self._norms(clip_norm if rule is None else 0.0)
+        if rule is not None and (len(rule.spent) != len(self.rows) or len(rule.active) != len(theta)):
+            raise ValueError(f"a budget of {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
+        for first, width in parts_of(len(theta)):
+            total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
+            slopes = scratch("slopes", (BLOCK * width,), kind)
+            budget = (np.empty(0), 0, 0, 0.0) if rule is None else rule.for_kernel(first)
+            kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants), rule is not None)
+            before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta, first, width))
+            kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
+            part = slice(first, first + width)
+            out[part] = total[: table.d, : len(theta) - first].T
+            if rule is not None:
+                rule.add_active(active[: len(theta) - first], first)
+        return out
+
+    def batches(self, theta: Floats, batches: Drawn, loss: Loss, clip_norm: float = np.inf) -> Floats:
+        if isinstance(self.rows, Batch) or self.rows.first:
+            return super().batches(theta, batches, loss, clip_norm)
+        return self._over_batches(theta, batches, loss, clip_norm)
+
+    def _over_batches(self, theta: Floats, batches: Drawn, loss: Loss, clip_norm: float) -> Floats:
+        table, kind, out = self._table, self.precision, np.empty(theta.shape)
+        if len(theta) != len(batches) or (len(batches.index) and not 0 <= batches.index.min() <= batches.index.max() < table.n):
+            raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {table.n}")
+        index, cuts = batches.index.astype(np.uint64), batches.cuts.astype(np.uint64)
+        for first, width in parts_of(theta.shape[1]):
+            columns = zeros("columns", (len(theta), table.width, width), kind)
+            some = theta[:, first : first + width]
+            columns[:, : table.d, : some.shape[1]] = some.transpose(0, 2, 1)
+            total = zeros("sums", columns.shape, np.float64)
+            kernel = batches_of(width, kind, slope_of(loss), len(loss.constants))
+            before = (table.rows(kind), table.merged, index, cuts, columns.reshape(-1), self._norms(clip_norm))
+            kernel(*before, kind(clip_norm), self._constants(loss), total.reshape(-1))
+            out[:, first : first + width] = total[:, : table.d, : some.shape[1]].transpose(0, 2, 1)
+        return out
+
+    def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:
+        # a margin is at most as long as its parameters, times the row
+        norm = np.linalg.norm(theta, axis=1) + count * np.linalg.norm(step, axis=1)
+        near = clip <= MOST_CLIP and (norm * self.rows.longest < FAR).all()
+        if type(loss) is not Logistic or not near or isinstance(self.rows, Batch):
+            return super().line_losses(theta, step, count, loss, clip)
+        out, kind = np.empty((count, len(theta))), np.float32
+        for first, width in parts_of(len(theta)):
+            products, powers = np.ones((count, width), kind), np.zeros((count, width), kind)
+            before = (self._table.rows(kind), self._table.merged, self._span, self._columns(theta, first, width))
+            steps = self._columns(step, first, width, "steps")
+            between = (count, group_size(clip), loss.most_odds(clip), products.reshape(-1), powers.reshape(-1))
+            line_losses_of(width)(*before, steps, *between)
+            total = np.log(products, dtype=np.float64) + math.log(2) * powers
+            out[:, first : first + width] = total[:, : len(theta) - first]
+        return out
+
+    def descend(
+        self,
+        loss: Loss,
+        lam: float,
+        steps: Floats,
+        bounds: Sequence[int],
+        order: Index | None = None,
+        *,
+        window: int = 0,
+        stops: Sequence[int] = (),
+        monitor: Monitor,
+    ) -> Floats:
+        table, updates, found = self._table, steps.shape[1], []
+        taken = np.arange(len(self.rows), dtype=np.uint64) if order is None else order.astype(np.uint64)
+        if bounds[0] != 0 or not bounds[-1] == len(self.rows) == len(taken) or min(b - a for a, b in pairwise(bounds)) < 1:
+            raise ValueError("batches must be some of the rows each, one after the other")
+        if taken.max() >= len(self.rows):
+            raise IndexError(f"row {taken.max()} of {len(self.rows)}")
+        some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // len(table.rows(np.float64)[2]))
+        for first, width in parts_of(len(steps)):
+            mine = steps[first : first + width]
+            eta = np.zeros((updates, width))
+            eta[:, : len(mine)] = mine.T
+            w, *others = (np.zeros((table.width, width)) for _ in range(3))
+            kernel = descent_of(width, slope_of(loss), len(loss.constants))
+            before = (table.rows(np.float64), table.merged, taken + np.uint64(self.rows.first), np.array(bounds, np.uint64))
+            after = (eta.reshape(-1), lam, window, self._constants(loss), *(each.reshape(-1) for each in (w, *others)))
+            ends = {}
+            for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
+                kernel(*before, a, b, *after)
+                ends[b] = w[: table.d, 0].copy()
+                monitor(b / updates)
+            found.append(np.array([ends[stop] for stop in stops]) if stops else w[: table.d, : len(mine)].T)
+        return np.concatenate(found)
+
+    def noisy_gradient(self, theta: Floats, moved: Floats, noise: Array, loss: Loss) -> tuple[Floats, Floats]:
+        kind, table, (draws, rows, d) = np.float32, self._table, noise.shape
+        known = self.precision is kind is noise.dtype.type and not isinstance(self.rows, Batch)
+        if not known or (rows, d) != (len(self.rows), table.d) or d < SIMD or noise.strides[1:] != (4 * d, 4):
+            return super().noisy_gradient(theta, moved, noise, loss)
+        each, stride, out, own = len(theta) // draws, noise.strides[0] // 4, np.empty(theta.shape), np.empty(theta.shape)
+        flat = np.lib.stride_tricks.as_strided(noise, ((draws - 1) * stride + rows * d,), (4,))
+        # where the sums of the columns lie in the tiles of a kernel
+        tiles = -(-d // SIMD)
+        place = np.arange(d) + np.where(np.arange(d) < d // SIMD * SIMD, 0, tiles * SIMD - d)
+        groups = [(s, each * s + first, min(GROUP, each - first)) for s in range(draws) for first in range(0, each, GROUP)]
+        most = (WIDTHS[-1] - SIMD) // GROUP + 1  # groups of replicas of one draw for which a kernel has room
+        for here in (groups[k : k + most] for k in range(0, len(groups), most)):
+            start, stop = here[0][1], here[-1][1] + here[-1][2]
+            width = next(each for each in WIDTHS if each >= here[-1][1] - start + SIMD)
+            moving, sums = np.zeros((len(here), d, SIMD), kind), np.zeros((len(here), GROUP, tiles * SIMD))
+            for g, (_, first, count) in enumerate(here):
+                moving[g, :, :count] = moved[first : first + count].T
+            total = zeros("sums", (table.width, width), np.float64)
+            memory = [scratch(name, (size * width,), kind) for name, size in (("margins", SOME), ("slopes", BLOCK))]
+            which, lanes = (np.array([group[k] for group in here], np.uint64) for k in range(2))
+            before = (table.rows(kind), table.blocks(kind), table.merged, self._span)
+            between = (self._columns(theta[start:stop], 0, width), d, flat, stride, moving.reshape(-1), which, lanes - lanes[0])
+            kernel = noisy_gradients_of(width, slope_of(loss), len(loss.constants))
+            kernel(*before, *between, self._constants(loss), *memory, total.reshape(-1), sums.reshape(-1))
+            out[start:stop] = total[:d, : stop - start].T
+            for g, (_, first, count) in enumerate(here):
+                own[first : first + count] = sums[g, :count, place].T
+        return out, own
+
+    def _columns(self, theta: Floats, first: int, width: int, name: str = "columns") -> Array:
+        """(d + P, W) flat parameters of some replicas; merged columns and further replicas are 0."""
+        columns = zeros(name, (self._table.width, width), self.precision)
+        some = theta[first : first + width]
+        columns[: self._table.d, : len(some)] = some.T
+        return columns.reshape(-1)
+
+    def _norms(self, clip_norm: float) -> Array:
+        """(n,) norms of the table's rows; none where nothing is clipped."""
+        return np.empty(0, self.precision) if clip_norm == np.inf else self.rows.table_norms.astype(self.precision)
+
+    def _constants(self, loss: Loss) -> tuple[Any, ...]:
+        return tuple(self.precision(constant) for constant in loss.constants)
+
+
+def slope_of(loss: Loss) -> Callable[..., Any]:
+    """The slope of a loss, which kernels compile as a part of themselves."""
+    return _compilable(loss.slope_at)
+
+
+@cache
+def _compilable(formula: Callable[..., Any]) -> Callable[..., Any]:
+    made: Callable[..., Any] = register_jitable(formula)
+    return made
+
+
+def scratch(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """Numbers of any value for a thread's own use: the same memory whenever it asks for this name."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    kept: dict[str, NDArray[np.uint8]] = _own.__dict__
+    if name not in kept or len(kept[name]) < size:
+        memory = np.zeros(size + 64, np.uint8)
+        start = -int(memory.ctypes.data) % 64  # a cache line: SIMD numbers in two lines take twice the time
+        kept[name] = memory[start : start + size]
+    return kept[name][:size].view(kind).reshape(shape)
+
+
+def zeros(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """`scratch`, set to 0."""
+    memory = scratch(name, shape, kind)
+    memory.fill(0)
+    return memory

@@ -1,0 +1,35 @@
+"""Tables of tests, most of whose entries are 0, and the same rows as a dense table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpviz.models import Rows, kernels
+
+N, D = 2500, 20  # three blocks of rows, the last one not full
+
+
+def thin(n: int = N, d: int = D, seed: int = 0) -> np.ndarray:
+    """(n, d) rows in the unit ball: two categories of which the second often follows from the first, numbers, and a constant."""
+    rng = np.random.default_rng(seed)
+    first, number = rng.integers(4, size=n), rng.standard_normal(n) * (rng.random(n) < 0.3)
+    second = np.where(rng.random(n) < 0.9, first, rng.integers(4, size=n))
+    x = np.zeros((n, d))
+    x[np.arange(n), first] = x[np.arange(n), 4 + second] = x[:, -1] = 0.5
+    x[:, 8] = 0.3 * number
+    return x / np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None]
+
+
+def labels(n: int = N) -> np.ndarray:
+    return np.where(np.random.default_rng(1).random(n) < 0.4, 1.0, -1.0)
+
+
+def pair(n: int = N, d: int = D) -> tuple[Rows, Rows]:
+    """Rows that kernels multiply where numba is installed, and the same rows for numpy."""
+    rows, dense = Rows(thin(n, d), labels(n)), Rows(thin(n, d), labels(n))
+    rows.__dict__["sparse"], dense.__dict__["sparse"] = True, False
+    return rows, dense
+
+
+needs_kernels = pytest.mark.skipif(not kernels.available(), reason="numba is not installed")

@@ -1,0 +1,279 @@
+"""The pieces of kernels: elementary functions, random numbers, merged columns, networks; how kernels are compiled and kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from dpviz.common import random
+from dpviz.common.random import generator, normals_of_numpy, poisson_of_numpy, spawn
+from dpviz.models import Rows, get_model, kernels
+from dpviz.models.elementary import exponential, limited
+from tests.models.tables import D, needs_kernels, pair, thin
+
+pytestmark = needs_kernels
+
+if kernels.available():
+    from numba import njit
+
+    from dpviz.models.kernels import compiling, draws, merged_columns, pcg
+    from dpviz.models.kernels.inline import tangent
+    from dpviz.models.kernels.table import Table
+
+
+@pytest.mark.parametrize(("kind", "reach", "error"), [(np.float32, 87, 3e-7), (np.float64, 708, 6e-16)])
+def test_the_exponential_is_that_of_numpy(kind: Any, reach: float, error: float) -> None:
+    @njit(fastmath={"contract"})
+    def each(x: Any, out: Any) -> None:
+        for i in range(len(x)):
+            out[i] = exponential(x[i])
+
+    x = np.concatenate([np.linspace(-reach, reach, 40_001), np.linspace(-1, 1, 10_001)]).astype(kind)
+    out = np.empty_like(x)
+    each(x, out)
+    expected = np.exp(x.astype(np.longdouble))
+    assert np.max(np.abs(out - expected) / expected) <= error
+    ends = np.empty(3, kind)
+    each(np.array([np.nan, np.inf, -np.inf], kind), ends)
+    assert np.isnan(ends[0]), "what is not a number stays so"
+    assert ends[1] > 1e37
+    assert 0 <= ends[2] < 1e-37
+
+
+def test_the_tangent_is_that_of_numpy_and_ends_are_ends() -> None:
+    @njit(fastmath={"contract"})
+    def each(x: Any, out: Any, ends: Any) -> None:
+        for i in range(len(x)):
+            out[i] = tangent(x[i])
+            ends[i] = limited(x[i], np.float32(-1), np.float32(2))
+
+    x = np.concatenate([np.linspace(-12, 12, 40_001), [0.0, 1e-20, np.inf, -np.inf, np.nan]]).astype(np.float32)
+    out, ends = np.empty_like(x), np.empty_like(x)
+    each(x, out, ends)
+    np.testing.assert_array_max_ulp(out[:-1], np.tanh(x[:-1].astype(float)).astype(np.float32), 4)
+    np.testing.assert_array_equal(ends, np.clip(x, -1, 2))
+    assert np.isnan(out[-1])
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 1001])
+def test_random_bits_are_those_of_numpy(size: int) -> None:
+    (stream,) = spawn(5, 1)
+    mine, numpys = pcg.state_of(generator(stream)), generator(stream)
+    for _ in range(3):
+        out = np.empty(size, np.uint64)
+        pcg.fill(mine, out)
+        np.testing.assert_array_equal(out, numpys.bit_generator.random_raw(size))
+
+
+@pytest.mark.parametrize(
+    ("n", "coarse", "fine"), [(1000, 6553, 100), (33, 0, 40_000), (5, 65_535, 1), (4001, 20_000, 0), (500, 3, 9)]
+)
+def test_poisson_batches_are_those_of_numpy(n: int, coarse: int, fine: int) -> None:
+    mine, numpys = ([generator(stream) for stream in spawn(8, 3)] for _ in range(2))
+    found, expected = draws.poisson(mine, n, coarse, fine), poisson_of_numpy(numpys, n, coarse, fine)
+    assert isinstance(found, draws.Poisson)
+    for _ in range(60):
+        a, b = found(), expected()
+        np.testing.assert_array_equal(a.index, b.index)
+        np.testing.assert_array_equal(a.cuts, b.cuts)
+
+
+def test_ties_are_decided_by_further_bits() -> None:
+    """Every number is a tie where the chance ends in the first 16 bits of all numbers."""
+    n = 200_000
+    mine, numpys = ([generator(stream) for stream in spawn(9, 2)] for _ in range(2))
+    a, b = draws.poisson(mine, n, 2, 30_000)(), poisson_of_numpy(numpys, n, 2, 30_000)()
+    np.testing.assert_array_equal(a.index, b.index)
+    assert not np.array_equal(a.index, draws.poisson([generator(s) for s in spawn(9, 2)], n, 2, 0)().index), "the control"
+
+
+def test_poisson_batches_find_room_when_they_are_larger_than_expected() -> None:
+    mine = draws.Poisson([generator(stream) for stream in spawn(1, 4)], 100, 30_000, 0)
+    mine._out = np.empty(101, np.intp)
+    expected = poisson_of_numpy([generator(stream) for stream in spawn(1, 4)], 100, 30_000, 0)()
+    np.testing.assert_array_equal(mine().index, expected.index)
+
+
+def test_generators_of_other_classes_are_left_to_numpy() -> None:
+    other = np.random.Generator(np.random.Philox(3))
+    assert not isinstance(draws.poisson([other], 10, 100, 0), draws.Poisson)
+    single = draws.normals()(other, np.float32)
+    assert not isinstance(single, draws.Normals)
+    expected = np.random.Generator(np.random.Philox(3)).standard_normal(9, dtype=np.float32)
+    np.testing.assert_array_equal(single((9,)), expected)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_normal_draws_are_those_of_numpy_bit_by_bit(precision: type[np.floating]) -> None:
+    """Some 100,000 of these draws are not decided by their first random number, and some 3,000 are in the last layer."""
+    (stream,) = spawn(17, 1)
+    fast, numpy_ = draws.Normals(generator(stream), precision), generator(stream)
+    for shape in ((1,), (3, 5), (7,), (40_000, 300), (2, 1), (0,), (129, 3)):
+        np.testing.assert_array_equal(fast(shape), numpy_.standard_normal(shape, dtype=precision))
+
+
+def test_without_numbas_tables_numpy_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(draws.normals()(np.random.default_rng(0), np.float64), draws.Normals)
+    with monkeypatch.context() as patch:
+        patch.setattr(draws.sys, "byteorder", "big")
+        assert draws.normals() is normals_of_numpy
+    monkeypatch.delattr("numba.np.random._constants.wi_float")
+    assert draws.normals() is normals_of_numpy
+
+
+@pytest.fixture
+def asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(random, "_by", dict(random._by))
+    kernels.available.cache_clear()
+    yield
+    kernels.available.cache_clear()
+
+
+def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch, asked_anew: None) -> None:
+    rows = Rows(thin(), np.ones(len(thin())))
+    rows.__dict__["sparse"] = True
+    with monkeypatch.context() as patch:
+        found = importlib.util.find_spec
+        patch.setattr("dpviz.models.kernels.find_spec", lambda name: None if name == "numba" else found(name))
+        assert not kernels.available()
+        assert rows.table is None
+        assert rows.network_table is None
+    kernels.available.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setenv("DPVIZ_COMPILED", "0")
+        assert not kernels.available()
+    kernels.available.cache_clear()
+    assert rows.table is not None
+
+
+@pytest.mark.parametrize("replicas", [1, 16, 17, 100, 112, 113, 300])
+def test_parts_cover_all_replicas_once(replicas: int) -> None:
+    parts = kernels.parts_of(replicas)
+    assert all(width in kernels.WIDTHS for _, width in parts)
+    assert [first for first, _ in parts] == [112 * k for k in range(len(parts))]
+    assert kernels.padded(replicas) >= replicas
+    assert all(first < replicas for first, _ in parts)
+
+
+def test_merged_columns_are_the_same_rows_in_fewer_entries() -> None:
+    x = thin() * np.where(np.arange(len(thin())) % 3, 1.0, -1.0)[:, None]
+    plain, (rows, merged) = csr_array(x), merged_columns.merge_columns(csr_array(x))
+    assert 1 <= len(merged) <= merged_columns.MOST
+    assert rows.nnz < 0.75 * plain.nnz
+    assert (merged < np.arange(D, D + len(merged))[:, None]).all(), "a merged column is made of columns before it"
+    identity = np.zeros((D + len(merged), D))
+    identity[:D] = np.eye(D)
+    for p, (a, b) in enumerate(merged):
+        identity[D + p] = identity[a] + identity[b]
+    np.testing.assert_array_equal(rows @ identity, x)
+
+
+def test_only_equal_entries_are_merged_and_merged_columns_again() -> None:
+    x = np.zeros((1024, 3))
+    x[:, 0], x[:, 1], x[:, 2] = 0.5, 0.25, 0.5
+    x[0, 2] = -0.5  # another value in one row
+    rows, merged = merged_columns.merge_columns(csr_array(x))
+    np.testing.assert_array_equal(np.sort(merged, axis=1), [[0, 2]])
+    assert rows.nnz == 2 * 1024 + 1
+    x = np.zeros((512, 5))
+    x[:, :3] = 0.5  # always together
+    x[:256, 3], x[256:, 4] = 0.25, 0.125
+    rows, merged = merged_columns.merge_columns(csr_array(x))
+    assert len(merged) == 2
+    assert merged.max() == 5, "the first merged column is in the second"
+    assert rows.nnz == 2 * 512
+
+
+def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
+    x = np.zeros((2560, 4))
+    x[:, 0] = 0.5
+    x[:9, 1] = 0.5  # one in 284 rows; a pair must be in one of 256
+    x[:10, 2] = 0.5
+    _, merged = merged_columns.merge_columns(csr_array(x))
+    assert [sorted(each) for each in merged.tolist()] == [[0, 2]]
+    wide = csr_array(np.ones((8, 1025)))
+    rows, none = merged_columns.merge_columns(wide)
+    assert rows is wide
+    assert len(none) == 0
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floating]) -> None:
+    table = Table(thin())
+    (ends, columns, values), (starts, places, others) = table.rows(precision), table.blocks(precision)
+    by_row, by_block = np.zeros((table.n, table.width)), np.zeros((table.n, table.width))
+    by_row[np.repeat(np.arange(table.n), np.diff(ends.astype(int))), columns] = values
+    group = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(int)))
+    by_block[group // table.width * kernels.BLOCK + places, group % table.width] = others
+    np.testing.assert_array_equal(by_block, by_row)
+
+
+@pytest.mark.parametrize("units", [3, 40, 150])
+@pytest.mark.parametrize("clip_norm", [np.inf, 0.4])
+def test_sums_of_networks_are_those_in_double_precision(units: int, clip_norm: float) -> None:
+    model, (rows, dense) = get_model(f"mlp-{units}"), pair(1500)
+    theta = 0.5 * np.random.default_rng(1).standard_normal((3, model.setting(1500, D, 0.01).m))
+    some = np.random.default_rng(2).integers(1500, size=700)
+    for mine, others in ((rows, dense), (rows.batch(some), dense.batch(some))):
+        found = model.sum_gradient(theta.astype(np.float32), mine, clip_norm=clip_norm)
+        expected = model.sum_gradient(theta, others, clip_norm=clip_norm)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    with pytest.raises(IndexError):
+        model.sum_gradient(theta.astype(np.float32), rows.batch(np.array([1500])), clip_norm=clip_norm)
+
+
+def test_no_row_of_a_network_adds_more_than_the_clip_norm() -> None:
+    model, (rows, _) = get_model("mlp-20"), pair(300)
+    theta = np.random.default_rng(1).standard_normal((2, model.setting(300, D, 0.01).m)).astype(np.float32)
+    lengths = [np.linalg.norm(model.sum_gradient(theta, rows.batch(np.array([i])), clip_norm=0.1), axis=1) for i in range(300)]
+    assert 0.0999 < np.max(lengths) <= 0.1
+    diverged = model.sum_gradient(np.full_like(theta, np.nan), rows, clip_norm=0.1)
+    assert np.isnan(diverged[:, -21:]).all(), "a training that diverged is seen"
+
+
+def test_kernels_refuse_arrays_of_other_types() -> None:
+    from dpviz.models.kernels.margins import margins_of
+
+    table = Table(thin())
+    span, wrong = np.array([0, 1], np.uint64), np.zeros(16 * table.width)
+    with pytest.raises(TypeError, match="No matching definition"):
+        margins_of(16, np.float32)(table.rows(np.float32), table.merged, span, wrong, np.empty(16, np.float32))
+
+
+def test_what_cannot_be_compiled_is_named() -> None:
+    with pytest.raises(RuntimeError, match=r"bad cannot be compiled"):
+
+        @compiling.kernel(compiling.flat(compiling.real(np.float64)))
+        def bad(x: Any) -> Any:
+            return x.no_such_thing
+
+
+def test_compiled_code_is_kept_by_the_content_of_its_source(tmp_path: Path) -> None:
+    """A second process compiles nothing, also where a file has become younger."""
+    code = (
+        "import numba.core.event as event, numpy as np\n"
+        "seen = []\n"
+        "class Count(event.Listener):\n"
+        "    def on_start(self, e): seen.append(e)\n"
+        "    def on_end(self, e): pass\n"
+        "event.register('numba:compile', Count())\n"
+        "from dpviz.models.kernels.margins import margins_of\n"
+        "margins_of(16, np.float32)\n"
+        "print(len(seen))"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    counts = []
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        counts.append(int(run.stdout))
+    assert counts[0] > 0
+    assert counts[1] == 0

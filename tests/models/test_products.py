@@ -1,0 +1,332 @@
+"""Sums over rows by kernels are those of numpy to rounding; no contribution exceeds the clip norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.common import threads
+from dpviz.common.random import Drawn, PoissonBatches, generator, spawn
+from dpviz.mechanisms import Training, all_rows, get_mechanism
+from dpviz.models import Rows, feature_noise_of, get_model, kernels, line_losses_of, products
+from dpviz.models.linear import LinearModel
+from dpviz.models.losses import HuberHinge, Logistic, Loss
+from dpviz.models.problem import Problem
+from dpviz.models.row_budget import RowBudget
+from dpviz.models.solvers import minibatch
+from dpviz.privacy.budget import Budget
+from tests.models.tables import D, N, needs_kernels, pair
+
+KINDS: list[tuple[type[np.floating], float]] = [(np.float32, 3e-6), (np.float64, 1e-13)]
+
+
+@dataclass(frozen=True)
+class PseudoHuber(Loss):
+    """A loss of somebody else's: its slope is written once."""
+
+    name: str = "pseudo-huber"
+    slope_bound: float = 1.0
+    curvature_bound: float = 1.0
+    third_bound: float = 1.0
+    centre: float = 1.0
+    width: float = 0.7
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return (self.width,)
+
+    @staticmethod
+    def slope_at(margin: Any, one: Any, width: Any) -> Any:
+        return (margin - one) / np.sqrt(width * width + (one - margin) * (one - margin))
+
+    def value(self, margin: Any) -> Any:
+        return np.sqrt(self.width**2 + (1 - margin) ** 2) - self.width
+
+    def curvature(self, margin: Any) -> Any:
+        return self.width**2 * (self.width**2 + (1 - margin) ** 2) ** -1.5
+
+
+LOSSES = [Logistic(), HuberHinge(0.3), PseudoHuber()]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("replicas", [1, 20, 130])
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.floating], error: float) -> None:
+    rows, dense = pair()
+    theta = 3 * np.random.default_rng(0).standard_normal((replicas, D))
+    some = np.random.default_rng(1).integers(N, size=300)
+    for mine, others in (
+        (rows, dense),
+        (rows.batch(some), dense.batch(some)),
+        (rows.parts(3)[1][1], dense.take(slice(1024, 2048))),
+    ):
+        for clip_norm in (np.inf, 0.25):
+            expected = products.Products(others, np.float64).gradient(theta, loss, clip_norm)
+            found = mine.products(kind).gradient(theta, loss, clip_norm)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=error * len(others))
+    if kernels.available():
+        assert type(rows.products(kind)) is not products.Products
+        assert rows.table is not None
+        assert len(rows.table.merged) > 0
+
+
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_weights_and_rules_of_any_kind_are_applied(kind: type[np.floating], error: float) -> None:
+    rows, dense = pair()
+    rng = np.random.default_rng(0)
+    theta, weights = 3 * rng.standard_normal((4, D)), rng.random((N, 4))
+
+    def rule(block: slice, norms: np.ndarray) -> np.ndarray:
+        return (norms < 0.2).astype(norms.dtype)
+
+    for more in ({"rule": rule}, {"weights": weights.astype(kind)}):
+        found, expected = (
+            get_model("logistic").sum_gradient(theta.astype(kind), r, clip_norm=0.25, **more) for r in (rows, dense)
+        )
+        np.testing.assert_allclose(found, expected, rtol=0, atol=error * N)
+
+
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+@pytest.mark.parametrize("model", ["logistic", "svm"])
+def test_sums_over_batches_are_those_of_gathered_rows(model: str, kind: type[np.floating], error: float) -> None:
+    rows, dense = pair()
+    theta = 3 * np.random.default_rng(2).standard_normal((5, 3, D))
+    batches = [PoissonBatches(N, 0.1)(generator(stream))(0) for stream in spawn(3, 4)] + [np.empty(0, np.intp)]
+    for clip_norm in (np.inf, 0.2):
+        found = get_model(model).sum_batches(theta, rows, Drawn.of(batches), clip_norm=clip_norm, precision=kind)
+        for s, index in enumerate(batches):
+            expected = get_model(model).sum_gradient(theta[s], dense.take(index), clip_norm=clip_norm)
+            np.testing.assert_allclose(found[s], expected, rtol=0, atol=error * N)
+
+
+@needs_kernels
+def test_what_does_not_fit_is_refused_before_memory_is_touched() -> None:
+    rows, _ = pair()
+    theta = np.zeros((2, 3, D))
+    for wrong in ([np.array([0]), np.array([N])], [np.array([-1]), np.array([0])], [np.array([0])]):
+        with pytest.raises(IndexError):
+            rows.products(np.float32).batches(theta, Drawn.of(wrong), Logistic())
+    for shape in ((2, D - 1), (2, D + 1)):
+        with pytest.raises(ValueError, match="broadcast"):
+            rows.products(np.float64).gradient(np.zeros(shape), Logistic())
+    with pytest.raises(ValueError, match="budget"):
+        rows.products(np.float64).gradient(np.zeros((2, D)), Logistic(), rule=RowBudget(N - 1, 2, 1.0))
+    with pytest.raises(ValueError, match="budget"):
+        rows.products(np.float64).gradient(np.zeros((40, D)), Logistic(), rule=RowBudget(N, 2, 1.0))
+    for bounds in ([0, 5, 5, N], [0, N + 1], [1, N], [0, N - 1]):
+        with pytest.raises(ValueError, match="one after the other"):
+            rows.products(np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), bounds, monitor=lambda share: None)
+    with pytest.raises(IndexError):
+        rows.products(np.float64).descend(
+            Logistic(), 0.1, np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda share: None
+        )
+
+
+@pytest.mark.parametrize("clip_norm", [0.05, 0.2])
+def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
+    """Row by row in single precision, as batches and as tables; the control is the sum without the shortening."""
+    rows, dense = pair(400)
+    theta = 5 * np.random.default_rng(2).standard_normal((400, 1, D))
+    batches, model = Drawn.of([np.array([i]) for i in range(400)]), get_model("logistic")
+    for table in (rows, dense):
+        alone = model.sum_batches(theta, table, batches, clip_norm=clip_norm, precision=np.float32)
+        longest = np.linalg.norm(alone, axis=2).max()
+        assert longest <= clip_norm
+        assert longest / (1 - 2.0**-20) > clip_norm * (1 - 1e-9)
+    lengths = []
+    for i in range(60):
+        row = Rows(rows.X[i : i + 1], rows.y[i : i + 1])
+        row.__dict__["sparse"] = True
+        lengths.append(np.linalg.norm(model.sum_gradient(theta[:5, 0].astype(np.float32), row, clip_norm=clip_norm), axis=1))
+    assert np.max(lengths) <= clip_norm
+    assert np.max(lengths) / (1 - 2.0**-20) > clip_norm * (1 - 1e-9)
+
+
+def test_sums_of_very_many_rows_lose_no_row() -> None:
+    """Of 2^18 equal rows in single precision: adding up the groups in single precision too would lose many rows."""
+    rows, most = np.full((1 << 18, 2), 0.1, np.float32), float(np.float32(0.1))
+    ones, exact = np.ones((1, len(rows)), np.float32), len(rows) * most
+    assert np.abs(products.short_sums(ones, rows) - exact).max() < 0.5 * most
+    parts = (ones.reshape(1, -1, 64).transpose(1, 0, 2) @ rows.reshape(-1, 64, 2)).sum(axis=0)
+    assert np.abs(parts - exact).max() > most, "the control"
+    table = Rows(np.full((1 << 16, 2), 0.1), np.ones(1 << 16))
+    table.__dict__["sparse"] = True
+    found = table.products(np.float32).gradient(np.zeros((1, 2)), Logistic())
+    assert np.abs(found + 0.5 * 0.1 * (1 << 16)).max() < 0.5 * 0.05
+
+
+@pytest.mark.parametrize(("many", "d", "count"), [(1, 3, 2), (700, 24, 5), (5_003, 90, 20), (900, 400, 300)])
+def test_products_of_groups_of_rows_are_products(many: int, d: int, count: int) -> None:
+    rng = np.random.default_rng(1)
+    rows, columns = rng.standard_normal((many, d)), rng.standard_normal((d, count))
+    np.testing.assert_allclose(products.matmul(rows, columns), rows @ columns, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_and_right_predictions_are_counted(loss: Loss) -> None:
+    rows, dense = pair()
+    theta = 40 * np.random.default_rng(4).standard_normal((20, D))
+    theta[0] = 0.0  # a score of 0 predicts +1
+    margins = dense.signed @ theta.T
+    expected = ((margins > 0) | ((margins == 0) & (dense.y > 0)[:, None])).sum(axis=0)
+    for table in (rows, dense):
+        total, right = table.products(np.float64).losses(theta, loss)
+        np.testing.assert_allclose(total, loss.value(margins).sum(axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(right, expected)
+        assert right[0] == (dense.y > 0).sum()
+
+
+@pytest.mark.parametrize("length", [0.5, 400.0])
+@pytest.mark.parametrize("model", ["logistic", "svm"])
+def test_losses_along_lines_are_those_of_their_points(model: str, length: float) -> None:
+    """Near ones by two exponentials, and far ones whose e^-m is no number in single precision."""
+    rows, dense = pair()
+    theta, direction = length * np.random.default_rng(5).standard_normal((2, 20, D))
+    for clip in (np.inf, 3.0, 0.8):
+        points = [theta - k / 5 * 0.7 * direction for k in range(6)]
+        expected = [np.minimum(get_model(model).loss.value(dense.signed @ at.T), clip).sum(axis=0) for at in points]
+        for table in (rows, dense):
+            found = line_losses_of(get_model(model))(theta, direction, np.full(20, 0.7), 6, table, clip=clip)
+            np.testing.assert_allclose(found.T, expected, rtol=2e-4 if length > 1 else 3e-6)
+
+
+def test_no_loss_along_a_line_counts_for_more_than_the_clip() -> None:
+    rows, dense = pair(1000)
+    away = -200 * np.abs(np.random.default_rng(5).standard_normal((1, D))) * rows.signed[:1]
+    for table in (rows, dense):
+        found = line_losses_of(get_model("logistic"))(away, away, np.ones(1), 3, table.take(slice(0, 1)), clip=0.7)
+        assert 0.69 < found.max() <= 0.7
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("each", [1, 10, 23])
+@pytest.mark.parametrize("shared", [False, True])
+def test_noise_of_rows_enters_their_margins_and_the_sums(each: int, kind: type[np.floating], shared: bool) -> None:
+    rows, dense = pair()
+    rng = np.random.default_rng(3)
+    theta, scale = rng.standard_normal((3 * each, D)), rng.random(3 * each)
+    noise, own = rng.standard_normal((3, 1 if shared else N, D)), feature_noise_of(get_model("logistic"))
+    expected = []
+    for s, draw in enumerate(noise):
+        for at, sigma in zip(theta[each * s : each * (s + 1)], scale[each * s : each * (s + 1)], strict=True):
+            x = dense.X + sigma * draw
+            expected.append((dense.y * Logistic().slope(dense.y * (x @ at))) @ x)
+    for table in (rows, dense):
+        draws = np.stack([own.prepared(table, draw.copy()) for draw in noise]).astype(kind)
+        found = own.noisy_gradient(theta.astype(kind), table, draws, scale)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
+        if not shared:
+            parts = [
+                own.noisy_gradient(theta.astype(kind), part, draws[:, k : k + len(part)], scale) for k, part in table.parts(3)
+            ]
+            assert len(parts) == 3
+            np.testing.assert_allclose(sum(parts), expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
+
+
+@pytest.mark.parametrize("budgets", [1, 5, 20])
+def test_descents_are_those_of_numpy(budgets: int) -> None:
+    rows, dense = pair(600)
+    orders, steps = minibatch.permutations(spawn(4, 3), 600), np.random.default_rng(5).random((budgets, 12))
+    found, expected = (
+        minibatch.minibatch_descent(Problem(table, get_model("svm"), 0.01), steps, 4, orders, average_every=2)
+        for table in (rows, dense)
+    )
+    assert expected.shape == (budgets, 3, D)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_shorter_trainings_are_the_beginnings_of_the_longest() -> None:
+    for table in pair(600):
+        problem = Problem(table, get_model("logistic"), 0.01)
+        ends = minibatch.minibatch_descent(problem, np.full(9, 0.6), 1, stops=[3, 9, 3])
+        each = [minibatch.minibatch_descent(problem, np.full(t, 0.6), 1) for t in (3, 9, 3)]
+        np.testing.assert_array_equal(ends, each)
+
+
+@pytest.mark.parametrize("clip_norm", [np.inf, 0.3])
+@pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind: type[np.floating], error: float) -> None:
+    tables, rng, replicas = pair(), np.random.default_rng(5), 20
+    x, norms = tables[1].signed, tables[1].norms
+    rules, by_hand = [RowBudget(N, replicas, 0.09) for _ in tables], np.zeros((N, replicas))
+    for everyone in (True, False, False):
+        theta = rng.standard_normal((replicas, D)).astype(kind)
+        slopes = Logistic().slope(x @ theta.T.astype(float))
+        slopes *= np.minimum(1, clip_norm / np.maximum(np.abs(slopes) * norms[:, None], 1e-30))
+        by_hand += (slopes * norms[:, None]) ** 2
+        there = (by_hand <= 0.09) | everyone
+        assert everyone or (np.abs(by_hand - 0.09) > 1e-7).all(), "rounding decides nothing here"
+        for table, rule in zip(tables, rules, strict=True):
+            rule.all = everyone
+            found = table.products(kind).gradient(theta, Logistic(), clip_norm, rule=rule)
+            np.testing.assert_allclose(found, (x.T @ (slopes * there)).T, rtol=0, atol=error * N)
+            np.testing.assert_array_equal(rule.take_active(), there.sum(axis=0))
+            np.testing.assert_allclose(rule.spent[:, :replicas], by_hand, rtol=0, atol=10 * error)
+    assert 0 < there.sum() < there.size
+
+
+def test_a_training_that_diverged_stays_one() -> None:
+    for table in pair():
+        rule = RowBudget(N, 1, 1.0)
+        found = table.products(np.float32).gradient(np.full((1, D), np.nan), Logistic(), 0.5, rule=rule)
+        assert np.isnan(found).any()
+        assert rule.take_active() == N
+
+
+@pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-sgd", "dp-svrg", "outpert-gd", "input-perturbation", "dbdp"])
+def test_mechanisms_train_the_same_models(name: str) -> None:
+    mechanism = dpviz.list_mechanisms()[name]()
+    problems = [Problem(table, get_model("logistic"), 0.01) for table in pair()]
+    calibrations = [mechanism.calibrate(problems[0].setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
+    found, expected = (mechanism.fit(Training(p, calibrations, spawn(6, 2))) for p in problems)
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=1e-5 * np.abs(expected.theta).max())
+
+
+@pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-agd", "input-perturbation"])
+def test_bits_do_not_depend_on_the_processors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are summed in as many parts on every machine, in single precision as large tables are."""
+    monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0)
+    monkeypatch.setattr(all_rows, "_PART", N * D * 2)
+    problem = Problem(pair()[0], get_model("logistic"), 0.01)
+    mechanism, ends = dpviz.list_mechanisms()[name](), []
+    calibrations = [mechanism.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 3.0, 9.0)]
+    for processors in (1, 2, 4):
+        monkeypatch.setattr(threads, "processors", lambda here=processors: here)
+        ends.append(mechanism.fit(Training(problem, calibrations, spawn(6, 7))).theta)
+    np.testing.assert_array_equal(ends[1], ends[0])
+    np.testing.assert_array_equal(ends[2], ends[0])
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-svrg", "dp-lssgd", "bolt-on-psgd"])
+def test_a_model_does_not_depend_on_other_seeds(mechanism: str, record: bool) -> None:
+    built = get_mechanism(mechanism).from_params({} if mechanism == "bolt-on-psgd" else {"clip_norm": 0.5})
+    for table in pair(1100):
+        problem, streams = Problem(table, get_model("logistic"), 0.01), spawn(0, 5)
+        calibrations = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
+        together = built.fit(Training(problem, calibrations, streams, record=record)).theta
+        alone = [built.fit(Training(problem, calibrations, [one], record=record)).theta for one in streams]
+        np.testing.assert_array_equal(np.concatenate(alone, axis=1), together)
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_bits_of_a_replica_do_not_depend_on_the_others(kind: type[np.floating]) -> None:
+    rows, _ = pair()
+    theta = np.random.default_rng(0).standard_normal((130, D))
+    whole = rows.products(kind).gradient(theta, Logistic(), 0.3)
+    for some in (slice(0, 1), slice(5, 25), slice(100, 130)):
+        np.testing.assert_array_equal(rows.products(kind).gradient(theta[some], Logistic(), 0.3), whole[some])
+
+
+def test_a_linear_model_with_a_loss_of_ones_own_trains() -> None:
+    model = LinearModel("own", "Own", PseudoHuber())
+    for table in pair():
+        value, right = model.measure(model.minimise(table, 0.01)[None], table)
+        assert np.isfinite(value).all()
+        assert right[0] >= 0.5
