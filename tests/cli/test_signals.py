@@ -143,6 +143,9 @@ LONG = {
     "groups": f"{RUN} --group age",
     "claims": "all --full",
     "release": f"{RUN} --out model",
+    "tune": f"{RUN} --try lam=0.1,0.01 --mean-runs 20 --out model",
+    "ranges": "- --columns y --epsilon 1 --delta 1e-6",
+    "ledger": "",
     "predict": "{model} -",
     "report": f"{RUN} --out a.html",
     "report of a page": f"{RUN} --page Audit --out a.html",
@@ -217,7 +220,7 @@ def test_every_command_ends_at_once_and_in_silence(name: str, environment: dict[
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian")).save(tmp_path / "model")
     words = options.format(model=tmp_path / "model").split()
     begin = [sys.executable, "-c"]
-    trials = [(AT_IMPORT, "numpy", signal.SIGINT, words or {"fetch": ["adult"]}.get(command, []))]
+    trials = [(AT_IMPORT, "numpy", signal.SIGINT, words or {"fetch": ["adult"], "ledger": ["none.toml"]}.get(command, []))]
     trials += [(AT_WORK, seconds, number, words) for number, seconds in ((signal.SIGTERM, 0.1), (signal.SIGINT, 0.3)) if words]
     for script, moment, number, given in trials:
         first = [str(moment), str(int(number))] if script is AT_IMPORT else [str(int(number)), str(moment)]
@@ -237,5 +240,5 @@ def test_every_command_ends_at_once_and_in_silence(name: str, environment: dict[
     assert not [
         path
         for path in tmp_path.iterdir()
-        if path.name.startswith((".part-", "a.html")) or (path.name == "model" and command == "release")
+        if path.name.startswith((".part-", "a.html")) or (path.name == "model" and command in ("release", "tune"))
     ]
