@@ -176,6 +176,11 @@ def parser() -> Parser:
     app.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a further name to answer to, as behind a proxy"
     )
+    app.add_argument(
+        "--frame-ancestors", action="append", default=[], metavar="ORIGIN", help="a site that may show the app in a frame"
+    )
+    app.add_argument("--base-path", default="", metavar="PATH", help="path below which the app lies behind a proxy")
+    app.add_argument("--demo", action="store_true", help="for strangers: no uploads, no downloads, no data folder")
     app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     app.set_defaults(command=_app)
 
@@ -195,5 +200,14 @@ def _app(options: argparse.Namespace) -> int:
     script = app_script()
     from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
 
-    serve(script, options.port, options.host, browser=not options.no_browser, allowed=options.allow_host)
+    serve(
+        script,
+        options.port,
+        options.host,
+        browser=not options.no_browser,
+        allowed=options.allow_host,
+        ancestors=options.frame_ancestors,
+        base_path=options.base_path,
+        demo=options.demo,
+    )
     return 0

@@ -5,7 +5,25 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 
-from dpviz.common.validate import number_from_text, whole
+from dpviz.common.validate import InvalidInput, number_from_text, whole
+
+#: set to 1 for a server that strangers may use: no uploads, no downloads, no data folder, and `DEMO_LIMITS`
+DEMO = "DPVIZ_DEMO"
+
+
+def demo() -> bool:
+    """Whether this process serves a demonstration, which takes no data of anyone and fetches none."""
+    return os.environ.get(DEMO, "") not in ("", "0")
+
+
+def refuse_in_demo(field: str, what: str) -> None:
+    """Refuses what a demonstration does not do.
+
+    Raises:
+        InvalidInput: this process serves a demonstration.
+    """
+    if demo():
+        raise InvalidInput(field, f"this server is a demonstration: {what}", "Install dpviz on your own machine for that.")
 
 
 @dataclass(frozen=True)

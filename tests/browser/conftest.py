@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,6 +81,8 @@ class Server:
         assert self._process.poll() is None, "the server stopped"
         try:
             urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=LIMIT).close()
+        except urllib.error.HTTPError:  # it answers, below a path of its own
+            return True
         except OSError:
             return False
         return True

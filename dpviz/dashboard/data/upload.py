@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.boundary import Boundary
-from dpviz.common.limits import Limits
+from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import private, session
@@ -42,6 +42,9 @@ _FEW = 20
 
 def own() -> None:
     """Upload, choices, and the button that makes it a dataset."""
+    if demo():
+        st.info("This server is a demonstration and takes no data. Install dpviz on your own machine to use a table of yours.")
+        return
     limits = Limits.from_environment()
     st.markdown(
         "The file is kept in this app's memory for this session. Nobody else sees it, and it is gone with the session, two "

@@ -21,11 +21,19 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
 #: where an operator has said more, Streamlit checks names itself
 SAID = "STREAMLIT_SERVER_ALLOWED_HOSTS"
-HEADERS = (
-    (b"x-frame-options", b"DENY"),
-    (b"content-security-policy", b"frame-ancestors 'none'; object-src 'none'; base-uri 'self'"),
-    (b"x-content-type-options", b"nosniff"),
-)
+
+
+def headers(ancestors: Iterable[str] = ()) -> tuple[tuple[bytes, bytes], ...]:
+    """Headers of every answer.
+
+    Args:
+        ancestors: origins of the sites that may show the app in a frame; nobody may where there is none.
+    """
+    sites = " ".join(ancestors)
+    policy = f"frame-ancestors {sites or chr(39) + 'none' + chr(39)}; object-src 'none'; base-uri 'self'"
+    frames = () if sites else ((b"x-frame-options", b"DENY"),)
+    return (*frames, (b"content-security-policy", policy.encode()), (b"x-content-type-options", b"nosniff"))
+
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -47,21 +55,29 @@ def names_of(host: str | None, more: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(map(_plain, names))
 
 
-def install(names: frozenset[str] | None, *, addresses: bool) -> None:
+def install(names: frozenset[str] | None, *, addresses: bool, ancestors: Iterable[str] = ()) -> None:
     """Puts a guard in front of the server that this process is about to start.
 
     Args:
         names: allowed names; None leaves them to Streamlit.
         addresses: whether addresses in digits are allowed too; they cannot be pointed elsewhere.
+        ancestors: origins of the sites that may show the app in a frame.
     """
-    private.put_in_front(Middleware(Guard, names=names, addresses=addresses))
+    private.put_in_front(Middleware(Guard, names=names, addresses=addresses, answered=headers(ancestors)))
 
 
 class Guard:
     """Refuses requests under another name and sockets of other sites; answers may not be shown inside other pages."""
 
-    def __init__(self, app: App, *, names: frozenset[str] | None, addresses: bool) -> None:
-        self._app, self._names, self._addresses = app, names, addresses
+    def __init__(
+        self,
+        app: App,
+        *,
+        names: frozenset[str] | None,
+        addresses: bool,
+        answered: tuple[tuple[bytes, bytes], ...] = headers(),
+    ) -> None:
+        self._app, self._names, self._addresses, self._answered = app, names, addresses, answered
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request, as ASGI has it."""
@@ -79,13 +95,14 @@ class Guard:
             return
         if not allowed:
             text = b"This server was not started for this name. The operator can allow it with --allow-host."
-            await send({"type": "http.response.start", "status": 421, "headers": [(b"content-type", b"text/plain"), *HEADERS]})
+            answered = [(b"content-type", b"text/plain"), *self._answered]
+            await send({"type": "http.response.start", "status": 421, "headers": answered})
             await send({"type": "http.response.body", "body": text})
             return
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                message["headers"] = [*message.get("headers", ()), *self._answered]
             await send(message)
 
         await self._app(scope, receive, with_headers)

@@ -6,6 +6,7 @@ import time
 
 import streamlit as st
 
+from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
 from dpviz.dashboard.shell import address, links, private, server, session
@@ -131,6 +132,8 @@ def start(title: str, heading: str = "") -> Theme:
     narrow = charts.narrow()
     st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
+    if demo():
+        st.info("Demonstration: no uploads, no downloads, small limits. Do not enter anything private.", icon="🛈")
     st.title(heading or title, anchor=False)
     if st.query_params.get(panels.TASK):
         _lesson(st.query_params[panels.TASK])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import os
+import re
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpviz.common.limits import Limits
+from dpviz.common.limits import DEMO, Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import guard, private
 
@@ -23,7 +25,15 @@ _ready = False
 
 
 def serve(
-    script: Path, port: int | None = None, host: str | None = None, *, browser: bool = True, allowed: Sequence[str] = ()
+    script: Path,
+    port: int | None = None,
+    host: str | None = None,
+    *,
+    browser: bool = True,
+    allowed: Sequence[str] = (),
+    ancestors: Sequence[str] = (),
+    base_path: str = "",
+    demo: bool = False,
 ) -> None:
     """Serves the app until it is stopped.
 
@@ -34,16 +44,28 @@ def serve(
         port: 8501, or the next free one, where it is left out.
         host: address to listen on; that of the configuration, this machine only, where it is left out.
         allowed: further names under which the server answers, as behind a proxy.
+        ancestors: origins of the sites that may show the app in a frame, such as https://example.org.
+        base_path: path below which the app lies behind a proxy, such as "dpviz".
+        demo: whether strangers may use it: no uploads, no downloads, no data folder.
 
     Raises:
-        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host or a name is none.
+        InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host, a name, an origin or the path is none.
     """
+    if demo:
+        os.environ[DEMO] = "1"
     Limits.from_environment()
     for option, name in [("--host", host), *(("--allow-host", name) for name in allowed)]:
         if name is not None and (not name or not name.isprintable() or any(sign.isspace() or sign == "/" for sign in name)):
             raise InvalidInput(option, f"{name[:60]!r} is no address", "Give one like 127.0.0.1, 0.0.0.0 or a host name.")
+    for origin in ancestors:
+        if not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin):
+            raise InvalidInput("--frame-ancestors", f"{origin[:60]!r} is no origin", "Give one like https://example.org.")
+    if not re.fullmatch(r"[A-Za-z0-9._~/\-]*", base_path):
+        raise InvalidInput("--base-path", f"{base_path[:60]!r} is no path", "Give one like dpviz.")
     prepare()
     arguments = ["run", str(script)]
+    if base_path.strip("/"):
+        arguments += ["--server.baseUrlPath", base_path.strip("/")]
     if port is not None:
         arguments += ["--server.port", str(port)]
     if host is not None:
@@ -51,9 +73,9 @@ def serve(
     if not browser:
         arguments += ["--server.headless", "true"]
     if guard.left_to_streamlit():
-        guard.install(None, addresses=True)
+        guard.install(None, addresses=True, ancestors=ancestors)
     else:
-        guard.install(guard.names_of(host, allowed), addresses=host is not None and host not in guard.LOCAL)
+        guard.install(guard.names_of(host, allowed), addresses=host is not None and host not in guard.LOCAL, ancestors=ancestors)
         arguments += ["--server.allowedHosts", "*"]  # the guard knows the names
     private.start(arguments)
 

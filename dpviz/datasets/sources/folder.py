@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from dpviz.common import toml
 from dpviz.common.files import data_folder
-from dpviz.common.limits import Limits
+from dpviz.common.limits import Limits, demo
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
@@ -45,6 +45,8 @@ class Entry:
 
 def listing() -> dict[str, Entry]:
     """Tables by dataset name. Names come from here only; text from a person is looked up and never joined to a path."""
+    if demo():
+        return {}
     try:
         with os.scandir(data_folder()) as entries:
             paths = {entry.name: Path(entry.path) for entry in entries if _usable(entry)}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from dpviz.common.limits import Limits
+from dpviz.common.limits import Limits, refuse_in_demo
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
@@ -270,7 +270,12 @@ def load(name: str, intercept: bool) -> Dataset:
 
 
 def download(name: str, progress: Callable[[int], None] = lambda size: None) -> None:
-    """Downloads a set; see `fetch.fetch`."""
+    """Downloads a set; see `fetch.fetch`.
+
+    Raises:
+        InvalidInput: this server is a demonstration, or the set cannot be had.
+    """
+    refuse_in_demo("dataset", "it downloads nothing")
     fetch.fetch(REMOTE[name].file, REMOTE[name].file_rows, progress)
 
 
