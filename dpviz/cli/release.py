@@ -50,7 +50,7 @@ def add(commands: Any) -> None:
     predict.set_defaults(command=_predict)
 
 
-def _named(out: str) -> str:
+def named(out: str) -> str:
     """A place that was named."""
     if not out.strip():
         raise InvalidInput("--out", "is empty", "Name a place.")
@@ -62,7 +62,7 @@ def _release(options: argparse.Namespace) -> int:
     from dpviz.releasing import check_place, release
     from dpviz.spending import Ledger
 
-    out = Path(_named(options.out))
+    out = Path(named(options.out))
     check_place(out)
     if options.seed is not None:
         cause = "a release has no seed: whoever knew it could subtract the noise"
@@ -114,7 +114,7 @@ def _predict(options: argparse.Namespace) -> int:
     from dpviz.datasets.sources import own
     from dpviz.releasing import load_model
 
-    out = None if options.out is None else Path(_named(options.out))
+    out = None if options.out is None else Path(named(options.out))
     if out is not None and os.path.lexists(out):
         raise InvalidInput("--out", f"{str(out)!r} is there already", "Name a new file; nothing is overwritten.")
     if out is not None and not os.path.isdir(out.absolute().parent):

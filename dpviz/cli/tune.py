@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from dpviz.cli import answers, one_run
 from dpviz.cli.progress import Bar
+from dpviz.cli.release import named
 from dpviz.common.validate import InvalidInput, number_from_text
 
 
@@ -49,10 +51,14 @@ def run(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from dpviz.experiments.run.settings import SETTINGS
+    from dpviz.experiments.run.spec import RunSpec
+    from dpviz.releasing import check_place
     from dpviz.releasing.tuning import private_search
     from dpviz.spending import Ledger
 
-    spec, out = one_run.run_spec(options), Path(options.out)
+    out = Path(named(options.out))
+    check_place(out)
+    spec = replace(one_run.run_spec(options), seed=RunSpec.seed)  # that of a link belongs to the explorer
     bar = Bar()
     made = private_search(
         spec,

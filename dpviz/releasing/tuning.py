@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, one_of
+from dpviz.datasets import Dataset
+from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setup_for
@@ -26,7 +28,7 @@ from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import ReleasedModel
 from dpviz.releasing.training import Release, encoder_of, privacy_of, supposing
 from dpviz.spending.ledger import Entry, Ledger
-from dpviz.spending.private_search import Candidate, plan, search
+from dpviz.spending.private_search import Candidate, Plan, plan, search
 
 MOST_SETTINGS = 200
 
@@ -86,45 +88,83 @@ def private_search(
     one_of("distribution", distribution, KINDS)
     share = in_range("held_out", held_out, 0.05, 0.5)
     run, shared = resolve(spec), setup_for(resolve(spec).spec)
-    dataset, model = shared.dataset, get_model(run.spec.model)
-    encoder = encoder_of(dataset, ranges_from_data)
-    rows = Rows(dataset.X, dataset.y) if all_rows else shared.problem.rows
-    # positions, and so the parts, do not depend on what is in the rows
-    order = np.random.default_rng(run.spec.split_seed).permutation(len(rows))
-    cut = len(rows) - max(1, round(share * len(rows)))
-    training, scoring = rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
+    encoder = encoder_of(shared.dataset, ranges_from_data)
+    rows = Rows(shared.dataset.X, shared.dataset.y) if all_rows else shared.problem.rows
     runs = settings_of(run.spec, values)
-    problems = {lam: Problem(training, model, lam) for lam in {each.lam for each in runs}}
-    built = [each.build() for each in runs]
-    candidates = [Candidate(b, problems[each.lam].setting) for b, each in zip(built, runs, strict=True)]
-    total = row_budget(run.spec.epsilon, run.spec.delta, len(training))
-    made = plan(candidates, repetitions(distribution, mean_runs), total)
+    tried = _Tried.of(runs, *_parts(rows, share, run.spec.split_seed))
+    total = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
+    made = plan(tried.candidates, repetitions(distribution, mean_runs), total)
     if ledger is not None:
         cal = made.calibrations[0]
         status = replace(cal, proved_budget=made.total).conditional(*made.conditions).status
         ledger.spend(Entry(made.total, "search", status, made.conditions, call), cal.neighbouring)
     source = random.SystemRandom()
+    index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
+    if best is None:
+        raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
+    return _released(runs[index], tried.candidates[index], made, index, best, shared.dataset, encoder)
 
-    def one(index: int) -> tuple[Fit, Published] | None:
-        problem, cal = problems[runs[index].lam], made.calibrations[index]
+
+def _parts(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
+    """(rows to train on, rows to score on): by position, which does not depend on what is in the rows."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    cut = len(rows) - max(1, round(share * len(rows)))
+    return rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """The settings of a search with what they are trained and scored on.
+
+    Attributes:
+        candidates: one for each setting.
+        problems: likewise; those of equal regularisation are the same.
+        scoring: the rows that models are scored on.
+    """
+
+    candidates: tuple[Candidate, ...]
+    problems: tuple[Problem, ...]
+    scoring: Rows
+
+    @classmethod
+    def of(cls, runs: Sequence[RunSpec], training: Rows, scoring: Rows) -> _Tried:
+        model = get_model(runs[0].model)
+        by_lam = {lam: Problem(training, model, lam) for lam in {each.lam for each in runs}}
+        problems = tuple(by_lam[each.lam] for each in runs)
+        candidates = tuple(Candidate(each.build(), p.setting) for each, p in zip(runs, problems, strict=True))
+        return cls(candidates, problems, scoring)
+
+    def train(self, index: int, made: Plan, source: random.Random) -> tuple[Fit, Published] | None:
+        """A new model with one setting; None where it is too large to be published, a run that scores nothing."""
+        problem, cal, mechanism = self.problems[index], made.calibrations[index], self.candidates[index].mechanism
         stream = np.random.SeedSequence()  # entropy of the operating system
-        fit = train(built[index], Training(problem, [cal], [stream], record=False)).fit
+        fit = train(mechanism, Training(problem, [cal], [stream], record=False)).fit
         try:
-            return fit, publish(built[index], problem.setting, cal, fit, source)
-        except InvalidInput:  # too large to be published: a run that scores nothing
+            return fit, publish(mechanism, problem.setting, cal, fit, source)
+        except InvalidInput:
             return None
 
-    def right(trained: tuple[Fit, Published] | None) -> int:
+    def right(self, trained: tuple[Fit, Published] | None) -> int:
+        """Number of scoring rows that a model predicts right."""
         if trained is None:
             return 0
         fit, published = trained
         if fit.constant_label is not None:
-            return int((scoring.y == fit.constant_label[0, 0]).sum())
-        return round(float(model.measure(published.theta[None], scoring)[1][0]) * len(scoring))
+            return int((self.scoring.y == fit.constant_label[0, 0]).sum())
+        share = self.problems[0].model.measure(published.theta[None], self.scoring)[1][0]
+        return round(float(share) * len(self.scoring))
 
-    index, best = search(made, one, right, source, monitor)
-    if best is None:
-        raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
+
+def _released(
+    spec: RunSpec,
+    candidate: Candidate,
+    made: Plan,
+    index: int,
+    best: tuple[Fit, Published],
+    dataset: Dataset,
+    encoder: Encoder,
+) -> Release:
+    """The best model with the guarantee of the whole search."""
     fit, published = best
     cal = replace(
         made.calibrations[index],
@@ -137,17 +177,16 @@ def private_search(
     ).conditional(*made.conditions)
     cal = supposing(cal, dataset, published.exact)
     # automatic hyperparameters followed from the budget of one run, and not from the total
-    settled = built[index].settled(candidates[index].setting, made.each)
-    chosen = resolve(replace(runs[index], params={name: getattr(settled, name) for name in settled.knobs()}))
+    settled = candidate.mechanism.settled(candidate.setting, made.each)
+    chosen = resolve(replace(spec, params={name: getattr(settled, name) for name in settled.knobs()}))
     released = ReleasedModel(
-        model=run.spec.model,
+        model=spec.model,
         theta=published.theta,
         constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
         intercept=dataset.intercept,
         classes=dataset.label_names,
         encoder=encoder,
-        privacy=privacy_of(chosen, cal, len(training), published),
+        privacy=privacy_of(chosen, cal, candidate.setting.n, published),
     )
-    return Release(
-        released, chosen.spec, cal, dataset, len(training), published.exact, published.step, None, None, searched=len(runs)
-    )
+    rows, searched = candidate.setting.n, len(made.calibrations)
+    return Release(released, chosen.spec, cal, dataset, rows, published.exact, published.step, None, None, searched=searched)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import test_contract as contract
 from auditing import test_false_alarms as false_alarms
-from experiments import test_training_rows_only as rows_only
+from experiments.run import test_training_rows_only as rows_only
 from mechanisms import test_dp_agd as agd
 from mechanisms import test_noise_by_hand as hand
 from mechanisms import test_noise_law as law

@@ -133,7 +133,7 @@ def start(title: str, heading: str = "") -> Theme:
     st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
     if demo():
-        st.info("Demonstration: no uploads, no downloads, small limits. Do not enter anything private.", icon="🛈")
+        st.info("Demonstration: no uploads, no downloads, small limits. Enter nothing private.")
     st.title(heading or title, anchor=False)
     if st.query_params.get(panels.TASK):
         _lesson(st.query_params[panels.TASK])
