@@ -30,7 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ranges": ("dpviz ranges mine.csv --columns age,hours --epsilon 0.5 --delta 1e-6",),
     "release": (f"dpviz release {_ADULT} --epsilon 1 --out model",),
     "tune": ("dpviz tune --dataset teaching --mechanism output-gaussian --try lam=1e-3,1e-2,1e-1 --out model",),
-    "ledger": ("dpviz ledger mine.csv",),
+    "ledger": ("dpviz ledger spent.toml --limit 3 --delta 1e-6 --table mine.csv", "dpviz ledger spent.toml"),
     "predict": ("dpviz predict model new.csv", "dpviz predict model new.csv --json"),
     "report": ("dpviz report --dataset wine --page Audit --out audit.html", f"dpviz report {_ADULT} --out run.ipynb"),
     "datasets": ("dpviz datasets", "dpviz datasets mine.csv --target income", "dpviz datasets mine.csv --write-toml"),
