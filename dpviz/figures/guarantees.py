@@ -53,16 +53,7 @@ def ranked(
     room = 0.08 * (max(values) - min(values)) + 1e-3
     low, high = min(values) - room, max(values) + 3 * room  # the numbers stand right of the marks
     pixels, signs = _NAMES[narrow]
-    heads: list[Trace] = []
-    placed: list[tuple[int, Point]] = []
-    k = 0
-    for name in names:
-        inside = sorted((p for p in points if p.lane == name), key=lambda p: -p.value if rising else p.value)
-        if inside:
-            head = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 8 - pixels, "y": k, "showarrow": False}
-            heads.append(head | {"text": f"<b>{plain(name)}</b>", "font": {"size": FONT_SIZE - 1}})
-            placed += enumerate(inside, k + 1)
-            k += 1 + len(inside)
+    heads, placed, k = _placed(points, names, rising, pixels)
     marks = {
         "x": [unit * p.value for _, p in placed],
         "y": [at for at, _ in placed],
@@ -93,6 +84,23 @@ def ranked(
             "tickfont": {"size": FONT_SIZE - 3},
         },
     )
+
+
+def _placed(
+    points: Sequence[Point], names: Sequence[str], rising: bool, pixels: int
+) -> tuple[list[Trace], list[tuple[int, Point]], int]:
+    """(headings of the statuses, points with their line, number of lines), the best of each status first."""
+    heads: list[Trace] = []
+    placed: list[tuple[int, Point]] = []
+    k = 0
+    for name in names:
+        inside = sorted((p for p in points if p.lane == name), key=lambda p: -p.value if rising else p.value)
+        if inside:
+            head = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 8 - pixels, "y": k, "showarrow": False}
+            heads.append(head | {"text": f"<b>{plain(name)}</b>", "font": {"size": FONT_SIZE - 1}})
+            placed += enumerate(inside, k + 1)
+            k += 1 + len(inside)
+    return heads, placed, k
 
 
 def _lines(non_private: float, majority: float, ghost: float, theme: Theme) -> list[Trace]:

@@ -76,11 +76,10 @@ def training_map(
     if n <= DENSE:
         traces = _layers(xy, row_ids, looks, above, picked, sizes, kind, unit, theme)
     else:
-        points_of = above.copy() if picked is None else above | picked
-        points_of[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
+        drawn = _drawn_as_points(influence, above, picked)
         traces = [
-            *_density(xy, row_ids, ~points_of, kind, theme),
-            *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, points_of),
+            *_density(xy, row_ids, ~drawn, kind, theme),
+            *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, drawn),
         ]
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
@@ -90,6 +89,13 @@ def training_map(
     more = LEGEND_LINE if ghost is not None and ghost.any() else 0
     layout = _layout(names, ticks, more, below=narrow)
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
+
+
+def _drawn_as_points(influence: Floats, above: NDArray[np.bool_], picked: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """(n,) rows of a dense map that are points: the named, the chosen, those that stand out, and the most influential ones."""
+    drawn = above.copy() if picked is None else above | picked
+    drawn[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
+    return drawn
 
 
 def _below(unit: str) -> Trace:

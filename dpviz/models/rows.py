@@ -17,7 +17,7 @@ from dpviz.models import kernels
 from dpviz.models.products import Products, products, row_blocks
 
 if TYPE_CHECKING:
-    from dpviz.models.kernels.table import Table
+    from dpviz.models.kernels.table import SparseTable
 
 Floats = NDArray[np.float64]
 
@@ -107,22 +107,22 @@ class Rows:
         return self.X.size >= _LEAST_ENTRIES and bool(np.count_nonzero(self.X) <= _MOST_FILLED * self.X.size)
 
     @property
-    def table(self) -> Table | None:
+    def table(self) -> SparseTable | None:
         """The rows y_i x_i that these are a part of, as kernels take them; None where numpy multiplies all entries."""
         return self._table("rows", lambda whole: whole.X * whole.y[:, None])
 
     @property
-    def network_table(self) -> Table | None:
+    def network_table(self) -> SparseTable | None:
         """The same for the rows (x, 1)."""
         return self._table("extended", lambda whole: np.column_stack([whole.X, np.ones(len(whole))]))
 
-    def _table(self, name: str, make: Callable[[Rows], Floats]) -> Table | None:
+    def _table(self, name: str, make: Callable[[Rows], Floats]) -> SparseTable | None:
         whole = self._whole
         if not (whole.sparse and kernels.available()):
             return None
-        from dpviz.models.kernels.table import Table
+        from dpviz.models.kernels.table import SparseTable
 
-        return _once(whole._kept, name, lambda: Table(make(whole)))
+        return _once(whole._kept, name, lambda: SparseTable(make(whole)))
 
     @property
     def table_norms(self) -> Floats:

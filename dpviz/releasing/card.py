@@ -16,6 +16,8 @@ from dpviz.privacy.accounting.selection import composed
 from dpviz.privacy.budget import Budget
 from dpviz.releasing.grid import EXACTLY, PROTECTION
 
+_LEFT_OUT = "Accuracy on the rows is left out: a number that was computed from private rows without noise is not covered by ε."
+
 
 def card(
     spec: RunSpec,
@@ -72,9 +74,7 @@ def card(
         ],
         "Choice of the settings": [_selection(cal, tried, searched)],
         "Audit": [_audit(audited)],
-        "Not in this card": [
-            "Accuracy on the rows is left out: a number that was computed from private rows without noise is not covered by ε."
-        ],
+        "Not in this card": [_LEFT_OUT],
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
     return f"# Model card\n\n{text}\n"

@@ -144,9 +144,7 @@ def release(
     Raises:
         InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
     """
-    if spec.seed != RunSpec.seed:
-        cause = "whoever knows the seed of a model can subtract its noise, so a release draws from the operating system"
-        raise InvalidInput("seed", cause, "Leave it out.")
+    refuse_seed(spec)
     run = resolve(spec)
     shared = setup_for(run.spec)
     dataset = shared.dataset
@@ -176,6 +174,17 @@ def release(
     )
     audited = _audited(run, cal, audit_runs, monitor)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited)
+
+
+def refuse_seed(spec: RunSpec) -> None:
+    """Refuses a seed of noise: whoever knows it can subtract the noise.
+
+    Raises:
+        InvalidInput: the run has one.
+    """
+    if spec.seed != RunSpec.seed:
+        cause = "whoever knows the seed of a model can subtract its noise, so a release draws from the operating system"
+        raise InvalidInput("seed", cause, "Leave it out.")
 
 
 def supposing(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:

@@ -26,7 +26,7 @@ from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import ReleasedModel
-from dpviz.releasing.training import Release, encoder_of, privacy_of, supposing
+from dpviz.releasing.training import Release, encoder_of, privacy_of, refuse_seed, supposing
 from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
@@ -85,6 +85,7 @@ def private_search(
     Raises:
         InvalidInput: the run does not fit what is there, or its method cannot be searched privately.
     """
+    refuse_seed(spec)
     one_of("distribution", distribution, KINDS)
     share = in_range("held_out", held_out, 0.05, 0.5)
     run, shared = resolve(spec), setup_for(resolve(spec).spec)
@@ -129,8 +130,9 @@ class _Tried:
     @classmethod
     def of(cls, runs: Sequence[RunSpec], training: Rows, scoring: Rows) -> _Tried:
         model = get_model(runs[0].model)
-        by_lam = {lam: Problem(training, model, lam) for lam in {each.lam for each in runs}}
-        problems = tuple(by_lam[each.lam] for each in runs)
+        lams = [resolve(each).lam for each in runs]
+        by_lam = {lam: Problem(training, model, lam) for lam in set(lams)}
+        problems = tuple(by_lam[lam] for lam in lams)
         candidates = tuple(Candidate(each.build(), p.setting) for each, p in zip(runs, problems, strict=True))
         return cls(candidates, problems, scoring)
 

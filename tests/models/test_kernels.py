@@ -27,7 +27,7 @@ if kernels.available():
 
     from dpviz.models.kernels import compiling, draws, merged_columns, pcg
     from dpviz.models.kernels.inline import tangent
-    from dpviz.models.kernels.table import Table
+    from dpviz.models.kernels.table import SparseTable
 
 
 @pytest.mark.parametrize(("kind", "reach", "error"), [(np.float32, 87, 3e-7), (np.float64, 708, 6e-16)])
@@ -208,7 +208,7 @@ def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floating]) -> None:
-    table = Table(thin())
+    table = SparseTable(thin())
     (ends, columns, values), (starts, places, others) = table.rows(precision), table.blocks(precision)
     by_row, by_block = np.zeros((table.n, table.width)), np.zeros((table.n, table.width))
     by_row[np.repeat(np.arange(table.n), np.diff(ends.astype(int))), columns] = values
@@ -243,7 +243,7 @@ def test_no_row_of_a_network_adds_more_than_the_clip_norm() -> None:
 def test_kernels_refuse_arrays_of_other_types() -> None:
     from dpviz.models.kernels.margins import margins_of
 
-    table = Table(thin())
+    table = SparseTable(thin())
     span, wrong = np.array([0, 1], np.uint64), np.zeros(16 * table.width)
     with pytest.raises(TypeError, match="No matching definition"):
         margins_of(16, np.float32)(table.rows(np.float32), table.merged, span, wrong, np.empty(16, np.float32))

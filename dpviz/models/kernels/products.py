@@ -22,7 +22,7 @@ from dpviz.models.kernels.gradient import gradient_of
 from dpviz.models.kernels.line_losses import line_losses_of
 from dpviz.models.kernels.margins import margins_of
 from dpviz.models.kernels.noisy_rows import GROUP, SIMD, SOME, noisy_gradients_of
-from dpviz.models.kernels.table import Table
+from dpviz.models.kernels.table import SparseTable
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.products import Array, Floats, Index, Products, Rule
 from dpviz.models.row_budget import RowBudget
@@ -41,7 +41,7 @@ class KernelProducts(Products):
         super().__init__(rows, precision)
         table = rows.table
         assert table is not None
-        self._table: Table = table
+        self._table: SparseTable = table
 
     @property
     def _span(self) -> NDArray[np.uint64]:

@@ -15,7 +15,7 @@ from dpviz.models.kernels.merged_columns import merge_columns
 Arrays = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any]]
 
 
-class Table:
+class SparseTable:
     """n rows without their zeros.
 
     Attributes:
