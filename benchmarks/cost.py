@@ -18,10 +18,10 @@ from dpviz.experiments.studies.cost import split_cost
 
 START = """# What accuracy is lost to
 
-Test accuracy in per cent at the automatic hyperparameters, λ = 0.001: accuracy = non-private − training − noise. "Training" is
-what the same training without noise loses, "noise" what the noise loses beside that; below 0 it gained by chance. Means are
-exact over the noise where there is a closed form. Made by `python -m benchmarks.cost`, with `DPVIZ_DATA` naming a folder with
-`adult.data`; without it, without Adult.
+Test accuracy in per cent at the automatic hyperparameters, λ and row scaling: accuracy = non-private − training − noise.
+"Training" is what the same training without noise loses, "noise" what the noise loses beside that; below 0 it gained by chance.
+Means are exact over the noise where there is a closed form. Made by `python -m benchmarks.cost`, with `DPVIZ_DATA` naming a
+folder with `adult.data`; without it, without Adult.
 """
 
 

@@ -6,25 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.mechanisms.base import knob
+from dpviz.mechanisms.knobs import Number, declare
 from dpviz.models import Setting
 
 
-def open_constant_knob() -> Any:
+class NoiseConstant(Number):
+    """A constant of a published noise formula: it decides how much noise is claimed to be enough."""
+
+
+def open_constant_knob(where: str = "", high: float = 10_000.0) -> Any:
     """The constant c that a publication leaves open."""
-    return knob(1.0, "Constant c", "The constant that the publication leaves open.", low=0.01, high=10_000.0, log=True)
+    words: str = f"The constant that the publication leaves open{where}."
+    return declare(1.0, NoiseConstant(label="Constant c", help=words, low=0.01, high=high, log=True))
 
 
 def gradient_bound_knob() -> Any:
     """The gradient bound G of a published formula, for models that have none."""
-    return knob(
-        1.0,
-        "Nominal G",
-        "The formula's gradient bound where the model has none; linear models use their own, 1.",
-        low=0.01,
-        high=100.0,
-        log=True,
-    )
+    words: str = "The formula's gradient bound where the model has none; linear models use their own, 1."
+    return declare(1.0, NoiseConstant(label="Nominal G", help=words, low=0.01, high=100.0, log=True))
 
 
 def nominal_gradient_bound(setting: Setting, nominal: float) -> float:

@@ -18,6 +18,7 @@ from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.curves import closed_form
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.knobs import Knob, Number
+from dpviz.mechanisms.published import NoiseConstant
 
 #: useful values lie further apart than those of other settings: a rare class may need a hundredth of the default
 LAM = Number(label="Regularisation λ", help=SETTINGS["lam"].help, low=1e-8, high=1.0, log=True, ratio=4.0, automatic=rules.LAM)
@@ -62,17 +63,25 @@ class Grid:
 
 
 def declared(spec: RunSpec) -> dict[str, Knob]:
-    """Settings that can be tuned: the mechanism's hyperparameters and the regularisation."""
-    return {**spec.build().knobs(), "lam": LAM}
+    """Settings that can be tuned: the regularisation, and the mechanism's hyperparameters that are numbers.
+
+    Choices and switches (neighbouring relation, accountant, published or exact noise) and constants that a publication leaves
+    open decide what is guaranteed. Trying them for accuracy would choose the weakest guarantee.
+
+    >>> list(declared(RunSpec(mechanism="objective-tight")))
+    ['curvature_share', 'lam']
+    """
+    own = spec.build().knobs().items()
+    return {**{name: knob for name, knob in own if isinstance(knob, Number) and not isinstance(knob, NoiseConstant)}, "lam": LAM}
 
 
 def first_pair(spec: RunSpec) -> tuple[str, str] | None:
-    """Two settings to begin a search with, None where there are not two: one of the method, and λ, which no rule chooses.
+    """Two settings to begin a search with, None where there are not two: one of the method, and λ.
 
     Of automatic settings the last one: methods declare the length of their steps after the number of steps, and only rows can
     tell how far it may be above what is stable for all rows.
     """
-    own = spec.build().knobs()
+    own = {name: knob for name, knob in declared(spec).items() if name != "lam"}
     if not own:
         return None
     automatic = [name for name, knob in own.items() if knob.automatic]

@@ -28,6 +28,7 @@ from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRE
 from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
@@ -80,9 +81,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         "Exact composition, or the published formula with its open constant c.",
         options=("exact", "published"),
     )
-    c: float = knob(
-        1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
-    )
+    c: float = open_constant_knob(" (published noise only)", high=100.0)
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "steps":

@@ -20,6 +20,7 @@ from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
 from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account, rdp
@@ -101,9 +102,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         "Accounted with all constants, or the published formula with its open constant c.",
         options=("accounted", "published"),
     )
-    c: float = knob(
-        1.0, "Constant c", "The constant that the publication leaves open (published noise only).", low=0.01, high=100.0, log=True
-    )
+    c: float = open_constant_knob(" (published noise only)", high=100.0)
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value,
         "Neighbouring",
