@@ -49,9 +49,7 @@ def ranked(
         narrow: whether there is little room for names.
     """
     unit, form, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
-    values = [unit * v for v in (non_private, majority, ghost, *(p.value for p in points)) if math.isfinite(v)]
-    room = 0.08 * (max(values) - min(values)) + 1e-3
-    low, high = min(values) - room, max(values) + 3 * room  # the numbers stand right of the marks
+    low, high = _ends([unit * v for v in (non_private, majority, ghost, *(p.value for p in points)) if math.isfinite(v)])
     pixels, signs = _NAMES[narrow]
     heads, placed, k = _placed(points, names, rising, pixels)
     marks = {
@@ -84,6 +82,12 @@ def ranked(
             "tickfont": {"size": FONT_SIZE - 3},
         },
     )
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of an axis that holds the values, with room for the numbers right of the marks."""
+    room = 0.08 * (max(values) - min(values)) + 1e-3
+    return min(values) - room, max(values) + 3 * room
 
 
 def _placed(

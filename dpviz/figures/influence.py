@@ -66,21 +66,12 @@ def training_map(
         narrow: whether the colour scale stands below the map, which is too narrow for it beside.
     """
     n = len(points)
-    picked = group if group is not None and group.any() else None
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    above = _either(n, named, chosen)
-    xy, width = points.astype(np.float32), np.full(n, base) if epsilon is None else _sizes(epsilon, base)
+    above, xy = _either(n, named, chosen), points.astype(np.float32)
+    width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
     looks = _looks(n, noised, used, kinds, theme)
-    (colour, bar), amounts = _logarithmic(influence, unit, below=narrow), _amounts(influence)
-    sizes = colour, width, amounts
-    if n <= DENSE:
-        traces = _layers(xy, row_ids, looks, above, picked, sizes, kind, unit, theme)
-    else:
-        drawn = _drawn_as_points(influence, above, picked)
-        traces = [
-            *_density(xy, row_ids, ~drawn, kind, theme),
-            *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, drawn),
-        ]
+    colour, bar = _logarithmic(influence, unit, below=narrow)
+    traces = _rows(xy, row_ids, looks, above, group, influence, (colour, width, _amounts(influence)), kind, unit, theme)
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
@@ -89,6 +80,29 @@ def training_map(
     more = LEGEND_LINE if ghost is not None and ghost.any() else 0
     layout = _layout(names, ticks, more, below=narrow)
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
+
+
+def _rows(
+    xy: NDArray[np.float32],
+    row_ids: NDArray[np.integer],
+    looks: _Looks,
+    above: NDArray[np.bool_],
+    group: NDArray[np.bool_] | None,
+    influence: Floats,
+    sizes: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
+    kind: str,
+    unit: str,
+    theme: Theme,
+) -> list[Trace]:
+    """All rows as points, or, where they are many, their density and some of them as points on it."""
+    picked = group if group is not None and group.any() else None
+    if len(xy) <= DENSE:
+        return _layers(xy, row_ids, looks, above, picked, sizes, kind, unit, theme)
+    drawn = _drawn_as_points(influence, above, picked)
+    return [
+        *_density(xy, row_ids, ~drawn, kind, theme),
+        *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, drawn),
+    ]
 
 
 def _drawn_as_points(influence: Floats, above: NDArray[np.bool_], picked: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
