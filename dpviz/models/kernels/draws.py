@@ -120,8 +120,8 @@ def _ziggurat(precision: Any) -> Callable[..., None]:
 
         Args:
             state, space, bits, reach: of `_next`.
-            ziggurat: its layers: their width over the largest number that says how far, and the same with a minus; numbers that
-                lie within the next one; e^(-x^2/2). Where the last layer ends, and 1 over that.
+            ziggurat: of its layers, width over the largest number that says how far, that with a minus, numbers within the next
+                layer, and e^(-x^2/2); where the last layer ends, and 1 over that.
         """
         width, inside, density, end, inverse = ziggurat
         i, n = 0, len(out)
