@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.one_run import KEYS, compare, details, playing, presenter, settings, views
-from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
+from dpviz.dashboard.shell import fields, guessing, links, page, pinned, sidebar
 
 theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")
 playing.step()
@@ -37,6 +37,7 @@ if soon:
     views.around(beside, controls)
 if outcome is not None:
     if not presents:
+        guessing.tried(outcome)
         views.actions(spec)
         details.details(outcome, theme)
     views.look_further(spec)

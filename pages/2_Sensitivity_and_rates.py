@@ -14,7 +14,7 @@ page.problems()
 with answer:
     recursion.headline(spec)
     guessing.watch(spec)
-left, right = st.columns(2, gap="medium")
+left, right = st.columns([3, 2], gap="medium")
 with left:
     found = excess_risk.picture(spec, theme)
 with right:

@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         "datasets",
         help="list the datasets, or show how one was read and prepared",
         description="Without a name, lists the datasets. With one, or with a table of your own, shows the label, every column, "
-        "what was read from the rows, what was lost on the way, and remarks.",
+        "what was read from the rows, what was left out, and remarks.",
     )
     datasets.add_argument(
         "name", nargs="?", metavar="NAME|TABLE.csv", help="a dataset, or a table of your own; - reads standard input"

@@ -45,7 +45,7 @@ def rule_histogram(
         place = np.clip(np.log10(np.maximum(statistic, 0.0)), edges[0], edges[-1])
     place[statistic == high] -= 1e-6 * step  # a row at the upper threshold passes
     traces = [
-        _stack(place[passes], edges, "pass without noise", theme.majority, ""),
+        _stack(place[passes], edges, "trained without noise", theme.majority, ""),
         _stack(place[~passes], edges, "receive noise", theme.noise, "/"),
     ]
     highest = max(1, int(np.histogram(place, edges)[0].max()))

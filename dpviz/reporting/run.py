@@ -78,7 +78,11 @@ def _part(metric: Metric, value: float) -> str:
 
 def _sentence(result: Result, cost: Cost, attack: Attack | None) -> str:
     metric, start = cost.metric, f"At ε = {result.spec.epsilon:.3g}"
-    limit = "no limit on attacks is proved" if attack is None else f"attacks succeed at most {_percent(attack.accuracy)}"
+    limit = (
+        "no limit on attacks is proved"
+        if attack is None
+        else f"an attacker guesses right at most {_percent(attack.accuracy)} of the time"
+    )
     if not cost.there:
         return f"{start} {metric.within} has no value here; {limit}."
     mean = _value(metric, cost.mean)

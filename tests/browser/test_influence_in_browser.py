@@ -60,15 +60,15 @@ def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(reader: Make) -> None
     one = reader()
     page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)
     lasso(page)
-    page.get_by_role("button", name="Let the group go").wait_for()
+    page.get_by_role("button", name="Clear the group").wait_for()
     one.settled()
     before = page.locator("table", has_text="The chosen group").inner_text()
     page.get_by_role("slider", name="Privacy budget ε").press("ArrowRight")
     page.wait_for_function("() => location.search.includes('epsilon=1.12')")
     one.settled()
     assert page.locator("table", has_text="The chosen group").inner_text().split()[:8] == before.split()[:8]
-    page.get_by_role("button", name="Let the group go").click()
-    page.get_by_role("button", name="Let the group go").wait_for(state="detached")
+    page.get_by_role("button", name="Clear the group").click()
+    page.get_by_role("button", name="Clear the group").wait_for(state="detached")
 
 
 @pytest.mark.long
@@ -87,7 +87,7 @@ def test_a_lasso_over_many_points_answers(reader: Make, dataset: str) -> None:
     one = reader()
     page = one.open(f"?dataset={dataset}&mechanism=output-gaussian", PATH)
     lasso(page)
-    page.get_by_role("button", name="Let the group go").wait_for()
+    page.get_by_role("button", name="Clear the group").wait_for()
     rows = page.locator("table", has_text="The chosen group").inner_text().split("\n")
     assert any(int(word.replace(",", "")) > 10_000 for word in " ".join(rows).split() if re.fullmatch(r"\d+,\d+", word))
 

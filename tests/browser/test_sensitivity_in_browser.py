@@ -45,7 +45,7 @@ def test_observed_points_come_on_request(reader: Make) -> None:
 def test_accounting_names_the_tightest_proof(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=dp-sgd", ACCOUNTING)
-    assert "PLD, two hops" in one.sentence
+    assert "PLD, remove and add" in one.sentence
     assert "Who is compared" in main(page)
 
 

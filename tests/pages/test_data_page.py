@@ -72,7 +72,7 @@ def test_cards_of_all_sets_and_what_is_trained_on() -> None:
     assert "IPUMS-BR" in text(page)
     assert "n = 142 trained on, d = 14, majority 66.9" in text(page)  # wine
     assert "n = 160 trained on, d = 14, majority 66.9" in text(opened(dataset="iris", folds="10"))
-    assert "Read from the rows, outside every ε: sepal length (cm)" in text(page)
+    assert "Read from the rows, which ε does not cover: sepal length (cm)" in text(page)
     assert len(page.dataframe) >= 2
 
 

@@ -60,7 +60,7 @@ def test_every_dataset_has_a_page(dataset: str) -> None:
     assert not page.warning
     declared = dpviz.load_dataset(dataset).declared
     said = " ".join(c.value for c in page.caption)
-    assert ("before any noise and outside every ε" in said) != declared
+    assert ("before any noise. ε does not cover this" in said) != declared
 
 
 BAD = [
@@ -216,6 +216,16 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(mon
     page.selectbox(key="own.metric").set_value("accuracy").run()
     assert address(page)["metric"] == "accuracy"
     assert sentence(page)
+
+
+def test_advice_is_given_where_a_trial_shows_that_it_helps() -> None:
+    page = opened(dataset="iris", epsilon="0.5", seeds="4")
+    assert "a cost of privacy" in support_pages.text(page)
+    next(b for b in page.button if b.label == "Does another setting help? Try it").click().run()
+    said = support_pages.text(support_pages.settled(page))
+    assert re.search(r"None of \d+ other settings|Of \d+ other settings, .* is best", said)
+    good = opened(dataset="teaching", epsilon="10")
+    assert not [b for b in good.button if b.label.startswith("Does another setting")]
 
 
 def test_reset_forgets_the_address() -> None:

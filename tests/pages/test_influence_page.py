@@ -134,7 +134,7 @@ def test_groups_are_followed_by_every_panel() -> None:
     assert "Of the 40 rows of the group" in said(page)
     assert "40 rows of the group, retrained exactly" in said(page)
     assert "All 40 rows of the group" in said(page)
-    next(b for b in page.button if b.label == "Let the group go").click().run()
+    next(b for b in page.button if b.label == "Clear the group").click().run()
     assert "of the group" not in said(page)
     page.session_state["dpviz.group"] = ids[40:80]
     page.selectbox(key="dataset").set_value("iris").run()

@@ -58,7 +58,7 @@ def test_accounting_shows_the_noise_of_the_run() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0)
     cal = dpviz.run(spec).calibration
     page = settled(opened(ACCOUNTING, mechanism="dp-sgd", epsilon="2.0"))
-    assert f"PLD, two hops {cal.noise_scale:.3g}" in text(page)
+    assert f"PLD, remove and add {cal.noise_scale:.3g}" in text(page)
     accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
     from dpviz.experiments.studies.noise_comparison import metrics_by_noise

@@ -356,4 +356,4 @@ def test_a_search_costs_what_all_its_models_cost() -> None:
     models = 5 * len(grid(spec, "steps", "lam").cells)
     assert f"If all {models} runs" in said
     assert f"ε = {models}" in said
-    assert "outside every ε" in said
+    assert "ε does not cover them" in said

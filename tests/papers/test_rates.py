@@ -240,7 +240,7 @@ def test_rdp_of_sampled_steps_refuses_what_it_cannot() -> None:
     assert "sampled" in found["zCDP"].note
     assert found["PLD, opposite pair"].status is Status.CLAIM
     z = account.noise_for(Repeated(Sampled(Gaussian.of_rows(1.0), 0.1), 200), TWO_HOP, BUDGET)
-    assert found["PLD, two hops"].sigma == pytest.approx(0.01 * z, rel=1e-12)
+    assert found["PLD, remove and add"].sigma == pytest.approx(0.01 * z, rel=1e-12)
 
 
 # observed

@@ -21,7 +21,7 @@ from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.budget import Neighbouring
 
 COMPOSE = fields.choice(
-    "relation", "Neighbours", {"replace-one": "replace-one (proved by two hops)", "add-remove": "add-remove"}, "replace-one"
+    "relation", "Neighbours", {"replace-one": "replace-one (as remove and add)", "add-remove": "add-remove"}, "replace-one"
 )
 RATE = fields.number("q", "Sampling rate q", 1e-4, 1.0, 0.1, "Chance of a row to be in a batch; 1 is full batches.")
 MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise over what one row contributes.")

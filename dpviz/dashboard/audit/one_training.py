@@ -85,5 +85,7 @@ def sentence(result: OneRunResult) -> str:
 def visible(result: OneRunResult) -> str:
     """What so many canaries can be expected to see."""
     if result.visible_share is None:
-        return f"So many canaries can show ε = {words.three(result.most)} at most."
-    return f"So many canaries are expected to see noise below {result.visible_share:.0%} of what the claim needs."
+        return f"With this many canaries the audit can show at most ε = {words.three(result.most)}."
+    return (
+        f"With this many canaries the audit is expected to detect noise below {result.visible_share:.0%} of what the claim needs."
+    )

@@ -24,7 +24,7 @@ _COUNTED = {
     Outcome.HOLDS: ("holds", "hold"),
     Outcome.ONLY_IF: ("holds only under a condition", "hold only under a condition"),
     Outcome.FAILS: ("fails", "fail"),
-    Outcome.CANNOT_TELL: ("cannot be told", "cannot be told"),
+    Outcome.CANNOT_TELL: ("is undecided", "are undecided"),
 }
 
 

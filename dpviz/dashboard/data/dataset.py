@@ -135,7 +135,7 @@ def preprocessing(dataset: Dataset) -> None:
     st.markdown(words.markdown(words.preprocessing(dataset.declared)))
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
-        st.warning(f"Read from the rows, outside every ε: {words.markdown(some)}.", icon="⚠️")
+        st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
     held = session.held().get(dataset.name)
     if dataset.label is not None:
         st.markdown(f"**Label**: {words.markdown(dataset.label.sentence)}.")
@@ -145,7 +145,7 @@ def preprocessing(dataset: Dataset) -> None:
         st.markdown(f"- {words.markdown(note)}")
     if dataset.lost:
         st.markdown(
-            f"**Not trained on** ({len(dataset.lost):,}): rows, columns, values and lengths of rows that were lost on the way."
+            f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values left out, and rows that were shortened."
         )
         st.markdown("\n".join(f"- {words.markdown(one.sentence)}" for one in dataset.lost))
     with st.expander("How is this computed?"):

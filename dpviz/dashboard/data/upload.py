@@ -142,12 +142,14 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     gaps_said = _gap_words(table.frame, target)
     frame = _marked(table, gaps_said)
     positive, above = _positive(frame[target])
-    st.markdown("**Columns.** What you declare is public knowledge; what is left empty is read from the rows, outside every ε.")
+    st.markdown(
+        "**Columns.** What you declare is public knowledge; what is left empty is read from the rows, which ε does not cover."
+    )
     every_round = st.toggle(
         "Take all round ranges",
         key="dpviz.round",
         help="The round range of a column covers all but about a hundredth of its values at each end; the others are clipped. It "
-        "was proposed from the rows and stays outside every ε. Only a range that you type under low and high is public.",
+        "was proposed from the rows, and ε does not cover it. Only a range that you type under low and high is public.",
     )
     st.caption(
         "Read from the rows, a range tells the smallest and the largest value, which are two people's own, and an outlier "
@@ -191,7 +193,7 @@ def _cells() -> dict[str, Any]:
         "round range": st.column_config.TextColumn("round range", width=145),
         "it clips": st.column_config.NumberColumn("it clips", help="Values outside the round range.", width=70),
         "round": st.column_config.CheckboxColumn(
-            "take it", help="Takes the round range where low and high are empty. It stays outside every ε.", width=75
+            "take it", help="Takes the round range where low and high are empty. ε does not cover it.", width=75
         ),
         "low": st.column_config.NumberColumn("low", width=80),
         "high": st.column_config.NumberColumn("high", width=80),

@@ -136,12 +136,12 @@ def lost(cost: Cost) -> tuple[int, dict[str, int]]:
 
 
 def thousandths(metric: Metric, value: int) -> str:
-    """An amount from `lost`: "2.3" points, 0.023 of a loss, or "nothing"; without its sign."""
-    return "nothing" if value == 0 else f"{abs(value) / 10:.1f}" if metric.shares else f"{abs(value) / 1000:.3f}"
+    """An amount from `lost`: "2.3" points, or "0.023" of a loss; without its sign."""
+    return f"{abs(value) / 10:.1f}" if metric.shares else f"{abs(value) / 1000:.3f}"
 
 
 def split(cost: Cost) -> str:
-    """The parts of what a run loses in words: "bounding rows 4.0, training nothing, noise 5.3"; a part below 0 gains."""
+    """The parts of what a run loses in words: "bounding rows 4.0, training 0.0, noise 5.3"; a part below 0 gains."""
     parts = lost(cost)[1].items()
     return ", ".join(f"{name} {'gains ' * (value < 0)}{thousandths(cost.metric, value)}" for name, value in parts)
 
@@ -171,7 +171,7 @@ def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) ->
 
 
 #: what is said wherever a metric on test rows is read
-OUTSIDE = "Values on test rows are computed from private rows without noise: they are outside every ε."
+OUTSIDE = "Values on test rows are computed from private rows without noise; ε does not cover them."
 
 #: why a metric may have no value, by what it needs
 NO_VALUE = {
@@ -232,7 +232,7 @@ def preprocessing(declared: bool) -> str:
         return "Ranges and categories of this set are declared in advance: preparing the rows does not look at the data."
     return (
         "Preparing the rows looks at the data: each column's range and the list of categories are read from all rows, "
-        "before any noise and outside every ε."
+        "before any noise. ε does not cover this."
     )
 
 

@@ -157,7 +157,7 @@ def _hand_in(given: Mapping[str, float | str]) -> None:
     if not given:
         return
     with st.expander(f"Hand in: {len(given)} of {len(LESSONS)} answers"):
-        st.markdown("The address of this page holds these answers: send it to whoever checks them, or send the file.")
+        st.markdown("The address of this page holds these answers: send it to your teacher, or send the file.")
         missing = [BY_ID[name] for name in given if _known(name) is None]
         if missing and st.button("Check them all"):
             for lesson in missing:

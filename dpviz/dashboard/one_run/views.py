@@ -90,7 +90,7 @@ def headline(outcome: Outcome) -> None:
     colour = words.label(outcome.calibration, outcome.spec.build())[2]
     badge = f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration, outcome.spec.build()))}]"
     panels.headline(*sentences, of=outcome.spec, badge=badge)
-    guessing.say(outcome, tries=True)
+    guessing.say(outcome)
 
 
 def scale(outcome: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
@@ -146,7 +146,8 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         return words.measured(measure, number)
 
     mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
-    shown = {name: f"{name} {words.thousandths(measure, value)}" for name, value in words.lost(cost)[1].items()}
+    lost = words.lost(cost)[1].items()
+    shown = {name: f"{name} {words.thousandths(measure, value)}" if value else "" for name, value in lost}
     parts = [Part("", 0.0, mean, "base")] if measure.higher_is_better else [Part("", 0.0, best, "base")]
     parts += [Part(shown["noise"], mean, noiseless, "noise"), Part(shown["training"], noiseless, best, "training")]
     marks = [
@@ -255,8 +256,8 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | 
     bends = "" if picture.straight else " A network’s line may bend and have several pieces."
     summary = (
         f"{picture.dataset.n} points, {int(picture.outlier.sum())} of them ringed outliers. The thick line is the non-private "
-        f"model; each thin line is one noise draw.{bends} {crossed} of {len(outcome.theta)} draws cut the picture"
-        + ("." if crossed == len(outcome.theta) else "; the others call every point the same.")
+        f"model; each thin line is one noise draw.{bends} {crossed} of {len(outcome.theta)} draws have a boundary inside the plot"
+        + ("." if crossed == len(outcome.theta) else "; the others give every point the same label.")
     )
     table = picture.dataset.frame.reset_index
     charts.chart(

@@ -171,7 +171,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
     summary = (
         f"{len(points):,} training rows. Colour is influence: how far the parameters change without the row (one "
         f"Newton step{rough}).{size}{crossed} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
-        "chooses a person; box or lasso (tools above the picture) a group; a double click lets it go."
+        "chooses a person; box or lasso (tools above the picture) a group; a double click clears it."
     )
     charts.chart(fig, selection.MAP, summary, lambda: table(run, influence), on_select=selection.from_map, rows=True, of=run.spec)
     if chosen.group.any():
@@ -194,7 +194,7 @@ def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     if run.epsilon is not None:
         lines.append(("Median individual ε", *(words.three(float(np.median(run.epsilon[w]))) for w in (at, slice(None)))))
     tables.table(lines, ("The chosen group", "group", "all training rows"))
-    st.button("Let the group go", on_click=selection.forget_group)
+    st.button("Clear the group", on_click=selection.forget_group)
 
 
 def _right(run: Inspected) -> NDArray[np.bool_]:

@@ -104,7 +104,7 @@ def _received(run: Inspected, influence: Influence, i: int) -> str:
 
 def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """All that is known about the chosen row, beside another one where wanted."""
-    own["other"].draw(placeholder="nobody")
+    own["other"].draw(placeholder="none")
     people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
     lines = [*_verdict(run, people), *_influence(run, influence, people), *_noise(run, people), *_privacy(run, people)]
     heads = [f"row {run.row_ids[i]}" for i in people]
@@ -252,7 +252,9 @@ def _privacy(run: Inspected, people: list[int]) -> list[Line]:
         if individual.replace is not None:
             lines.append(("… any row in its place, at most", [words.three(individual.replace[:, i].max()) for i in people]))
         if individual.publishable is not None:
-            lines.append(("… that this person may be told", [words.three(individual.publishable[:, i].max()) for i in people]))
+            lines.append(
+                ("… that may be shown to this person", [words.three(individual.publishable[:, i].max()) for i in people])
+            )
         lines.append(
             ("Attack on this row, an estimate", [words.percent(attack_on_person(individual, i, run.attack)) for i in people])
         )

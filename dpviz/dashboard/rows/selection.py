@@ -44,7 +44,7 @@ SHARE: Field[float] = Field(
     "share",
     Number(
         label="Share of the rows that receives noise",
-        help="The idea behind rules that spare rows: whoever moves the model little needs no noise. It has no guarantee.",
+        help="The idea behind rules that spare rows: a row that moves the model little needs no noise. It has no guarantee.",
         low=0.0,
         high=1.0,
     ),

@@ -41,7 +41,7 @@ CENSUS = {
 LIGHT = 20_000_000  # training rows times parameters up to which points over ε are trained unasked
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: what `Mechanism.excess_theory` may give -> its name
-FORMULAS = {"bound": "bound with all constants", "near the minimum": "second-order prediction"}
+FORMULAS = {"bound": "bound", "near the minimum": "second-order prediction"}
 
 
 def _grid(spec: RunSpec, over: Axis) -> tuple[float, ...]:
@@ -67,7 +67,14 @@ class Found:
 def picture(spec: RunSpec, theme: Theme) -> Found | None:
     """Bounds, published rates and observed excess empirical risk of the run's method; None until something was trained."""
     st.header("Bounds, rates and what is observed", anchor=False)
+    above = st.container()
     over = _controls()
+    with above:
+        return _shown(spec, theme, over)
+
+
+def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
+    """The picture over one axis."""
     if over.key == "d" and not setting_of(spec).linear:
         panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
         return None
@@ -130,9 +137,7 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
         return None
     if not fresh:
         st.caption("These are the points of the previous setting.")
-    convex = rate_curves.speaks_of(spec)
-    panels.not_private(f"Excess risk compares with the training objective of {words.minimum(convex)}.")
-    if not convex:
+    if not rate_curves.speaks_of(spec):
         st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
     return points
 
@@ -161,7 +166,7 @@ def _picture(
     table = excess_risk.table(points, formulas)
     spread = 2 * table["standard_error"].fillna(0.0)
     own = lines.Line(
-        f"observed, {len(points[0].gap)} noise draws: slope {words.two(slope)}",
+        f"observed (slope {words.two(slope)})",
         x,
         y,
         replace(charts.method_look(spec.mechanism, theme), symbol="circle"),
@@ -172,21 +177,24 @@ def _picture(
     drawn = [*_rates(theme, x, [c for c in published if not c.own]), own]
     for k, (label, values, fitted) in enumerate(_lines(over, points, formulas)):
         look = Look("", theme.ink, "solid" if label == FORMULAS["bound"] else "dot", "x")
-        drawn.append(lines.Line(f"{label}: slope {words.two(fitted)}", x, values, look, width=2 if k else 3))
+        drawn.append(lines.Line(f"{label} ({words.two(fitted)})", x, values, look, width=2 if k else 3))
     for c in published:
         if c.own:
-            name = f"rate of {c.row.method}: slope {words.two(c.slope)}"
+            name = f"{c.row.method} ({words.two(c.slope)})"
             drawn.append(lines.Line(name, x, c.scaled, Look("", theme.majority, "dash", "x")))
     marked = x[len(x) // 2]
-    marks = ((marked, "rates pass through here"),) if published else ()
-    summary = f"Excess empirical risk over {over.title}: observed slope {words.two(slope)}."
+    marks = ((marked, "rates pass here"),) if published else ()
+    summary = (
+        f"Excess empirical risk over {over.title}, mean of {len(points[0].gap)} noise draws: observed slope {words.two(slope)}."
+    )
     if published:
         summary += (
             f" Published rates hide their constants, so each is drawn through the observed point at {words.three(marked)}: "
             "only slopes compare."
         )
-    fig = lines.curves(drawn, theme, x=over.title, y="excess empirical risk", marks=marks)
+    fig = lines.curves(drawn, theme, x=over.title, y="excess empirical risk", marks=marks, height=300)
     charts.chart(fig, f"excess-{over.key}", summary, lambda: table, of=spec)
+    panels.not_private(f"Excess risk compares with the training objective of {words.minimum(rate_curves.speaks_of(spec))}.")
     return slope
 
 
@@ -194,7 +202,7 @@ def _rates(theme: Theme, x: list[float], others: list[rate_curves.RateCurve]) ->
     """One faint line for every slope that the rates of other methods have."""
     out: dict[str, lines.Line] = {}
     for c in others:
-        label = "" if out else "rates of other methods"
+        label = "" if out else "other methods’ rates"
         name = f"{c.row.method}: slope {words.two(c.slope)}"
         faint = Look("", theme.grid, "solid", "x")
         out.setdefault(words.two(c.slope), lines.Line(label, x, c.scaled, faint, width=2, text=[name] * len(x)))

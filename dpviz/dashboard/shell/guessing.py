@@ -20,12 +20,8 @@ from dpviz.experiments.studies.trials import trials
 _SOON = 0.3  # seconds: a run that is done by then needs no second look
 
 
-def say(outcome: Outcome, *, tries: bool = False) -> None:
-    """The note about a run; nothing where its models are better.
-
-    Args:
-        tries: whether other settings can be tried here.
-    """
+def say(outcome: Outcome) -> None:
+    """The note about a run; nothing where its models are better."""
     spec = outcome.spec
     if spec.mechanism == "majority":
         return
@@ -34,8 +30,6 @@ def say(outcome: Outcome, *, tries: bool = False) -> None:
         short = lost_to_training(outcome.cost, spec.mechanism, spec.params, resolve(spec).lam)
         if short is not None:
             st.markdown(f"⚠ {words.markdown(short)}")
-            if tries:
-                _tried(outcome)
         return
     measure = outcome.cost.metric
     says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
@@ -43,13 +37,14 @@ def say(outcome: Outcome, *, tries: bool = False) -> None:
     guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, outcome.cost.majority)} on the test rows."
     with st.container(key="guessing"):
         st.markdown(f"{guess} {words.markdown(poor.fix)}")
-    if tries:
-        _tried(outcome)
 
 
-def _tried(outcome: Outcome) -> None:
-    """Whether another setting helps, on request: advice is given where a trial shows it."""
+def tried(outcome: Outcome) -> None:
+    """Whether another setting helps a run that `say` speaks of, on request: advice is given where a trial shows it."""
     spec, measure = outcome.spec, outcome.cost.metric
+    poor = no_better(outcome.cost, spec.mechanism, spec.params)
+    if spec.mechanism == "majority" or not (poor or lost_to_training(outcome.cost, spec.mechanism, spec.params, 0.0)):
+        return
     found, fresh = tasks.observe(
         f"trials {measure.id} {resolve(spec).key()}",
         "Trying other settings",
@@ -71,7 +66,7 @@ def _tried(outcome: Outcome) -> None:
     left.markdown(
         words.markdown(
             f"Of {len(found)} other settings, {best.change} is best: {measure.within} {words.measured(measure, best.mean)}, "
-            f"{gain} better with the same noise. It was found on the test rows, outside every ε."
+            f"{gain} better with the same noise. It was found on the test rows, which ε does not cover."
         )
     )
     right.button("Use it", on_click=address.put, args=(best.spec,), key="use-trial")

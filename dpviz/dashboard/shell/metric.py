@@ -17,7 +17,7 @@ from dpviz.mechanisms.knobs import Choice, Form, Pick
 
 KEY = "metric"
 _NAMES = {name: metric.label for name, metric in METRICS.items()}
-_HELP = "How usefulness is measured on the test rows. It is computed from private rows and outside every ε."
+_HELP = "How usefulness is measured on the test rows. It is computed from private rows, and ε does not cover it."
 _LEVEL = "own.metric-level"  # the widget that sets it, in percent
 #: label, step in percent and help
 _LEVELS = {

@@ -63,7 +63,7 @@ def controls(spec: RunSpec, **more: Any) -> None:
         st.button("Compare", on_click=PINNED.keep, args=(spec,), key="keep-a", help=about, **more)
         return
     st.button("Swap A and B", on_click=_swap, args=(kept, spec), key="swap", **more)
-    st.button("Drop A", on_click=PINNED.keep, args=(None,), key="drop", **more)
+    st.button("Remove A", on_click=PINNED.keep, args=(None,), key="drop", **more)
 
 
 def _swap(kept: RunSpec, present: RunSpec) -> None:

@@ -120,7 +120,9 @@ def falling(view: running.View) -> None:
             "with little noise a method approaches its own training without noise."
         )
         if measure.needs == "labels" and measure.id != "accuracy":
-            said.append("There the usual threshold may call nobody of a rare class positive; noise calls some rows so by chance.")
+            said.append(
+                "There the usual threshold may call no row of a rare class positive; noise does so for some rows by chance."
+            )
     if luck:
         parts = [f"{names[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
         said.append(

@@ -133,7 +133,7 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
         band += "; where a method's noise has a closed form the mean is exact over the noise" + (
             " and has no band" if view.choices.band == "mean" else ""
         )
-    claims = "; thin lines with open marks are claims that nobody proved" if _unproved(summary) else ""
+    claims = "; thin lines with open marks are claims without a proof" if _unproved(summary) else ""
     text = f"{title(view.choices.show).capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
     if view.choices.show == "optimality_gap" and not get_model(view.spec.model).convex:
         text += f" The gap is to {words.minimum(False)}. {words.NO_MINIMUM}"

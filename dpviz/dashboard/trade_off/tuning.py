@@ -167,7 +167,9 @@ def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
     models = sum(len(cell.replicas) for *_, cell in grid.cells)
     if models < 1:
         return
-    said = "Tuning on private data costs privacy: the values shown are exact, computed on private rows, outside every ε. "
+    said = (
+        "Tuning on private data costs privacy: the values shown are exact, computed on private rows, and ε does not cover them. "
+    )
     proved = calibration_of(spec).proved_budget
     if proved is None:
         st.warning(

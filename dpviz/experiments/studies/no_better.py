@@ -57,7 +57,7 @@ _FIXES: dict[Cause, str] = {
     Cause.REGULARISATION: "The non-private model is no better either: λ is large, or the features do not tell the labels apart.",
 }
 _THRESHOLD: str = (
-    " At the usual threshold it may call nobody positive: ROC AUC, average precision and recall at a precision need no threshold."
+    " At the usual threshold it may call no row positive: ROC AUC, average precision and recall at a precision need no threshold."
 )
 
 

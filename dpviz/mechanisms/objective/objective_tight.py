@@ -35,7 +35,9 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
     guarantee = "(ε, δ)-DP, proved for margin losses."
     supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
 
-    relation: str = knob("replace-one", "Neighbours", "Which datasets are told apart.", options=[r.value for r in Neighbouring])
+    relation: str = knob(
+        "replace-one", "Neighbours", "Which datasets count as neighbours.", options=[r.value for r in Neighbouring]
+    )
     bound: str = knob(
         "two-sided",
         "Slopes",

@@ -73,7 +73,7 @@ def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
     if not falls:
         alike = max(float(np.ptp(s)) for s in shares) < FALL
         why = (
-            "The share of rows that receive noise does not fall: the rule decides alike at every budget."
+            "The share of rows that receive noise does not fall: the rule decides the same at every budget."
             if alike
             else "The share rises somewhere, or ends no lower than it began."
         )

@@ -144,7 +144,7 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
         add_remove, opposite = Method("pld", Neighbouring.ADD_REMOVE), Method("pld", Neighbouring.REPLACE_ONE, "opposite")
         cases = (
             (there, event, add_remove, True, False),
-            ("replace-one by two hops", event, TWO_HOP, True, True),
+            ("replace-one as remove and add", event, TWO_HOP, True, True),
             ("replace-one by the opposite pair, not proved", event, opposite, False, False),
             ("z halved in an add-remove accountant: not what replace-one means", scaled(event, 0.5), add_remove, False, False),
         )

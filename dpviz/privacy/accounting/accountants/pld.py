@@ -75,7 +75,7 @@ class PLD(Accountant):
         if step.sampling != "full":
             hops = r"\delta(\varepsilon)\le(1+e^{\varepsilon/2})\,\delta_\pm(\varepsilon/2)"
             return (
-                Line("PLD, two hops", hops, "Doroshenko et al. 2022", route="two-hop"),
+                Line("PLD, remove and add", hops, "Doroshenko et al. 2022", route="two-hop"),
                 Line(
                     "PLD, opposite pair",
                     r"(1-q)N(0)+qN(\pm1)",
