@@ -179,7 +179,8 @@ SETTINGS: dict[str, Knob] = {
         label="Row scaling",
         help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Automatic is “centred” where the columns' "
         "ranges are known, else unit length. Centring, unit length and clipping change each row on its own and cost no privacy. "
-        "The largest possible norm follows from the number of columns. The largest norm is read from the rows, and ε does not cover it.",
+        "The largest possible norm follows from the number of columns. The largest norm is read from the rows, and ε does not "
+        "cover it.",
         options=(AUTOMATIC, *SCALINGS),
         names={AUTOMATIC: "automatic", **SCALINGS},
         changes=Changes.DATA,
