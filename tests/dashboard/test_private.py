@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit import net_util
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
@@ -20,6 +21,7 @@ from streamlit.runtime.session_manager import SessionManager
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
+from streamlit.web.server import server_util
 from streamlit.web.server.starlette import starlette_app
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string, generate_xsrf_token_string
 from support import LIMIT
@@ -173,3 +175,17 @@ def test_files_that_nothing_names_are_counted_and_let_go(monkeypatch: pytest.Mon
     assert private.bytes_that_arrived() == 3_500_000
     private.keep_newest_files()
     assert private.arrived(manager) == {"a": {"third": 1_000_000}, "b": {"other": 500_000}}
+
+
+def test_a_refused_origin_asks_nobody_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control shows that Streamlit would ask an outside service for this machine's address."""
+    asked: list[str] = []
+    monkeypatch.setattr(net_util, "_external_ip", None)
+    monkeypatch.setattr(net_util, "_make_blocking_http_get", lambda url, **_: asked.append(url))
+    monkeypatch.setattr(net_util, "get_external_ip", net_util.get_external_ip)  # put back at the end
+    assert not server_util.is_url_from_allowed_origins("http://evil.example")
+    assert asked
+    asked.clear()
+    private.stay_inside()
+    assert not server_util.is_url_from_allowed_origins("http://evil.example")
+    assert asked == []

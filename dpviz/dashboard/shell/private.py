@@ -12,7 +12,7 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
-from streamlit import get_option, runtime
+from streamlit import get_option, net_util, runtime
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -28,6 +28,11 @@ _PATIENCE = 10.0  # seconds that the server's event loop may take to close a ses
 def start(arguments: Sequence[str]) -> None:
     """Runs Streamlit's command until it is stopped."""
     cli.main(list(arguments), standalone_mode=False, prog_name="streamlit")
+
+
+def stay_inside() -> None:
+    """No request leaves the machine: Streamlit asks an outside service for its own address when it refuses an origin."""
+    net_util.get_external_ip = lambda: None
 
 
 def put_in_front(made: Middleware) -> None:

@@ -94,6 +94,7 @@ def prepare() -> None:
             return
         _ready = True
     sys.setswitchinterval(SWITCH)
+    private.stay_inside()
     logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
     threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
 
