@@ -17,7 +17,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.curves import closed_form
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.knobs import Knob, Number
+from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch
 from dpviz.mechanisms.published import NoiseConstant
 
 #: useful values lie further apart than those of other settings: a rare class may need a hundredth of the default
@@ -63,7 +63,7 @@ class Grid:
 
 
 def declared(spec: RunSpec) -> dict[str, Knob]:
-    """Settings that can be tuned: the regularisation, and the mechanism's hyperparameters that are numbers.
+    """Settings that can be tuned: the regularisation, and the mechanism's hyperparameters but for some.
 
     Choices and switches (neighbouring relation, accountant, published or exact noise) and constants that a publication leaves
     open decide what is guaranteed. Trying them for accuracy would choose the weakest guarantee.
@@ -72,7 +72,7 @@ def declared(spec: RunSpec) -> dict[str, Knob]:
     ['curvature_share', 'lam']
     """
     own = spec.build().knobs().items()
-    return {**{name: knob for name, knob in own if isinstance(knob, Number) and not isinstance(knob, NoiseConstant)}, "lam": LAM}
+    return {**{name: knob for name, knob in own if not isinstance(knob, Choice | Switch | NoiseConstant)}, "lam": LAM}
 
 
 def first_pair(spec: RunSpec) -> tuple[str, str] | None:
