@@ -1,4 +1,4 @@
-"""What an attacker makes of the outputs of both sides: its errors on runs that were not used for choosing, and bounds."""
+"""The attacker's errors on runs that were not used for choosing its score, and the bounds that follow."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _learned(game: Game, first: Floats, second: Floats, share: float) -> _Attack
 
 
 def declares_gaussian(calibration: Calibration) -> bool:
-    """Whether the calibration declares mu-GDP with a mu that its budget allows."""
+    """True where the calibration declares mu-GDP with a mu that its budget allows."""
     mu = calibration.mu
     claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
     return mu is not None and calibration.noise_family == "gaussian" and any(c and mu <= c * (1 + 1e-6) for c in claims)

@@ -76,7 +76,7 @@ class Canaries:
 
 @dataclass(frozen=True, eq=False)
 class OneRunResult:
-    """What one training gave away. A lower bound can show that a claim is wrong, never that it is right.
+    """The result of an audit in one training run. A lower bound can show that a claim is wrong, never that it is right.
 
     Attributes:
         mechanism: its id.
@@ -127,7 +127,7 @@ class OneRunResult:
         return one_run_gaussian_epsilon(self.correct, self.guesses, self.canaries, delta, self.confidence)
 
     def exceeds(self, budget: Budget | None) -> bool:
-        """Whether so many right guesses have a probability below 1 - confidence if the budget holds."""
+        """True where so many right guesses have a probability below 1 - confidence if the budget holds."""
         if budget is None:
             return False
         return one_run_p_value(self.correct, self.guesses, self.canaries, budget.epsilon, budget.delta) < 1 - self.confidence
@@ -247,7 +247,7 @@ def judge_one_run(
 
 @lru_cache(maxsize=256)
 def plan(canaries: int, claim: Budget, confidence: float) -> tuple[int, float | None]:
-    """How many guesses show the least excess over a claim, and the share of the claim's noise that they are expected to show.
+    """The number of guesses that shows the least excess over a claim, and the share of its noise that it can show.
 
     Fixed before the training, from public facts. For each number of guesses r: the right guesses that refute the claim, and the
     smallest mu at which an attacker on m independent values N(+-mu/2, 1), who guesses the r largest in size, expects as many.

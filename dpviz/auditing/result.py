@@ -1,4 +1,4 @@
-"""What an audit found, and what may be said about it."""
+"""The result of an audit, and the conclusions that it allows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BY_BOUND, BY_NOISE, BY_ERRORS = "the bound", "the measured noise", "too few erro
 
 @dataclass(frozen=True, eq=False)
 class AuditResult:
-    """What an attacker achieved. Lower bounds on epsilon can show that a claim is wrong, never that it is right.
+    """The result of an attack on one mechanism. Lower bounds on epsilon can show that a claim is wrong, never that it is right.
 
     Attributes:
         mechanism: its id.
@@ -117,7 +117,7 @@ class AuditResult:
         )
 
     def p_value(self, budget: Budget | None) -> float | None:
-        """How likely it would be to see this if the budget held as mu-GDP: so little noise, or else so few errors.
+        """The p-value of this result if the budget holds as mu-GDP: of so little noise, or else of so few errors.
 
         None where neither has a meaning: no `noise` and no `assumption`, or a pure budget.
         """
@@ -129,7 +129,7 @@ class AuditResult:
         return self.middle.p_value(mu) if self.assumption else None
 
     def against(self, budget: Budget | None) -> str:
-        """What contradicts a budget at `confidence`, in words, "" if nothing does.
+        """The evidence against a budget at `confidence`, in words; "" where there is none.
 
         The bound free of assumptions and, where it has a meaning, one Gaussian test. Each has half of the error probability, so
         that what contradicts a budget that holds is seen with a probability of at most 1 - confidence.
@@ -142,7 +142,7 @@ class AuditResult:
         return "" if p is None or p >= 1 - self.confidence_of_each else BY_NOISE if self.noise is not None else BY_ERRORS
 
     def exceeds(self, budget: Budget | None) -> bool:
-        """Whether the audit contradicts a budget; see `against`."""
+        """True where the audit contradicts a budget; see `against`."""
         return bool(self.against(budget))
 
     @property

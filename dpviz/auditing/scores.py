@@ -1,4 +1,4 @@
-"""What an attacker computes from an output: large values speak for the second dataset.
+"""Scores that an attacker computes from an output: large values speak for the second dataset.
 
 A score is fitted on runs that are kept for choosing and is then a fixed function; errors are counted on other runs.
 """
@@ -45,7 +45,7 @@ class Distributions:
 
     @property
     def usable(self) -> bool:
-        """Whether the ratio exists: noise on both sides, one family, no centre that changes between runs."""
+        """True where the ratio exists: noise on both sides, one family, no centre that changes between runs."""
         a, b = self.first, self.second
         standard = a.family == b.family and a.family in STANDARD
         return standard and a.centre.ndim == b.centre.ndim == 1 and min(a.scale[0], b.scale[0]) > 0

@@ -48,7 +48,7 @@ class Surveyed:
 
     @property
     def exceeded(self) -> bool:
-        """Whether the audit contradicts the claim."""
+        """True where the audit contradicts the claim."""
         return self.verdict == EXCEEDED
 
 

@@ -68,7 +68,7 @@ def _fetch(options: argparse.Namespace) -> int:
 
 
 def _prepared(options: argparse.Namespace) -> int:
-    """How a dataset was read and prepared, one line for each thing that was done, read from the rows, or lost."""
+    """Lines on how a dataset was read and prepared: decisions, values read from the rows, losses."""
     from dpviz.datasets import load_dataset
     from dpviz.datasets.sources import own
 
@@ -121,7 +121,7 @@ def _prepared(options: argparse.Namespace) -> int:
 
 
 def _is_file(name: str) -> bool:
-    """Whether a name stands for a table of a person's own: no dataset has it, and it looks like a file or is one."""
+    """True where a name stands for a table of a person's own: no dataset has it, and it looks like a file or is one."""
     from dpviz.datasets.catalogue import SOURCES
 
     if name == own_file.STANDARD_INPUT:

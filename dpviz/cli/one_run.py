@@ -31,7 +31,7 @@ def add(parser: Parser) -> None:
 
 
 def is_link(text: str | None) -> bool:
-    """Whether text is an address of the app, or the part of one that holds a run; the name of a file that is there is none.
+    """True where text is an address of the app, or the part of one that holds a run; the name of an existing file is none.
 
     Raises:
         InvalidInput: it begins as one and is none.
@@ -80,7 +80,7 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 
 
 def own(options: argparse.Namespace, name: str) -> str | None:
-    """What an option of a command says, else what a link says under the same name; None where neither does."""
+    """The value of a command's option, else that of the link under the same name; None where neither has one."""
     value = getattr(options, name, None)
     if value is not None or not is_link(options.file):
         return None if value is None else str(value)
@@ -88,5 +88,5 @@ def own(options: argparse.Namespace, name: str) -> str | None:
 
 
 def shown(dataset: str, options: argparse.Namespace) -> str:
-    """What to call the rows in an answer."""
+    """The name of the rows in an answer."""
     return own_file.shown(dataset, None if is_link(options.file) else options.file)

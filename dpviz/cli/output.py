@@ -1,4 +1,4 @@
-"""What commands print: signs that a terminal cannot show are spelled out, and output that fails ends a command in words."""
+"""Output of commands: signs that a terminal cannot show are spelled out, and failed output ends a command with a message."""
 
 from __future__ import annotations
 

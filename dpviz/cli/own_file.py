@@ -76,7 +76,7 @@ def add_reading(parser: argparse._ActionsContainer) -> None:
 
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
-    """What the options of `add_reading` say."""
+    """The values of the options of `add_reading`."""
     how = {
         "encoding": options.encoding,
         "header": None if options.header is None else _HEADER[options.header],
@@ -127,7 +127,7 @@ def standard_input() -> bytes:
 
 
 def shown(dataset: str, file: str | None) -> str:
-    """What to call the rows in an answer."""
+    """The name of the rows in an answer."""
     return dataset if file is None else "standard input" if file == STANDARD_INPUT else file
 
 
@@ -143,7 +143,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _by_frame(options: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any]:
-    """What options say of single columns, whose names are looked up in the table."""
+    """Options for single columns, whose names are looked up in the table."""
     names = [str(name) for name in frame.columns]
     how: dict[str, Any] = {
         "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item, names)]},

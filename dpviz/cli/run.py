@@ -126,7 +126,7 @@ def _rare(result: Result) -> list[tuple[str, str]]:
 
 
 def _lost(result: Result) -> list[tuple[str, str]]:
-    """What the table lost on its way, a line each; the first few of many."""
+    """The table's losses, a line each; the first few of many."""
     lost = [str(one.sentence) for one in result.setup.dataset.lost]
     more = [f"and {len(lost) - _MOST_LOST} more; --json has them all"] if len(lost) > _MOST_LOST else []
     return [("not trained on", sentence) for sentence in [*lost[:_MOST_LOST], *more]]

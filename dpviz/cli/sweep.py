@@ -235,7 +235,7 @@ def _jobs(text: str) -> int:
 
 
 def _target(path: str | None) -> Path | None:
-    """Where the table goes, checked before anything is computed."""
+    """The file for the table, checked before anything is computed."""
     if path is None:
         return None
     target = Path(path)

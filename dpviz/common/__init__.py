@@ -1,1 +1,1 @@
-"""What every room may use: checks of input, random streams, threads, progress, files, the engine's version."""
+"""Tools for every room: checks of input, random streams, threads, progress, files, the engine's version."""

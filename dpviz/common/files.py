@@ -1,4 +1,4 @@
-"""Where files are kept, and how they are written: whole or not at all."""
+"""Folders for files, and atomic writes."""
 
 from __future__ import annotations
 

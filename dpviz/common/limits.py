@@ -1,4 +1,4 @@
-"""How large a person's own data may be; each limit can be set by an environment variable."""
+"""Limits on the size of a person's own data; an environment variable can set each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEMO = "DPVIZ_DEMO"
 
 
 def demo() -> bool:
-    """Whether this process serves a demonstration, which takes no data of anyone and fetches none."""
+    """True where this process serves a demonstration, which takes no data of anyone and fetches none."""
     return os.environ.get(DEMO, "") not in ("", "0")
 
 

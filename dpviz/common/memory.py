@@ -221,7 +221,7 @@ def _remove(owner: str) -> list[object]:
 
 
 def gone(owner: str) -> bool:
-    """Whether a dataset was forgotten."""
+    """True where a dataset was forgotten."""
     return owner in _gone
 
 

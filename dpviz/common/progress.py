@@ -1,4 +1,4 @@
-"""How long work tells of its progress and is cancelled."""
+"""Progress and cancelling of long work."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
 
 
 class _Crew:
-    """How many threads work side by side, and how many are doing something."""
+    """The number of threads that work side by side, and the number that are busy."""
 
     def __init__(self, size: int) -> None:
         self._size, self._busy, self._lock = size, 0, threading.Lock()
@@ -137,7 +137,7 @@ class _Crew:
 
 @contextmanager
 def _helpers(most: int) -> Iterator[int]:
-    """How many threads, `most` at most, may work beside the calling one."""
+    """The number of threads, `most` at most, that may work beside the calling one."""
     crew = _crew()
     if crew is None:
         yield max(0, min(most, processors() - 1))
@@ -157,7 +157,7 @@ def _helped(seconds: float) -> None:
 
 
 def _timed(work: Callable[[], T], crew: _Crew | None) -> tuple[T, float]:
-    """What `work` gives in a thread of a pool, and the processor time that it took."""
+    """The result of `work` in a thread of a pool, and its processor time."""
     _here.crew = crew
     start = processor_seconds()
     return work(), processor_seconds() - start

@@ -1,4 +1,4 @@
-"""What a dataset is."""
+"""Datasets: labelled rows in the unit ball, with their source and preprocessing."""
 
 from __future__ import annotations
 
@@ -144,12 +144,12 @@ class Dataset:
 
     @property
     def intercept(self) -> bool:
-        """Whether the last column is the constant feature."""
+        """True where the last column is the constant feature."""
         return self.feature_names[-1] == INTERCEPT
 
     @property
     def declared(self) -> bool:
-        """Whether ranges and categories were declared in advance and not read from the rows."""
+        """True where ranges and categories were declared in advance and not read from the rows."""
         return not self.looked_at
 
     @property
@@ -167,7 +167,7 @@ class Dataset:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What a person should know wherever a number about these rows is shown, one sentence each."""
+        """Cautions to show beside any number about these rows, one sentence each."""
         said = list(self.rare_class)
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:

@@ -49,7 +49,7 @@ def list_datasets() -> tuple[str, ...]:
 
 
 def sized(name: str) -> bool:
-    """Whether a dataset comes in any number of rows, and its name holds that number.
+    """True where a dataset comes in any number of rows, and its name holds that number.
 
     >>> sized("census-10000"), sized("iris")
     (True, False)
@@ -168,7 +168,7 @@ def name_of(value: object) -> object:
 
 
 def only_here(name: str) -> bool:
-    """Whether the rows behind a name are in the memory of this process only."""
+    """True where the rows behind a name are in the memory of this process only."""
     return any(source.owns(name) for source in SOURCES if source.only_here)
 
 

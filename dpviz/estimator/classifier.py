@@ -215,7 +215,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             warnings.warn(said, PrivacyWarning, stacklevel=3)
 
     def _plan(self, n: int, d: int, classes: int) -> Plan:
-        """How the budget is spent, from public facts: one binary model for two classes, else one for each."""
+        """The division of the budget, from public facts: one binary model for two classes, else one for each."""
         models = 1 if classes == 2 else classes
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         built = get_mechanism(self.mechanism).from_params(self._knobs())

@@ -1,4 +1,4 @@
-"""What an estimator's fit is worth: the guarantee of its model, and the division of one budget among classes."""
+"""The privacy guarantee of an estimator's fit, and the division of one budget among classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PrivacyWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What was released, and what is known about it.
+    """The guarantee of a released model.
 
     Attributes:
         mechanism: its id.
@@ -57,7 +57,7 @@ class Guarantee:
 
 
 def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
-    """What must hold for a proof of this model: the conditions of the calibration, and those of the fit.
+    """The conditions of the proof for this model: those of the calibration and those of the fit.
 
     Args:
         exact: whether the noise was drawn exactly and added on a grid, so that it counts as real-valued.

@@ -1,4 +1,4 @@
-"""How a fit spends its budget, from public facts alone: on ranges, and on one or more models."""
+"""The plan of a fit's budget, from public facts alone: for ranges, and for one or more models."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Plan:
         return Budget(budget.epsilon + self.for_ranges.epsilon, budget.delta + self.for_ranges.delta)
 
     def entry(self, call: str) -> Entry:
-        """What the fit costs, for a ledger."""
+        """The cost of the fit, as an entry of a ledger."""
         claimed, proved = self.budgets
         if self.for_ranges is not None:
             total = proved or claimed or self.for_models
@@ -70,7 +70,7 @@ class Plan:
         return entry_of(self.mechanism, self.setting, self.cal, call, models=self.models, together=proved or claimed)
 
     def guarantee(self, looked_at: tuple[str, ...], supposed: tuple[str, ...]) -> Guarantee:
-        """What the fit is worth.
+        """The guarantee of the fit.
 
         Args:
             looked_at: what was read from the rows outside every epsilon.

@@ -127,12 +127,12 @@ def _outermost() -> FrameType | None:
 
 
 def _is_outermost(search: BaseEstimator, outer: FrameType) -> bool:
-    """Whether that call is the search's own `fit`, perhaps in the wrapper that scikit-learn puts around it."""
+    """True where that call is the search's own `fit`, perhaps in the wrapper that scikit-learn puts around it."""
     return outer.f_locals.get("self", outer.f_locals.get("estimator")) is search
 
 
 def _name(frame: FrameType) -> str:
-    """What was called: a class for its methods, else the function."""
+    """The name of the caller: a class for its methods, else the function."""
     of = frame.f_locals.get("self")
     if not isinstance(of, BaseEstimator):
         of = frame.f_locals.get("estimator") if frame.f_code.co_name in ("wrapper", "inner") else None

@@ -1,4 +1,4 @@
-"""What the tests of claims found, as pictures: all verdicts at a glance, and one chart for each panel of a test's table."""
+"""Results of the tests of claims, as pictures: all verdicts at a glance, and one chart for each panel of a test's table."""
 
 from __future__ import annotations
 

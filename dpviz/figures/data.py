@@ -1,4 +1,4 @@
-"""What a dataset looks like before any model: label balance, row lengths, feature ranges."""
+"""Pictures of a dataset before any model: label balance, row norms, feature ranges."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
 
 
 def row_norms(norms: Floats, theme: Theme) -> go.Figure:
-    """How long the rows are; a row in the unit ball can move a model no further than one of length 1.
+    """A histogram of row norms; a row in the unit ball can move a model no further than one of norm 1.
 
     Args:
         norms: (n,) in [0, 1].

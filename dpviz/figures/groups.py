@@ -91,7 +91,7 @@ def groups(
 
 
 def _end(line: GroupLine) -> float:
-    """Where a group's name is tied to: its non-private value, or its last one."""
+    """The point that a group's name is tied to: its non-private value, or its last one."""
     return line.non_private if math.isfinite(line.non_private) else float(line.points["mean"].iloc[-1])
 
 

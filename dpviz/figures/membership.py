@@ -80,7 +80,7 @@ def roc(
 
 
 def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure:
-    """What the best attack finds at one rate of false alarms over epsilon, beside what is allowed and found without privacy.
+    """Detections of the best attack at one rate of false alarms over epsilon, beside the bound and those without privacy.
 
     Args:
         table: one row for each epsilon, rising: epsilon, detections, low, high, allowed, non_private, false_alarms.
@@ -131,7 +131,7 @@ def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure
 def risk(
     values: Floats, separation: Floats, theme: Theme, *, fact: str, found: NDArray[np.bool_], names: Sequence[str]
 ) -> go.Figure:
-    """How far apart a row's signals lie, against a fact about the row; rows that an attack finds are marked.
+    """The separation of each row's signals against a fact about the row; rows that an attack finds are marked.
 
     Args:
         values: (n,) of the fact; drawn on a logarithmic axis where all are above 0 and span more than a decade.

@@ -1,4 +1,4 @@
-"""What noise did to single rows: when they met it, and what it made of them. All of it shows private data."""
+"""Noise on single rows: the rounds in which they received it, and its effect. All of it shows private data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "rows that received noise") -> go.Figure:
-    """How many rows received noise in each round: mean over the noise draws, and their range.
+    """The number of rows that received noise in each round: mean over the noise draws, and their range.
 
     Args:
         timeline: (S, rounds).
@@ -108,7 +108,7 @@ def row_before_after(
 
 
 def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme: Theme, *, title: str) -> go.Figure:
-    """What a method releases in one step, before noise and after it in several draws; the largest coordinates.
+    """One step's release before noise, and after it in several draws; the largest coordinates.
 
     Args:
         before: (m,).

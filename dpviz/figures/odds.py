@@ -1,4 +1,4 @@
-"""What a budget leaves to an attacker, as a picture."""
+"""A picture of the best possible attack at a budget."""
 
 from __future__ import annotations
 

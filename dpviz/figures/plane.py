@@ -175,7 +175,7 @@ def _points(points: Floats, labels: Floats, outlier: NDArray[np.bool_], theme: T
 
 
 def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Where functions on a grid are zero, as one line with gaps (NaN); exact for affine functions.
+    """The zero lines of functions on a grid, as one line with gaps (NaN); exact for affine functions.
 
     Each cell is cut into two triangles; a triangle whose corners differ in sign holds one segment.
 

@@ -1,4 +1,4 @@
-"""How many training rows pass a rule and how many receive noise. It shows private data."""
+"""Histograms of a rule: training rows trained without noise, and with it. It shows private data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rule_histogram(
     *,
     label: str,
 ) -> go.Figure:
-    """How many rows pass a rule: a histogram of what the rule looks at, with its thresholds as lines.
+    """A histogram of the statistic that a rule compares, with its thresholds as lines.
 
     A row passes where low <= statistic <= high. The axis is logarithmic and reaches the thresholds, however far they
     are from the rows: a rule that noises all rows or none shows why. Zeros stand in the lowest bar, infinities in the

@@ -1,4 +1,4 @@
-"""What colours, dashes and sizes mean. The same everywhere, in both themes.
+"""The meaning of colours, dashes and sizes, the same everywhere and in both themes.
 
 One hue per family of mechanisms; methods of a family differ by shade and dash. Non-private is black or white,
 majority is grey dashes, noise is amber. Hues were chosen so that the closest two stay apart for protan, deutan and
@@ -107,7 +107,7 @@ THEMES = {"light": LIGHT, "dark": DARK}
 
 @dataclass(frozen=True)
 class Look:
-    """How one method is drawn.
+    """The look of one method.
 
     Attributes:
         name: what the legend says.

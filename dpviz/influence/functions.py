@@ -1,4 +1,4 @@
-"""How much each training row moves the model: all rows at once, from one factorised Hessian.
+"""Influence functions of all training rows at once, from one factorised Hessian.
 
 Signs: every effect is what *removing* the row does (theta_{-i} - theta*), with the divisor n kept because n is public.
 

@@ -1,4 +1,4 @@
-"""What training without a row, or with another row in its place, really gives: many re-solves as one computation.
+"""Exact retraining without a row, or with another row in its place: many re-solves as one computation.
 
 The retrained objective keeps the divisor n, which is public: F_{-i} = F - phi(m_i)/n. All re-solves share one
 factorised Hessian; each corrects it by the rows that leave and enter (Woodbury), so that an iteration costs one
@@ -61,7 +61,7 @@ class Retrained:
         return np.linalg.norm(self.change, axis=1)
 
     def rank_correlation(self, lengths: Floats) -> float:
-        """How far (k,) predicted lengths put the rows in the order of `norm`: Spearman's coefficient, in [-1, 1]."""
+        """Spearman's rank correlation of (k,) predicted norms with `norm`, in [-1, 1]."""
         from scipy.stats import spearmanr  # a fifth of a second, which the first page does not need
 
         return float(spearmanr(lengths, self.norm).statistic)
@@ -164,7 +164,7 @@ def row_gradients(model: Model, theta: Floats, rows: Rows) -> Floats:
 
 
 def correction(problem: Problem, theta: Floats, solve: Solve, leaving: Rows, entering: Rows | None) -> Correction:
-    """How the Hessian at theta changes for each row that leaves and, if any, the row that enters in its place."""
+    """The change of the Hessian at theta for each row that leaves and, if any, the row that enters in its place."""
     P, weight, derivatives = [], [], derivatives_of(problem.model)
     for rows, sign in ((leaving, -1.0), (entering, 1.0)):
         if rows is not None:

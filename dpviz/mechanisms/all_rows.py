@@ -59,7 +59,7 @@ class AllRows:
 
     @staticmethod
     def shared(problem: Problem, replicas: int) -> bool:
-        """Whether threads share the rows."""
+        """True where threads share the rows."""
         return _parts_of(problem, replicas) > 1
 
     def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
@@ -97,5 +97,5 @@ def _parts_of(problem: Problem, replicas: int) -> int:
 
 
 def rounding(setting: Setting) -> tuple[str, ...]:
-    """What is to be said about `precision`."""
+    """A note on `precision`."""
     return (FULL_ROUNDING,) if precision(setting) is np.float32 else ()

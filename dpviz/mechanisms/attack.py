@@ -35,7 +35,7 @@ _LARGEST = 700.0  # epsilon beyond which exp overflows and every attacker is rig
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """What no attacker can beat who knows all rows but one and sees the output.
+    """The best possible attack by someone who knows all rows but one and sees the output.
 
     Attributes:
         accuracy: largest share of correct guesses when both cases are equally likely, in [0.5, 1].

@@ -1,4 +1,4 @@
-"""What a mechanism is: a frozen dataclass whose fields are its knobs, that calibrates and that fits replicas.
+"""The base class of mechanisms: a frozen dataclass whose fields are its knobs, that calibrates and that fits replicas.
 
 A new mechanism is one new file in this folder with one subclass of `Mechanism`. Widgets, URL keys, the command
 line, the table in the docs and the contract test are derived from what it declares.
@@ -47,7 +47,7 @@ Streams = Sequence[np.random.SeedSequence]
 
 @dataclass(frozen=True)
 class Training:
-    """What a mechanism is given to train len(calibrations) x len(streams) replicas together.
+    """The input of a training of len(calibrations) x len(streams) replicas together.
 
     Replica (e, s) uses the standard draws of stream s, scaled by the noise of calibration e.
 

@@ -212,7 +212,7 @@ class Calibration:
         )
 
     def values(self, kind: type[Values]) -> Values:
-        """What training reads beside the noise scale.
+        """The values that training reads beside the noise scale.
 
         Raises:
             TypeError: the calibration is another method's, whose values are of another kind.

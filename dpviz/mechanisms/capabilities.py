@@ -1,4 +1,4 @@
-"""What a mechanism can do besides calibrating and training: one abstract class per ability.
+"""Capabilities of mechanisms besides calibrating and training: one abstract class each.
 
 A mechanism that has an ability derives from its class (each is a `Mechanism`); callers ask with `isinstance`, or
 `issubclass` before it is built, and never call a method to see whether it works. Where a method returns None, the ability
@@ -50,15 +50,15 @@ class HasTrace(BoundsSensitivity):
 
     @abstractmethod
     def sensitivity_trace(self, setting: Setting) -> Trace:
-        """How far two runs can drift apart, update by update."""
+        """The bound on the distance of two runs, update by update."""
 
 
 class DeclaresEvent(Mechanism):
-    """What is released is stated as an event, with the noise of a calibration, for all accountants."""
+    """The release is stated as an event, with the noise of a calibration, for all accountants."""
 
     @abstractmethod
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        """What is released; None where this form has no such statement, or no noise."""
+        """The released event; None where this form has no such statement, or no noise."""
 
 
 class ReleasesGaussians(DeclaresEvent):
@@ -66,7 +66,7 @@ class ReleasesGaussians(DeclaresEvent):
 
     @abstractmethod
     def releases(self, setting: Setting) -> Event | None:
-        """What is released, with noise of standard deviation 1; None where this form adds other noise or proves otherwise."""
+        """The release with noise of standard deviation 1; None where this form adds other noise or has another proof."""
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         event = self.settled(setting, calibration.budget).releases(setting)
@@ -74,7 +74,7 @@ class ReleasesGaussians(DeclaresEvent):
 
 
 class BoundsDistance(Mechanism):
-    """How far apart the outputs on two neighbours are is proved directly, and not by (epsilon, delta) alone."""
+    """The total variation between the outputs on two neighbours has a direct proof, not by (epsilon, delta) alone."""
 
     @abstractmethod
     def distance(self, setting: Setting, calibration: Calibration) -> float:
@@ -123,7 +123,7 @@ class NoisesRows(Mechanism):
         """(n, d) training rows as one replica sees them after its noise; None where this form reports something else."""
 
     def rows_in_words(self, setting: Setting) -> str:
-        """What `noisy_rows` shows, or what was released where it shows nothing; "" where it is the row itself."""
+        """The name of what `noisy_rows` shows, or of the release where it shows nothing; "" where it is the row itself."""
         return ""
 
 
@@ -166,7 +166,7 @@ class ChoosesStart(Mechanism):
     @property
     @abstractmethod
     def public_start(self) -> bool:
-        """Whether the start does not depend on rows."""
+        """True where the start does not depend on rows."""
 
     @classmethod
     @abstractmethod

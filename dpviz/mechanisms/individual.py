@@ -1,4 +1,4 @@
-"""What mechanisms share for `Mechanism.individual`: from a problem and a release to individual epsilon."""
+"""Shared parts of individual privacy: from a problem and a release to individual epsilon."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ class Changes(StrEnum):
 
 
 class Form:
-    """How a value is set on a page; a page knows a widget for each kind of form."""
+    """The kind of control that sets a value on a page; a page has a widget for each kind."""
 
     def shown(self, knob: Knob, value: Any) -> Any:
-        """What the widget holds where the knob has `value`."""
+        """The value of the widget where the knob has `value`."""
         return value
 
 
@@ -139,7 +139,7 @@ class Knob(ABC):
 
     @abstractmethod
     def form(self, value: Any) -> Form:
-        """How it is set on a page, where it has `value` now."""
+        """The control on a page, where the knob has `value` now."""
 
     def around(self, value: Any, count: int) -> tuple[Any, ...]:
         """About `count` values to try, in order; `value` is among them, and the only one where nothing else suggests itself."""
@@ -147,7 +147,7 @@ class Knob(ABC):
 
     @property
     def has_curve(self) -> bool:
-        """Whether a curve can be drawn over its values."""
+        """True where a curve can be drawn over its values."""
         return False
 
     def curve(self, value: float, most: float = math.inf) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What publications with open constants share: their knobs, the nominal gradient bound, and what is said about it."""
+"""Shared parts of publications with open constants: their knobs, the nominal gradient bound, and notes on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training gives back: `Fit` (trained replicas), `NoiseRecord` (what happened to every row), `RuleView`, `OutputNoise`."""
+"""Results of training: `Fit` (trained replicas), `NoiseRecord` (what happened to every row), `RuleView`, `OutputNoise`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class OutputNoise:
 
 @dataclass(frozen=True)
 class NoiseRecord:
-    """What happened to each training row. Arrays broadcast to (E, S, n) unless stated; None where it has no meaning.
+    """The noise and clipping that each training row received.
+
+    Arrays broadcast to (E, S, n) unless stated; None where it has no meaning.
 
     Attributes:
         visits: how often the row was used in an update.

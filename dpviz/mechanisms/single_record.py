@@ -30,7 +30,7 @@ _BLOCK_ELEMENTS = 1 << 18  # entries of contributions that are held at once
 
 
 class SingleRecord(HasRule, HasWorstPair, ChoosesStart, CountsSteps):
-    """What PIDP-SGD and DBDP-ERM PI declare alike."""
+    """Shared declarations of PIDP-SGD and DBDP-ERM PI."""
 
     rounds: int
     local_steps: int
@@ -65,7 +65,7 @@ class SingleRecord(HasRule, HasWorstPair, ChoosesStart, CountsSteps):
 
 @dataclass(frozen=True)
 class Draws:
-    """What every replica of a seed shares: S seeds, T steps.
+    """The random draws that all replicas of a seed share: S seeds, T steps.
 
     Attributes:
         index: (S, T) position of the row drawn in each step, uniform with replacement.

@@ -120,7 +120,7 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
 
 
 def _proves_nothing(mechanism: Mechanism, setting: Setting, delta: float) -> bool:
-    """Whether the mechanism has no proved budget where it is asked for one; False where it cannot be asked for 1."""
+    """True where the mechanism has no proved budget where it is asked for one; False where it cannot be asked for 1."""
     try:
         return mechanism.calibrate(setting, Budget(1.0, delta)).proved_budget is None
     except InvalidInput:

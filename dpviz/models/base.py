@@ -1,4 +1,4 @@
-"""What a model is: public facts for calibrations, and what mechanisms may ask of it.
+"""The base class of models: public facts for calibrations, and the methods that mechanisms use.
 
 Everything a mechanism needs of a model goes through `Model` and the capabilities that it declares
 (`dpviz.models.capabilities`), so that no mechanism knows which model it trains.
@@ -64,7 +64,7 @@ class Setting:
 
     @property
     def linear(self) -> bool:
-        """Whether the score is <theta, x>."""
+        """True where the score is <theta, x>."""
         return self.m == self.d
 
     @property
@@ -79,7 +79,7 @@ class Setting:
 
 
 class Model(ABC):
-    """What is trained. R replicas, n rows, m parameters.
+    """A model to be trained. R replicas, n rows, m parameters.
 
     A new model is one file with a subclass and a line in `dpviz.models.MODELS`. It gives five methods; the others have
     defaults. What it can do beside training is declared by the last three properties, None where it cannot.
@@ -194,7 +194,7 @@ class Model(ABC):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Which of the three it has."""
+        """The abilities that the model has."""
         having = {
             Ability.DERIVATIVES: self.derivatives,
             Ability.LINE_LOSSES: self.line_losses,

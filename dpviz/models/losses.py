@@ -100,7 +100,7 @@ class Loss(ABC):
 
 
 def group_size(clip: float) -> int:
-    """How many factors e^loss, each at most e^clip, have a product that single precision holds."""
+    """The number of factors e^loss, each at most e^clip, whose product single precision holds."""
     return max(1, min(16, int(64 / max(clip, 1.0))))
 
 

@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def solved(self) -> bool:
-        """Whether `optimum` was computed already."""
+        """True where `optimum` was computed already."""
         return "optimum" in self.__dict__
 
     def find_optimum(self, monitor: Monitor) -> None:

@@ -42,7 +42,7 @@ class RowBudget:
         return mine
 
     def for_kernel(self, first: int) -> tuple[Floats, int, int, float]:
-        """What `kernels.gradient` takes for replicas from `first` on."""
+        """The arguments of `kernels.gradient` for replicas from `first` on."""
         return self.spent.reshape(-1), self.spent.shape[1], first, np.inf if self.all else self._limit
 
     def add_active(self, count: Floats, first: int = 0) -> None:

@@ -103,7 +103,7 @@ class Rows:
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether the rows are so many and so full of zeros that kernels leave the zeros out."""
+        """True where the rows are so many and so full of zeros that kernels leave the zeros out."""
         return self.X.size >= _LEAST_ENTRIES and bool(np.count_nonzero(self.X) <= _MOST_FILLED * self.X.size)
 
     @property

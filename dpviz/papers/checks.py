@@ -81,7 +81,7 @@ class Check:
 
 
 def percent(quantity: str) -> bool:
-    """Whether a quantity is an accuracy, and differences are in points."""
+    """True where a quantity is an accuracy, and differences are in points."""
     return quantity.endswith("accuracy")
 
 

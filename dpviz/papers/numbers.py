@@ -32,17 +32,17 @@ class Interval:
     half: float
 
     def at_least(self, limit: float) -> bool | None:
-        """Whether the difference is at least `limit`; None where the interval holds values on both sides."""
+        """True where the difference is at least `limit`; None where the interval holds values on both sides."""
         if math.isnan(self.mean):
             return None
         return True if self.mean - self.half >= limit else False if self.mean + self.half < limit else None
 
     def at_most(self, limit: float) -> bool | None:
-        """Whether the difference is at most `limit`; None likewise."""
+        """True where the difference is at most `limit`; None likewise."""
         return Interval(-self.mean, self.half).at_least(-limit)
 
     def leads(self, margin: float) -> bool | None:
-        """Whether a lead is told apart from 0 and worth at least `margin`; False where no more than less is left."""
+        """True where a lead is told apart from 0 and worth at least `margin`; False where no more than less is left."""
         if self.mean >= margin and self.mean - self.half > 0:
             return True
         return False if self.mean + self.half < margin or (margin == 0 and self.mean + self.half <= 0) else None

@@ -22,12 +22,12 @@ Floats = NDArray[np.float64]
 
 
 def speaks_of(spec: RunSpec) -> bool:
-    """Whether the rates say anything about a run's model: they need G, L and mu, which a network has none of."""
+    """True where the rates say anything about a run's model: they need G, L and mu, which a network has none of."""
     return get_model(spec.model).convex
 
 
 def facts_of(spec: RunSpec) -> rates.Facts:
-    """What the rates are functions of, at this run."""
+    """The arguments of the rates at this run."""
     s = setting_of(spec)
     mechanism = spec.build().settled(s, resolve(spec).budget)
     # a method that takes no gradient steps of its own has no T in the sense of the tables

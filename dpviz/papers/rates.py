@@ -18,7 +18,7 @@ VARIABLES = ("n", "d", "epsilon", "delta", "G", "L", "mu", "steps", "inner", "in
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rates are functions of.
+    """The arguments of the rates.
 
     Attributes:
         n: training rows.
@@ -84,7 +84,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a row needs. `check` gives None where it holds, and otherwise the reason with numbers."""
+    """A condition on a row. `check` gives None where it holds, and otherwise the reason with numbers."""
 
     words: str
     check: Callable[[Facts], str | None]

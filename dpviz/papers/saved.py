@@ -55,13 +55,13 @@ class Saved:
 
     @property
     def current(self) -> bool:
-        """Whether they were found by this very code."""
+        """True where the verdicts were computed by this version of the code."""
         return self.version == version()
 
 
 @cache
 def load(path: Path = FILE) -> Saved:
-    """What was saved last; claims that are no longer there are left out."""
+    """The verdicts that were saved last, without claims that no longer exist."""
     if not path.is_file():
         return Saved()
     content = json.loads(path.read_text("utf-8"))
@@ -88,7 +88,7 @@ class Refutation:
 
     @property
     def words(self) -> str:
-        """What was refuted, for people."""
+        """The refuted claim, in words."""
         return (
             f"an audit on {self.day} refuted the claim of {self.budget}, with the constants that the paper leaves open set to 1; "
             "at other ε nothing is said"

@@ -55,7 +55,7 @@ def uploaded(wanted: str, files: Mapping[str, str]) -> list[str]:
 
 
 def present(name: str) -> bool:
-    """Whether a set is in the catalogue of this machine and can be read."""
+    """True where a set is in the catalogue of this machine and can be read."""
     try:
         rows_of(canonical_name(name))
     except InvalidInput:

@@ -23,7 +23,7 @@ LEVEL = 0.93  # of the interval of a median; five turns reach it, four do not
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one method takes as another.
+    """The ratio of two methods' times.
 
     Attributes:
         median: of the ratios of paired times.
@@ -35,7 +35,7 @@ class Ratio:
     high: float
 
     def at_most(self, limit: float, beyond: float | None = None) -> bool | None:
-        """Whether it is at most `limit`; False above `beyond` (the limit by default), None where the interval holds a limit."""
+        """True where it is at most `limit`, False above `beyond` (the limit by default), None where the interval holds one."""
         return True if self.high <= limit else False if self.low > (beyond or limit) else None
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 
 
 class Outcome(StrEnum):
-    """What a check says about a sentence of a paper."""
+    """The outcome of a check of a paper's sentence."""
 
     HOLDS = "holds"
     ONLY_IF = "holds only if"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 class Scope(StrEnum):
-    """Where a sentence claims to be true."""
+    """The scope of a sentence: where it claims to be true."""
 
     EVERY = "everywhere"
     MOST = "on most datasets"
@@ -33,7 +33,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Picture:
-    """How a check's table is drawn: one chart per panel, one line per series.
+    """The description of a check's chart: one chart per panel, one line per series.
 
     Attributes:
         x, y: titles of the axes.
@@ -52,7 +52,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What one check found. Everything here is computed.
+    """The result of one check. Everything here is computed.
 
     Attributes:
         outcome: by `rule` from `numbers`.
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
-    """How many comparisons hold, fail and are undecided."""
+    """The numbers of comparisons that hold, fail and are undecided."""
     return (
         sum(c.holds is True for c in comparisons),
         sum(c.holds is False for c in comparisons),
@@ -131,7 +131,7 @@ def combine(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Ou
 
 
 def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:
-    """What the comparisons said, in one sentence: counts where there are several, and the numbers of the worst one."""
+    """A sentence on the comparisons: counts where there are several, and the numbers of the worst one."""
     if not comparisons:
         return "There are no complete numbers."
     if len(comparisons) == 1:

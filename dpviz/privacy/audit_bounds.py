@@ -1,4 +1,4 @@
-"""What counts of an attacker's errors say about epsilon: confidence bounds, with and without a Gaussian assumption.
+"""Confidence bounds on epsilon from counts of an attacker's errors, with and without a Gaussian assumption.
 
 The attacker sees one output and guesses which of two neighbouring datasets made it. A false positive is the guess
 "second" when it was the first, a false negative the other way round. Nothing here knows how outputs are made.
@@ -168,7 +168,7 @@ def epsilon_ceiling(trials: int, delta: float, confidence: float = 0.95) -> floa
 
 
 def power(budget: Budget, trials: int, share: float, confidence: float = 0.95) -> tuple[float, float]:
-    """How often an audit refutes a budget for a Gaussian mechanism that adds `share` of the noise which the budget needs.
+    """The power of an audit: its chance to refute a Gaussian mechanism that adds `share` of the noise that the budget needs.
 
     For the best attacker there is: the exact likelihood ratio (Neyman, Pearson 1933), with the threshold that refutes
     most often. At share 0.8, 5,000 trials and 95 % the bound that is free of assumptions refutes in less than 1 % of audits
@@ -243,7 +243,7 @@ def best_threshold(
 
 
 def _tried(count: int) -> NDArray[np.intp]:
-    """Which of so many cuts are tried: all of the extremes, where one count decides, and of a long middle evenly spaced ones."""
+    """The cuts to try: all of the extremes, where one count decides, and of a long middle evenly spaced ones."""
     third = _CANDIDATES // 3
     if count <= _CANDIDATES:
         return np.arange(count)

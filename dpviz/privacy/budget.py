@@ -12,14 +12,14 @@ from dpviz.common.validate import InvalidInput, number, positive
 
 
 class Neighbouring(StrEnum):
-    """Which pairs of datasets the guarantee compares. The number of rows n is public under both."""
+    """The neighbouring relation: pairs of datasets that the guarantee compares. The number of rows n is public under both."""
 
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
 
 
 class Status(StrEnum):
-    """How far a guarantee can be trusted."""
+    """The status of a guarantee: proved, conditional, or only claimed."""
 
     PROVED = "proved"
     PROVED_IF = "proved under stated conditions"

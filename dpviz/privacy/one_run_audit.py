@@ -1,4 +1,4 @@
-"""What one training run with many canaries says about epsilon (Steinke, Nasr, Jagielski, NeurIPS 2023).
+"""Bounds on epsilon from one training run with many canaries (Steinke, Nasr, Jagielski, NeurIPS 2023).
 
 m canaries are each put into the training set by a fair coin of their own. The attacker sees the output, guesses for some of
 the canaries whether they were in, and abstains on the others. One run then takes the place of thousands.

@@ -30,7 +30,7 @@ _ROUNDING = 1e-9  # relative excess of the total that is rounding; in favour of 
 
 
 def possible(correct: int, guesses: int, canaries: int, chance: float, inverse: Callable[[float], float]) -> bool:
-    """Whether f-DP allows at least `correct` right guesses with this probability; where it does not, they refute it.
+    """True where f-DP allows at least `correct` right guesses with this probability; where it does not, they refute it.
 
     Args:
         correct: v, 0 to `guesses`.

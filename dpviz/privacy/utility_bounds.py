@@ -61,7 +61,7 @@ def descent_excess(start: float, steps: int, scale: float, d: int, mu: float, L:
 
 
 def descent_excess_near_minimum(eigenvalues: Floats, steps: int, scale: float, step: float) -> float:
-    """What the noise of full-batch descent costs where F is its quadratic at the minimum; exact for a quadratic F.
+    """The excess risk of full-batch descent's noise where F is its quadratic at the minimum; exact for a quadratic F.
 
     Along a curvature h the noise adds up to variance eta^2 scale^2 (1 - r^(2T))/(1 - r^2), r = 1 - eta h, and costs
     h/2 times that. A prediction and not a bound; it needs the data's curvature.

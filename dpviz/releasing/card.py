@@ -86,14 +86,14 @@ def _plain(text: str) -> str:
 
 
 def _arithmetic(family: str, cal: Calibration, hardened: bool) -> str:
-    """What protects, or does not, against attacks on floating point."""
+    """A note on the protection against attacks on floating point."""
     if hardened:
         return EXACTLY
     return PROTECTION[family] if cal.noise_scale > 0 else "No noise is added, so nothing is protected."
 
 
 def _named(dataset: Dataset) -> str:
-    """What the rows are called; the name of a table in memory means nothing elsewhere."""
+    """The name of the rows; that of a table in memory means nothing elsewhere."""
     return "A table of the person who released it" if only_here(dataset.name) else _plain(dataset.name)
 
 

@@ -91,7 +91,7 @@ class Release:
 
 
 def check_place(folder: Path) -> None:
-    """Whether a model can go into a folder: it must be new, or hold none of the files; nothing is overwritten.
+    """Checks that a model can go into a folder: it must be new, or hold none of the files; nothing is overwritten.
 
     Raises:
         InvalidInput: it cannot.
@@ -194,7 +194,7 @@ def supposing(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:
 
 
 def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
-    """How new rows become features, where the model may show it."""
+    """The encoder of new rows, where the model may show it."""
     if dataset.encoder is None:
         raise InvalidInput("dataset", f"{dataset.name!r} cannot say how new rows become features", "Choose another dataset.")
     if dataset.looked_at and not ranges_from_data:
@@ -224,7 +224,7 @@ def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) ->
 
 
 def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -> dict[str, object]:
-    """What the model's file says of its privacy, for programs; the card says it for people."""
+    """The privacy section of the model's file, for programs; the card says it for people."""
 
     def plain(budget: Budget | None) -> dict[str, float] | None:
         return None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta}

@@ -89,7 +89,7 @@ def _constructor(spec: RunSpec) -> str:
 
 
 def _rows(dataset: str) -> str:
-    """How a person's own table becomes a dataset in another process; "" for datasets that have a name everywhere."""
+    """Code that makes a person's own table a dataset in another process; "" for datasets that have a name everywhere."""
     table = _table(dataset)
     if table is None:
         return ""

@@ -64,7 +64,7 @@ Part: TypeAlias = Text | Table | Chart
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """What a report says.
+    """The content of a report.
 
     Attributes:
         question: what is asked.

@@ -1,4 +1,4 @@
-"""What a table's privacy budget was spent on: the ledger."""
+"""The ledger of a table's privacy budget."""
 
 from dpviz.spending.ledger import Entry, Ledger, Total
 

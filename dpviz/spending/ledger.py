@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def proved(self) -> bool:
-        """Whether its guarantee is proved, perhaps under conditions."""
+        """True where its guarantee is proved, perhaps under conditions."""
         return self.status in (Status.PROVED, Status.PROVED_IF)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Total:
-    """What all entries of a ledger cost together.
+    """The total cost of a ledger's entries.
 
     Attributes:
         budget: the smallest epsilon that the accountants give at the limit's delta; None where there is no entry.
@@ -166,7 +166,7 @@ class Ledger:
 
     @property
     def unit(self) -> str:
-        """What one epsilon protects."""
+        """The unit that one epsilon protects."""
         return str(self._read()["unit"])
 
     @property
@@ -184,7 +184,7 @@ class Ledger:
         return _entries(self._read())
 
     def total(self, *further: Entry) -> Total:
-        """What all entries cost together, with `further` ones that are not in the file."""
+        """The total cost of all entries, with `further` ones that are not in the file."""
         content = self._read()
         return _total((*_entries(content), *further), _limit(content).delta, Neighbouring(content["relation"]))
 

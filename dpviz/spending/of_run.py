@@ -41,7 +41,7 @@ def entry_of(
 
 
 def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, budget: Budget) -> Event | None:
-    """What is released, as the mechanism declares it; None where that is not known or costs more than the proved budget.
+    """The released event, as the mechanism declares it; None where it is unknown or costs more than the proved budget.
 
     A mu-Gaussian DP guarantee composes as one Gaussian release does (Dong, Roth, Su 2022, Theorem 3).
     """

@@ -88,7 +88,7 @@ def private_ranges(columns: Mapping[str, ArrayLike], budget: Budget, source: ran
 
 
 def planned_event(columns: int, budget: Budget) -> Repeated:
-    """What the ranges of so many columns release: two Gaussian queries of the same mu, whose mu^2 add up to the budget's.
+    """The event of so many private ranges: two Gaussian queries of the same mu, whose mu^2 add up to the budget's.
 
     Raises:
         InvalidInput: delta is 0.

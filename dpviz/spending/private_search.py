@@ -50,7 +50,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a search spends its budget, from public facts alone.
+    """The plan of a search's budget, from public facts alone.
 
     Attributes:
         total: what the release of the best model is proved to cost.
@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def accountant(self) -> str:
-        """How the total follows, for people."""
+        """The accountant of the total, in words."""
         return (
             f"best of a random number of runs, {self.repetitions.mean:.3g} on average, over {len(self.calibrations)} settings, "
             f"each at {self.each} (Papernot, Steinke 2022, Theorem 2; Rényi DP)"
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What must hold for the total."""
+        """The conditions of the total."""
         return tuple(dict.fromkeys([*(c for cal in self.calibrations for c in cal.conditions), *CONDITIONS]))
 
 

@@ -1,4 +1,4 @@
-"""What membership attacks find out about a run: tables, a sentence and a verdict."""
+"""Results of membership attacks on a run: tables, a sentence and a verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANCE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class AttackedRun:
-    """What membership attacks find out about the rows of a run.
+    """Results of membership attacks on the rows of a run.
 
     Attributes:
         spec: the run.
@@ -100,7 +100,7 @@ class AttackedRun:
         return EXCEEDED if np.any(np.array(lows) > bound) else NO_VIOLATION
 
     def sentence(self, rate: float = RATES[0], run: str = "") -> str:
-        """What the best attack finds, what the guarantee allows and what is found without privacy.
+        """A sentence: detections of the best attack, the limit that the guarantee sets, and detections without privacy.
 
         Args:
             run: what the run is called; its epsilon by default.

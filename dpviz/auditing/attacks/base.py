@@ -25,7 +25,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Shadows:
-    """What the attacker trained: K shadow models.
+    """The attacker's K shadow models.
 
     Attributes:
         signals: (K, n) of the rows in question.
@@ -43,7 +43,7 @@ class Shadows:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What the attacker sees of T target models, and the rows in question: never who their members are.
+    """The attacker's view of T target models and of the rows in question, without their members.
 
     Attributes:
         signals: (T, n) of the rows in question.

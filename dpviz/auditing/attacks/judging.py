@@ -35,7 +35,7 @@ class Rates:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What scores say about members of T target models.
+    """Scores of rows beside the true members of T target models.
 
     Attributes:
         scores: (T, n) large where a row looks like a member; finite.

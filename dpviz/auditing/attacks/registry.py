@@ -19,7 +19,7 @@ def _all() -> dict[str, MembershipAttack]:
 
 
 def _declares(value: object, module: str) -> bool:
-    """Whether a value is an attack that a module defines itself."""
+    """True where a value is an attack that a module defines itself."""
     return isinstance(value, type) and issubclass(value, MembershipAttack) and value.__module__ == module and "id" in vars(value)
 
 

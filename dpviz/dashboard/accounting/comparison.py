@@ -74,7 +74,7 @@ def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
 
 
 def computed(subject: Subject) -> bool:
-    """Whether the page's tables are there; progress where they are not. With many small batches they take seconds."""
+    """True where the page's tables are there; progress where they are not. With many small batches they take seconds."""
     released, calibration = subject.released, subject.calibration
 
     def compute(spec: RunSpec, monitor: Monitor) -> None:

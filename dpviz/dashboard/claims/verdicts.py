@@ -56,12 +56,12 @@ class Shown:
 
     @property
     def again(self) -> bool:
-        """Whether the verdict is from a test in this session and not a saved one."""
+        """True where the verdict is from a test in this session and not a saved one."""
         return self.state is State.DONE
 
     @property
     def at_work(self) -> bool:
-        """Whether it is being tested, or waits for it."""
+        """True where it is being tested, or waits for it."""
         return self.state is not None and not self.state.over
 
 

@@ -76,7 +76,7 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
 
 
 def is_number(spec: RunSpec, column: str) -> bool:
-    """Whether a column of a run's table is a number; not where there is no such column or no table."""
+    """True where a column of a run's table is a number; not where there is no such column or no table."""
     dataset = _dataset(spec)
     return dataset is not None and _offered(dataset, spec)[0].get(column, False)
 

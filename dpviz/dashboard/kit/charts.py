@@ -50,7 +50,7 @@ NARROW = "dpviz.narrow"
 
 
 def narrow() -> bool:
-    """Whether the window is too narrow for names beside lines (below 640 pixels)."""
+    """True where the window is too narrow for names beside lines (below 640 pixels)."""
     return bool(st.session_state.get(NARROW, False))
 
 

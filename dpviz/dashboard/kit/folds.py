@@ -12,7 +12,7 @@ _closed: ContextVar[bool] = ContextVar("closed", default=False)
 
 
 def closed() -> bool:
-    """Whether what is drawn now lies in a closed fold: charts, tables, code and badges are recorded for reports, not sent."""
+    """True where what is drawn now lies in a closed fold: charts, tables, code and badges are recorded for reports, not sent."""
     return _closed.get()
 
 

@@ -348,7 +348,7 @@ def read_off(one: Needed, interval: tuple[float | None, float | None] | None) ->
 
 
 def worse(mean: float, floor: float) -> bool:
-    """Whether a mean lies below that of the majority label by more than what is shown."""
+    """True where a mean lies below that of the majority label by more than what is shown."""
     return mean < floor - 0.0005
 
 

@@ -47,7 +47,7 @@ def go_on() -> None:
 
 
 def moving() -> bool:
-    """Whether ε is being moved."""
+    """True where ε is being moved."""
     return bool(st.session_state.get(_LEFT))
 
 
@@ -73,7 +73,7 @@ def controls(spec: RunSpec) -> None:
 
 
 def flat(spec: RunSpec) -> bool:
-    """Whether a run's dataset can be drawn in a plane."""
+    """True where a run's dataset can be drawn in a plane."""
     return decision_boundary.plane_of(spec, 1, 1) is not None
 
 

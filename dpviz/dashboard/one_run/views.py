@@ -43,14 +43,14 @@ def run(spec: RunSpec) -> Outcome | None:
 
 
 def soon(spec: RunSpec) -> bool:
-    """Whether the pictures of a run are there at once: it is in memory, or a quick one that differs in ε only was just shown."""
+    """True where a run has pictures at once: it is in memory, or a quick one that differs in ε only was just shown."""
     if cached_runs.stored(spec) is not None:
         return True
     return _alike(_before(), spec, QUICK)
 
 
 def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:
-    """Whether the run before differs in ε only and took at most so long."""
+    """True where the run before differs in ε only and took at most so long."""
     return last is not None and last.seconds <= seconds and replace(last.spec, epsilon=spec.epsilon) == spec
 
 
@@ -268,7 +268,7 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | 
 
 
 def _same_plane(one: RunSpec, other: RunSpec) -> bool:
-    """Whether the models of two runs are lines in the same picture."""
+    """True where the models of two runs are lines in the same picture."""
     return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "row_scaling"))
 
 

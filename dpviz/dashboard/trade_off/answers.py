@@ -78,7 +78,7 @@ def _at_budget(view: running.View) -> list[pd.Series]:
 
 
 def no_value(view: running.View, table: pd.DataFrame) -> bool:
-    """Whether the metric has no value for this data and model, whatever the method."""
+    """True where the metric has no value for this data and model, whatever the method."""
     return math.isnan(view.baselines(table)[0])
 
 

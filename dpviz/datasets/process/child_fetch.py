@@ -93,7 +93,7 @@ def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
 
 
 def explain(error: Exception) -> InvalidInput:
-    """What went wrong with a download, in words."""
+    """The error of a download, in words."""
     again = "Try again later."
     reason = error.reason if isinstance(error, URLError) else None
     if isinstance(error, TimeoutError) or isinstance(reason, TimeoutError):

@@ -27,7 +27,7 @@ _MEMORY_WORDS = re.compile(
 
 
 def tells_of_memory(said: str) -> bool:
-    """Whether what a library said is about memory that it was refused."""
+    """True where a library's message is about memory that it was refused."""
     return _MEMORY_WORDS.search(said) is not None
 
 

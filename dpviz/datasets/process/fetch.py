@@ -31,12 +31,12 @@ _lock = threading.Lock()
 
 
 def folder() -> Path:
-    """Where downloads are kept."""
+    """The folder of downloads."""
     return files.cache_folder() / "datasets"
 
 
 def path_of(file: str) -> Path:
-    """Where a download is kept. `file` is an id from this package, never text from a person."""
+    """The path of a download. `file` is an id from this package, never text from a person."""
     return folder() / f"{file}.dataset"
 
 
@@ -50,7 +50,7 @@ def stamp(file: str) -> Hashable:
 
 
 def facts(file: str) -> dict[str, Any] | None:
-    """What is known of a download without reading it: rows, size, sha256, source, fetched; None where there is none."""
+    """Facts about a download that need no reading of it: rows, size, sha256, source, fetched; None where there is none."""
     try:
         with path_of(file).open("rb") as stream:
             header = json.loads(stream.readline(10_000))

@@ -142,7 +142,7 @@ def _unread(ended: Ended, limits: Limits) -> InvalidInput:
 
 
 def too_large(size: int, limits: Limits, *, more: bool = False) -> InvalidInput:
-    """What is said of a file of `size` bytes, or of more, that exceeds the limit."""
+    """The error for a file of `size` bytes, or of more, that exceeds the limit."""
     return InvalidInput(
         "file",
         f"is {'more than ' if more else ''}{size / 1e6:,.1f} MB large",
@@ -151,7 +151,7 @@ def too_large(size: int, limits: Limits, *, more: bool = False) -> InvalidInput:
 
 
 def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes:
-    """What a module of this package answers on its standard output to `content` on its standard input.
+    """Runs a module of this package with `content` on its standard input, and returns its standard output.
 
     Returns:
         The answer, whose first line is JSON.

@@ -1,1 +1,1 @@
-"""Where datasets come from: bundled, synthetic, data folder, downloads, uploads."""
+"""Sources of datasets: bundled, synthetic, data folder, downloads, uploads."""

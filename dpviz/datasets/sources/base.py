@@ -10,7 +10,7 @@ from dpviz.datasets.base import Dataset
 
 @dataclass(frozen=True)
 class Source:
-    """What the catalogue asks of a source.
+    """A source of datasets, as the catalogue uses it.
 
     Attributes:
         place: where its names stand in the list of datasets, from low to high.

@@ -71,7 +71,7 @@ class Content:
 
     @property
     def about(self) -> tuple[Hashable, ...]:
-        """What is said of the rows and changes none of them: the same rows may come from another file."""
+        """Descriptions of the rows that change none of them: the same rows may come from another file."""
         return (self.source, self.notes, self.file, tuple(self.reading.items()), self.guessed_label)
 
     @property
@@ -160,7 +160,7 @@ def hold(content: Content) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is that of own rows, held or not."""
+    """True where a name is that of a person's own rows, held or not."""
     digits = name.removeprefix(PREFIX)
     return name.startswith(PREFIX) and len(digits) == _DIGITS and set(digits) <= set("0123456789abcdef")
 
@@ -350,7 +350,7 @@ def _column(name: str, series: pd.Series) -> pd.Series:
 
 
 def _all_numbers(series: pd.Series) -> bool:
-    """Whether a column of objects holds numbers, exact ones among them, beside its gaps."""
+    """True where a column of objects holds numbers, exact ones among them, beside its gaps."""
     present = series.dropna()
     return len(present) > 0 and all(isinstance(value, Real | Decimal) and not isinstance(value, bool) for value in present)
 

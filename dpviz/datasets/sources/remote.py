@@ -55,7 +55,7 @@ class Remote:
 
     @property
     def source(self) -> str:
-        """Where it comes from, with licence."""
+        """The source, with licence."""
         where = "scikit-learn's fetch_kddcup99" if self.file == "kddcup99" else f"OpenML {self.file.removeprefix('openml-')}"
         return f"{self.title}, {self.variant}; {where}; {self.licence}"
 
@@ -182,7 +182,7 @@ REMOTE: dict[str, Remote] = {
 
 
 def downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> bool:
-    """Whether a set is on this machine, as a download or as its published files in the data folder.
+    """True where a set is on this machine, as a download or as its published files in the data folder.
 
     Args:
         name: of the set.
@@ -192,7 +192,7 @@ def downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> 
 
 
 def source_of(name: str) -> str:
-    """Where the copy on this machine comes from; empty where there is none."""
+    """The origin of the copy on this machine; empty where there is none."""
     own, header = originals.paths(REMOTE[name].file), fetch.facts(REMOTE[name].file)
     if own:
         return f"from {' and '.join(path.name for path in own)} in the data folder"

@@ -185,12 +185,12 @@ def guard(may_see: Callable[[str], bool]) -> Callable[[str], bool]:
 
 
 def is_upload(name: str) -> bool:
-    """Whether a name is that of an upload, present or not."""
+    """True where a name is that of an upload, present or not."""
     return re.fullmatch(PREFIX + r"[0-9a-f]{16}", name) is not None
 
 
 def there(name: str) -> bool:
-    """Whether the rows behind a name are still held; true for every name that is not an upload's."""
+    """True where the rows behind a name are still held; true for every name that is not an upload's."""
     return not is_upload(name) or name in _live
 
 

@@ -36,7 +36,7 @@ class _Attribute:
 
 
 def is_arff(text: str) -> bool:
-    """Whether a text begins as such a file does."""
+    """True where a text begins as such a file does."""
     return _RELATION.match(text) is not None
 
 

@@ -30,12 +30,12 @@ _EXACT = 2.0**53  # up to here every whole number is a float of its own
 
 
 def is_number(series: pd.Series) -> bool:
-    """Whether a column as read holds numbers."""
+    """True where a column as read holds numbers."""
     return bool(pd.api.types.is_numeric_dtype(series))
 
 
 def is_declared(series: pd.Series) -> bool:
-    """Whether a column is text by declaration and not by what its cells look like; its categories are ordered then."""
+    """True where a column is text by declaration and not by what its cells look like; its categories are ordered then."""
     return isinstance(series.dtype, pd.CategoricalDtype) and bool(series.dtype.ordered)
 
 
@@ -149,7 +149,7 @@ def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
 
 
 def _merges(cells: pa.ChunkedArray, numbers: NDArray[np.float64]) -> bool:
-    """Whether different whole numbers would become the same float, as identifiers of many digits do."""
+    """True where different whole numbers would become the same float, as identifiers of many digits do."""
     large = np.abs(numbers) >= _EXACT
     if not large.any():
         return False

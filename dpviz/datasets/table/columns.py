@@ -131,7 +131,7 @@ def classes(series: pd.Series) -> dict[str, int]:
 
 
 def gap_hint(target: str, counts: Mapping[str, int]) -> str:
-    """What to do where one of the label's values may stand for a gap, with a space before it; "" where none does."""
+    """Advice where one of the label's values may stand for a gap, with a space before it; "" where none does."""
     gap = next((value for value in MISSING if value in counts), None)
     if gap is None:
         return ""

@@ -189,7 +189,7 @@ def _no_markup(text: str) -> None:
 
 
 def _numbers_only(text: str, delimiter: str) -> bool:
-    """Whether all values of the first line are numbers, with a decimal point or comma."""
+    """True where all values of the first line are numbers, with a decimal point or comma."""
     first = text.lstrip().partition("\n")[0]
     cells = [cell.strip().strip("'\"") for cell in first.split(delimiter)]
     if len(cells) > 2 and not cells[-1]:

@@ -96,7 +96,7 @@ def _utf16(content: bytes) -> str:
 
 
 def _is_text(content: bytes, codec: str) -> bool:
-    """Whether bytes are lines of text in a codec: no control characters, and no code points without a character.
+    """True where bytes are lines of text in a codec: no control characters, and no code points without a character.
 
     A line feed read in the wrong byte order is U+0A00, which is no character.
     """

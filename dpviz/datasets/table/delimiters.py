@@ -1,4 +1,4 @@
-"""What separates the columns of a table, and tables whose columns are separated by white space."""
+"""Delimiters of columns, and tables whose columns are separated by white space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How readable rows become features, as a value: the same for new rows as for the training rows, and writable as JSON."""
+"""The encoding from readable rows to features, as a value: the same for new and training rows, and writable as JSON."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _check_size(columns: int, rows: int, limits: Limits) -> None:
 
 
 def _is_workbook(content: bytes, most: int) -> bool:
-    """Whether a zip archive is a workbook.
+    """True where a zip archive is a workbook.
 
     Raises:
         InvalidInput: it is one that unpacks to more than `most` bytes.

@@ -1,4 +1,4 @@
-"""Which values of a table are gaps: words that stand for a missing value, found by rule or named by a person."""
+"""Missing values of a table: words that stand for them, found by rule or named by a person."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _among_numbers(series: pd.Series, gaps: Mapping[str, int]) -> dict[str, int]
 
 
 def _counts(series: pd.Series, words: Sequence[str]) -> dict[str, int]:
-    """How often each of these words is a value of a column; those that are."""
+    """Counts of these words in a column, of those that occur."""
     if is_number(series):
         values = series.to_numpy(dtype=np.float64)
         numbers = {value: float(value) for value in words if NUMBER_TEXT.fullmatch(value)}

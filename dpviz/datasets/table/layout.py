@@ -1,4 +1,4 @@
-"""What stands around a table in a text file: Excel's separator line, titles and remarks above the names, a second line of names,
+"""Lines around a table in a text file: Excel's separator line, titles and remarks above the names, a second line of names,
 totals below the rows."""
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ def _without_totals(text: str, delimiter: str, width: int, notes: list[str]) -> 
 
 
 def _quotes_are_open(lines: list[str]) -> bool:
-    """Whether a quoted value may go on from one line to the next, so that lines are no rows."""
+    """True where a quoted value may go on from one line to the next, so that lines are no rows."""
     return any(line.count('"') % 2 for line in lines)
 
 
 def _is_sentence(cell: str) -> bool:
-    """Whether a value is several words, or a number after words: no short value of a row that ends too early."""
+    """True where a value is several words, or a number after words: no short value of a row that ends too early."""
     return len(cell.split()) > 1
 
 
@@ -128,7 +128,7 @@ def _skipped(where: str, lines: list[str], notes: list[str]) -> None:
 
 
 def names_on_second_line(text: str, delimiter: str, notes: list[str]) -> bool:
-    """Whether the names stand on the second line, because the first one only numbers the columns.
+    """True where the names stand on the second line, because the first one only numbers the columns.
 
     Raises:
         InvalidInput: both lines may hold names.

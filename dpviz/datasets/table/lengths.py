@@ -1,4 +1,4 @@
-"""What rows lose where each is shortened by a factor of its own: unit length keeps directions only."""
+"""The loss of information where rows are divided by their own norms: unit rows keep directions only."""
 
 from __future__ import annotations
 

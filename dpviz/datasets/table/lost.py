@@ -1,4 +1,4 @@
-"""What a table lost on its way to the rows that are trained on."""
+"""The losses of a table on its way to the rows that are trained on."""
 
 from __future__ import annotations
 

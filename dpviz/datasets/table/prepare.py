@@ -112,14 +112,14 @@ def label_of(spec: TableSpec, names: Sequence[str], guessed: str = "") -> Label:
 
 @dataclass(frozen=True)
 class Looked:
-    """What is said of a table before it becomes a dataset: which words are gaps, and remarks, one sentence each."""
+    """Findings about a table before it becomes a dataset: words that are gaps, and remarks, one sentence each."""
 
     notes: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
 def look(frame: pd.DataFrame, spec: TableSpec) -> Looked:
-    """What a table and a spec make a careful colleague say, without encoding the rows.
+    """Remarks on a table and a spec, without encoding the rows.
 
     Raises:
         InvalidInput: as `prepare`, for the label, the columns and the gaps.
@@ -156,7 +156,7 @@ def _words(
     label_names: Sequence[str],
     test_rows: int,
 ) -> dict[str, Any]:
-    """What a dataset says of itself and keeps of the table: readable rows, columns beside them, the publisher's test part."""
+    """The parts of a table that a dataset keeps: readable rows, columns beside them, the publisher's test part."""
     return {
         "description": f"{len(used):,} rows: {spec.target} is {label_names[1]} or {label_names[0]}?",
         "taken_as_public": spec.taken_as_public,
@@ -173,7 +173,7 @@ def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_na
 
 
 def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:
-    """What the table loses with the columns that are not used."""
+    """The information that the table loses with unused columns."""
     lost = []
     for column, reason in left_out.items():
         chosen = column in spec.drop or spec.columns is not None

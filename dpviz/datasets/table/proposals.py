@@ -41,7 +41,7 @@ def round_range(values: Floats) -> tuple[float, float] | None:
 
 
 def outside(values: Floats, low: float, high: float) -> int:
-    """How many values a range clips."""
+    """The number of values that a range clips."""
     return int(((values < low) | (values > high)).sum())
 
 

@@ -1,4 +1,4 @@
-"""What a person's table means: what is the label, what are the features, what happens to gaps.
+"""The meaning of a person's table: its label, its features, its missing values.
 
 Every choice is a value (`TableSpec`), so that a dataset can be made again exactly. Declared ranges and categories are
 public knowledge; those read off the data are outside every epsilon and are listed in `Dataset.looked_at`.
@@ -24,7 +24,7 @@ COMPLETE_ROWS: str = "how many rows have no gaps"
 
 @dataclass(frozen=True)
 class TableSpec:
-    """How a table becomes a dataset.
+    """The choices by which a table becomes a dataset.
 
     Attributes:
         target: the column with the label.
@@ -60,7 +60,7 @@ class TableSpec:
 
     @property
     def taken_as_public(self) -> tuple[str, ...]:
-        """What the rows decide beside ranges and categories; see `Dataset.taken_as_public`."""
+        """Facts taken from the rows beside ranges and categories; see `Dataset.taken_as_public`."""
         labels = self.above is None and len(self.categories.get(self.target, ())) != 2
         return (*([CLASS_LABELS] if labels else []), COMPLETE_ROWS)  # a gap in the label takes its row, whatever is filled
 

@@ -23,7 +23,7 @@ _EXACT = 1e-6  # of a column's range
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """How a dataset's features read in its own units.
+    """A dataset's features in their original units.
 
     Attributes:
         dataset: the rows.

@@ -28,7 +28,7 @@ def influence_of(
 
     >>> influence_of("teaching").norm.shape
     (320,)
-    >>> influence_of("breast-cancer").frame()["rank"].idxmin()  # a row id, as on the pages
+    >>> int(influence_of("breast-cancer").frame()["rank"].idxmin())  # a row id, as on the pages
     213
     """
     if isinstance(of, Dataset | str):

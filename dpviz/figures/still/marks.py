@@ -1,4 +1,4 @@
-"""What a static picture draws for each trace: lines, filled areas, points, texts and error bars."""
+"""Marks of a static picture, trace by trace: lines, filled areas, points, texts and error bars."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VALUE = re.compile(r"%\{(x|y|customdata)(?::([^}]*))?\}")
 
 @dataclass(frozen=True)
 class Canvas:
-    """Where a trace is drawn.
+    """The area in which a trace is drawn.
 
     Attributes:
         inside, outside: elements that are cut off at the plot's edge, and that are not.
@@ -166,7 +166,7 @@ def each(value: Any, count: int) -> list[Any]:
 
 
 def hint(parent: Element, trace: Trace, k: int) -> None:
-    """What is said under the pointer about the k-th point or bar of a trace, as plotly's template has it."""
+    """The hover text of the k-th point or bar of a trace, by plotly's template."""
     if trace.get("hoverinfo") == "skip":
         return
 

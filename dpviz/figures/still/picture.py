@@ -91,7 +91,7 @@ def _drawn(drawn: Trace, name: str, words: str, wide: float, hints: bool) -> str
 
 
 def _unseen(trace: Trace) -> bool:
-    """Whether a trace is there for a browser's pointer alone: points without any colour."""
+    """True where a trace is there for a browser's pointer alone: points without any colour."""
     return str((trace.get("marker") or {}).get("color", "")).endswith(",0)")
 
 
@@ -157,7 +157,7 @@ def _units(trace: Trace, key: str, log: bool, words: tuple[str, ...]) -> Floats:
 
 
 def _of_bars(own: list[Trace], key: str, layout: Trace, log: bool) -> list[Floats]:
-    """What bars reach along an axis, and what they take of it across."""
+    """The extent of bars along an axis and across it."""
     made = [t for t in own if t["type"] == "bar"]
     if not made or log:
         return []
@@ -282,7 +282,7 @@ def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *,
 
 
 def _third(share: float, low: str, middle: str, high: str) -> str:
-    """Where plotly puts the text of a note without an arrow, by the third of the plot that it stands in."""
+    """The anchor of a note without an arrow, by the third of the plot that it lies in, as plotly has it."""
     return low if share < 1 / 3 else high if share > 2 / 3 else middle
 
 

@@ -45,12 +45,12 @@ _STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
 
 
 def is_open(symbol: str) -> bool:
-    """Whether a symbol is an outline only."""
+    """True where a symbol is an outline only."""
     return "-open" in symbol or symbol in _STROKES
 
 
 def is_stroke(symbol: str) -> bool:
-    """Whether a symbol consists of strokes in the colour of its outline."""
+    """True where a symbol consists of strokes in the colour of its outline."""
     return symbol in _STROKES
 
 

@@ -1,4 +1,4 @@
-"""What gradient methods share: how often rows are clipped, and what too few steps leave unfitted."""
+"""Shared parts of gradient methods: shares of clipped rows, and the error that too few steps leave."""
 
 from __future__ import annotations
 

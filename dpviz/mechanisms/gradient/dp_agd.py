@@ -32,7 +32,7 @@ _WORK = 50_000_000  # losses evaluated between two reports of progress
 
 @dataclass(frozen=True)
 class Prices(TrainingValues):
-    """What a run of DP-AGD pays for, in rho of zCDP.
+    """The prices in a run of DP-AGD, in rho of zCDP.
 
     Attributes:
         rho_total: the whole budget.

@@ -176,7 +176,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
 
     @staticmethod
     def _alike(training: Training) -> bool:
-        """Whether all seeds train the same model: there is no noise, each step uses all rows, and all start at one point."""
+        """True where all seeds train the same model: there is no noise, each step uses all rows, and all start at one point."""
         if training.record or training.scales.any():
             return False
         return not np.ptp(training.problem.model.initial(training.problem.m, training.streams), axis=0).any()

@@ -30,7 +30,7 @@ def chance(log10: float) -> str:
 
 
 def literal_notes(threshold: float, sigma_c: float, error: float, log10_pass: float, setting: Setting) -> tuple[str, ...]:
-    """What lines 9 and 10 come to at these numbers."""
+    """The values of lines 9 and 10 at these numbers."""
     return (
         f"Lines 9 and 10 let a row pass where all {setting.m} entries of |2c + b| are at most "
         f"2rδ₁(1 + e^-ε₁) = {threshold:.3g}. The entries of b alone have standard deviation {sigma_c:.3g}: whatever its "
@@ -87,7 +87,7 @@ class LiteralRule(TrainingValues):
 
 @dataclass(frozen=True)
 class Rule:
-    """Which rows train without noise.
+    """The rule that selects rows trained without noise.
 
     Attributes:
         kind: "literal" (lines 9 and 10), "threshold" or "fraction".

@@ -33,7 +33,7 @@ LONGEST_STEP = 10.0  # that may be set, in units of 1/L
 
 @dataclass(frozen=True)
 class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
-    """What the Poisson-sampled forms share: knobs, calibration and the protected query."""
+    """Shared parts of the Poisson-sampled forms: knobs, calibration and the protected query."""
 
     family = "gradient"
     noise_enters = (
@@ -72,7 +72,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         return self.sampling_rate
 
     def drawing(self, n: int) -> Batches:
-        """How the batches are drawn from n rows."""
+        """The sampling of batches from n rows."""
         return PoissonBatches(n, self.batch_share)
 
     def noise_multiplier(self, budget: Budget) -> float:
@@ -85,7 +85,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
 
     @property
     def method(self) -> Method:
-        """How the steps are accounted for."""
+        """The accounting method for the steps."""
         relation = Neighbouring(self.relation)
         return Method(self.accountant, relation, "two-hop" if relation is Neighbouring.REPLACE_ONE else "none")
 
@@ -154,7 +154,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
 
     @abstractmethod
     def plan(self, training: Training) -> Plan:
-        """How this method trains."""
+        """The training plan of this method."""
 
     def batch_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
         """A plan with this method's batches and the given step lengths."""

@@ -278,12 +278,12 @@ class _Filter:
 
     @property
     def rule(self) -> Rule:
-        """What a step asks: kernels know the rule itself, where nothing else is to be done."""
+        """The rule of a step, as an object that kernels know where nothing else is to be done."""
         return self._rule if self._simple and not self._record else self
 
     @property
     def _simple(self) -> bool:
-        """Whether rows take part with all of their gradient or not at all."""
+        """True where rows take part with all of their gradient or not at all."""
         return self._leave or self._free > 0
 
     def _end_step(self, free: int) -> None:

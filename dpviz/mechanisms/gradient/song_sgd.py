@@ -111,7 +111,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         return min(_time(setting, per_time), self._longest(setting, steps) * setting.unit_step * time)
 
     def _averaged(self, steps: int) -> int:
-        """How many of the last iterates are averaged."""
+        """The number of last iterates that are averaged."""
         return (steps + 1) // 2 if self.average else 1
 
     def _weights(self, steps: int) -> tuple[float, float]:

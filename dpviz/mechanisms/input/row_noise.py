@@ -44,7 +44,7 @@ def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.floa
 
 
 def same_label_facts(sigma: float, delta: float) -> dict[str, float]:
-    """What rows perturbed by their own N(0, sigma^2 I) are worth: local DP between rows with the same label.
+    """The guarantee of rows perturbed by their own N(0, sigma^2 I): local DP between rows with the same label.
 
     Rows lie in the unit ball, so |x - x'| <= 2 and mu = 2/sigma; training is post-processing. Where the label
     changes there is no bound at all.

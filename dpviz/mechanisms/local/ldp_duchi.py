@@ -32,7 +32,7 @@ def report_length(epsilon: float, d: int) -> float:
 
 @dataclass(frozen=True)
 class LocalEpsilon(TrainingValues):
-    """What the coins of a report follow.
+    """The parameter of a report's coins.
 
     Attributes:
         local_epsilon: epsilon of one report.

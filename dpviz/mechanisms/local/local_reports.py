@@ -1,4 +1,4 @@
-"""What the local methods share: everyone sends one noisy report, and all that follows is post-processing."""
+"""Shared parts of the local methods: everyone sends one noisy report, and all that follows is post-processing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
 
     @property
     def central(self) -> bool:
-        """Whether the budget is that of the shuffled reports."""
+        """True where the budget is that of the shuffled reports."""
         return self.epsilon_is != "local"
 
     def query_in_words(self, setting: Setting) -> tuple[str, str, float]:

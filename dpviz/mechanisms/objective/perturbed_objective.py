@@ -1,4 +1,4 @@
-"""What objective perturbation has in common: a random linear term joins the objective, which is then minimised.
+"""Objective perturbation: a random linear term joins the objective, which is then minimised.
 
 Noise and regularisation are given in the scale of the sum over rows, as the publications do: the objective is
 F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n lam + Delta.
@@ -114,12 +114,12 @@ def distance_by_density(setting: Setting, calibration: Calibration, bound: str) 
 
 
 def gradient_bound(setting: Setting, relation: Neighbouring) -> float:
-    """How far the sum of gradients moves at a fixed point: 2G when a row is replaced, G when one is added or removed."""
+    """The sensitivity of the sum of gradients at a fixed point: 2G when a row is replaced, G when one is added or removed."""
     return (2 if relation is Neighbouring.REPLACE_ONE else 1) * setting.G
 
 
 def kink_notes(setting: Setting) -> tuple[str, ...]:
-    """What to say where the loss is not twice differentiable."""
+    """Notes where the loss is not twice differentiable."""
     return () if np.isfinite(setting.third) else (KINKS,)
 
 

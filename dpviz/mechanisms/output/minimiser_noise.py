@@ -92,7 +92,7 @@ def lam_for(setting: Setting, calibration: Calibration) -> float:
 
 
 def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:
-    """What Gaussian noise `sigma` proves: the budget where it is at least `needed`, otherwise the epsilon it reaches."""
+    """The budget that Gaussian noise `sigma` proves: the given one from `needed` on, otherwise the epsilon it reaches."""
     if sigma >= needed * (1 - 1e-12):
         return budget
     return Budget(float(gaussian_epsilon(budget.delta, sensitivity / sigma)), budget.delta)

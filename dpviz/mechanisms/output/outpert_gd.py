@@ -32,7 +32,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class StepCount(TrainingValues):
-    """How many steps the budget's noise allows, at least 1."""
+    """The number of steps that the budget's noise allows, at least 1."""
 
     steps: int
 

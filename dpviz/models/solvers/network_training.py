@@ -30,7 +30,7 @@ _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
 class Trainable(Protocol):
-    """What the descent asks of a network; see `dpviz.models.base.Model`."""
+    """The methods of a network that descent uses; see `dpviz.models.base.Model`."""
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None: ...
 
@@ -84,7 +84,7 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
 
 
 def _lowest(model: Trainable, rows: Rows, lam: float, theta: Floats) -> int:
-    """Which of theta (R, m) has the lowest objective."""
+    """The parameters among theta (R, m) with the lowest objective."""
     return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
 
 

@@ -67,12 +67,12 @@ def untestable(model: str, methods: Sequence[str]) -> Verdict | None:
 
 
 def light(model: str) -> bool:
-    """Whether a hundred trainings take seconds; a network takes as long for a tenth of the rows."""
+    """True where a hundred trainings take seconds; a network takes as long for a tenth of the rows."""
     return get_model(model).convex
 
 
 def starts_of(mechanism: str) -> tuple[str, ...]:
-    """Where a method can be started: the published start first."""
+    """The starts of a method: the published start first."""
     return STARTS if issubclass(get_mechanism(mechanism), ChoosesStart) else STARTS[:1]
 
 
@@ -88,7 +88,7 @@ def started(context: Context, mechanism: str, start: str, knobs: dict[str, Any])
 
 
 def by_start(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
-    """What two starts say together: where only the published one reaches it, that start is the condition."""
+    """The joint finding of two starts: where only the published one reaches it, that start is the condition."""
     because = f"Started at the non-private model: {published.because} Started at {elsewhere}: {alone.because}"
     if published.outcome is Outcome.HOLDS and alone.outcome is not Outcome.HOLDS:
         published = published.only_if(STARTED)

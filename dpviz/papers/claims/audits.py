@@ -90,7 +90,7 @@ def _judged(results: Mapping[str, AuditResult], pair: Pair) -> tuple[Outcome, st
 
 
 def _numbers(results: Mapping[str, AuditResult]) -> list[tuple[str, str]]:
-    """What each attack showed."""
+    """The numbers of each attack."""
     out = []
     for name, result in results.items():
         counts = result.counts

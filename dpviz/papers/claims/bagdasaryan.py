@@ -46,7 +46,7 @@ class Pair:
 
 
 def pairs(context: Context, dataset: str, budgets: Sequence[float], seeds: int) -> list[Pair]:
-    """What DP-SGD costs the smallest and the largest group of every column of text, from the same models."""
+    """The cost of DP-SGD for the smallest and the largest group of every column of text, from the same models."""
     shared, delta = context.setup(dataset)
     problem, test = shared.problem, shared.test
     mechanism = context.build("dp-sgd")
@@ -123,7 +123,7 @@ def small_groups_lose_more(context: Context) -> Verdict:
 
 
 def _clipping() -> str:
-    """Whether clipping, one of the publication's reasons, is at work."""
+    """A sentence on clipping, one of the publication's reasons."""
     clip_norm = float(get_mechanism("dp-sgd").defaults()["clip_norm"])
     none = ", so that clipping, one of the publication's reasons, shortens none" if clip_norm >= 1 else ""
     return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."

@@ -1,4 +1,4 @@
-"""What the test of a claim is given: mechanisms, data, trained and measured models, and how thorough it is to be."""
+"""The context of a claim's test: mechanisms, data, trained and measured models, and its thoroughness."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ Swap = Callable[[dict[str, Any]], Mechanism]
 
 @dataclass(frozen=True)
 class Context:
-    """What a test is given.
+    """The context of a test.
 
     Attributes:
         full: more data sets, budgets and draws.

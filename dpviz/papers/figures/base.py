@@ -38,7 +38,7 @@ SILENT = "the paper gives no value: the automatic rule is used"
 
 @dataclass(frozen=True)
 class Statement:
-    """What a paper says that its figure shows.
+    """A paper's statement about its figure.
 
     Attributes:
         text: close to its words.
@@ -54,7 +54,7 @@ class Statement:
 
     @property
     def meaning(self) -> str:
-        """What is checked."""
+        """The meaning of the statement, as it is checked."""
         return self.check.rule
 
     def judge(self, table: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]]) -> Verdict:

@@ -1,4 +1,4 @@
-"""What an event costs by any accountant, and the noise that a budget needs.
+"""The cost of an event by any accountant, and the noise that a budget needs.
 
 An accountant that is asked what it has no proof for raises `CannotAccount`; it never guesses.
 """
@@ -129,7 +129,7 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
 
 
 def _two_hops(step: Step, method: Method) -> bool:
-    """Whether replacing a row is accounted for as removing one and adding another."""
+    """True where replacing a row is accounted for as removing one and adding another."""
     return step.sampling == "poisson" and method.relation is Neighbouring.REPLACE_ONE and method.route == "two-hop"
 
 

@@ -40,7 +40,7 @@ def _root(delta: float, slack: float, k: int) -> float:
 
 
 def composes(event: Event) -> bool:
-    """Whether an event and its repetitions have an exact accountant here: one kind of Gaussian release."""
+    """True where an event and its repetitions have an exact accountant here: one kind of Gaussian release."""
     steps = steps_of(event)
     return len(steps) == 1 and isinstance(steps[0].event, Gaussian) and steps[0].sampling != "fixed"
 

@@ -1,4 +1,4 @@
-"""What a run releases, as one value that every accountant reads: noise on a query, sampled, repeated, one after the other.
+"""Events: a run's release as one value that every accountant reads: noise on a query, sampled, repeated, one after the other.
 
 Composed like the events of dp_accounting. A mechanism says what it releases; what that costs is for the accountants, and
 what an accountant cannot do raises `CannotAccount`.

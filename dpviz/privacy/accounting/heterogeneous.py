@@ -132,7 +132,7 @@ def _convex(points: Sequence[tuple[float, float]]) -> Profile:
 
 
 def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Whether b lies above the chord from a to c."""
+    """True where b lies above the chord from a to c."""
     share = math.expm1(b[0] - a[0]) / math.expm1(c[0] - a[0])
     return b[1] >= a[1] + share * (c[1] - a[1])
 

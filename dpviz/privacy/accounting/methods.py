@@ -1,4 +1,4 @@
-"""How an event is accounted for: accountant, neighbouring relation and conversion."""
+"""Accounting methods: accountant, neighbouring relation and conversion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpviz.privacy.budget import Neighbouring
 
 @dataclass(frozen=True)
 class Method:
-    """How an event is accounted for.
+    """An accounting method for an event.
 
     Attributes:
         accountant: name of an accountant, see `accountants.registry.list_accountants`.

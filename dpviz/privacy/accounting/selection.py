@@ -1,4 +1,4 @@
-"""What choosing settings on private data costs."""
+"""The privacy cost of choosing settings on private data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
 
 
 def slack_of(epsilon: float, k: int, i: int) -> float:
-    """What saving 2i epsilon of k runs costs: delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k.
+    """The delta of saving 2i epsilon of k runs: delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k.
 
     Above 0 where i is: a price that no double holds is the smallest one, as pure releases must not pass for free.
     """

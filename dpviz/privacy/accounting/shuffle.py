@@ -75,7 +75,7 @@ def local_epsilon_for(budget: Budget, n: int) -> float:
 
 
 def extra_delta(local_epsilon: float, local_delta: float, n: int, epsilon: float) -> float:
-    """What (local_epsilon, local_delta)-LDP reports add to the central delta of pure local_epsilon-LDP reports [ours].
+    """The central delta that (local_epsilon, local_delta)-LDP reports add to that of pure local_epsilon-LDP ones [ours].
 
     Proof. Let p0, p1 be the reports of the replaced person and q_i those of the others. There are p0', p1' that
     are purely local_epsilon-close and within total variation a = local_delta/(1 + e^e0) of p0, p1 (Dwork, Roth

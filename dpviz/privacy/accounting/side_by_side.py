@@ -95,7 +95,7 @@ def _sampled(step: Step, budget: Budget) -> list[Option]:
 
 
 def _lines(step: Step, unit: Event, scale: float, budget: Budget) -> Iterator[Option]:
-    """What all accountants say about a step; `unit` is the same releases, 1/scale the size, with standard deviation 1."""
+    """The values of all accountants for a step; `unit` is the same releases, 1/scale the size, with standard deviation 1."""
     able = [accountant for accountant in list_accountants().values() if isinstance(step.event, accountant.kinds)]
     for accountant in able:
         for line in accountant.lines(step):

@@ -1,1 +1,1 @@
-"""How far one replaced row can move what is released."""
+"""Sensitivity: the largest change of a release when one row is replaced."""

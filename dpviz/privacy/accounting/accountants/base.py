@@ -1,4 +1,4 @@
-"""What an accountant is: what it has a proof for, delta over epsilon, and its lines where accountants are compared."""
+"""The base class of accountants: the releases that it has a proof for, delta over epsilon, and its lines in comparisons."""
 
 from __future__ import annotations
 
