@@ -219,7 +219,7 @@ def derivatives_of(model: Model) -> Derivatives:
 
 
 def feature_noise_of(model: Model) -> FeatureNoise:
-    """How a model is trained on rows with noise on their features.
+    """The model's training on rows with noise on their features.
 
     Raises:
         InvalidInput: it cannot be.

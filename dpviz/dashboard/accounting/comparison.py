@@ -54,7 +54,7 @@ class Subject:
 
 
 def compare_choice(spec: RunSpec) -> Field[str]:
-    """Whose releases are accounted for: the run's own method, or another one that is asked for."""
+    """The method whose releases are accounted for: the run's, or another one by choice."""
     others = (name for name in noise_comparison.with_releases(spec) if name != spec.mechanism)
     options = {name: list_mechanisms()[name].label for name in (spec.mechanism, *others)}
     return fields.choice("compare", "Method", options, spec.mechanism, few=0)
@@ -123,7 +123,7 @@ def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | N
 
 
 def own_noise(subject: Subject) -> None:
-    """How the noise of a method was set whose releases no accountant can compare."""
+    """A note on the noise of a method whose releases no accountant can compare."""
     cal = subject.calibration
     st.header("How its noise is set", anchor=False)
     bound = words.three(cal.sensitivity) if np.isfinite(cal.sensitivity) else "no bound"
@@ -173,7 +173,7 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], ghost: C
 
 
 def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
-    """How the noise and the best possible attack differ from those of run A, in words."""
+    """A comparison with run A, in words: noise and best possible attack."""
     parts, cal = [], subject.calibration
     if a.spec.mechanism == subject.run.mechanism and a.calibration.noise_scale > 0:
         ratio = words.three(cal.noise_scale / a.calibration.noise_scale)
@@ -231,7 +231,7 @@ def _options_table(accountants: Sequence[Option]) -> pd.DataFrame:
 
 
 def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) -> None:
-    """What the noise of each accountant does to the metric."""
+    """The metric with the noise of each accountant."""
     spec, mechanism, cal = subject.run, subject.mechanism, subject.calibration
     finite = [o for o in accountants if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]

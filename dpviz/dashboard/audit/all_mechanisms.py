@@ -53,7 +53,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
 
 
 def _show(rows: list[Surveyed], theme: Theme) -> None:
-    """What was audited so far, as a picture and as a table."""
+    """The audits so far, as a picture and as a table."""
     bad = [row.label for row in rows if row.exceeded]
     summary = (
         f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim "

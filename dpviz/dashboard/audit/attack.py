@@ -41,7 +41,7 @@ _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What the page keeps in the address: neighbouring pair, rows, and trainings a side."""
+    """The page's fields in the address: neighbouring pair, rows, and trainings a side."""
     most = "More models can show more. “Lower bounds on ε” below says how much so many can show."
     ids = "The id of a training row, as on the other pages."
     return (
@@ -53,7 +53,7 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
 
 
 def _usual(spec: RunSpec) -> str:
-    """How many models are trained unasked: fewer on large tables."""
+    """The default number of trained models: fewer on large tables."""
     try:
         setting = setting_of(spec)
     except (InvalidInput, MemoryError):  # the page says what is wrong with the data
@@ -62,7 +62,7 @@ def _usual(spec: RunSpec) -> str:
 
 
 class Asked(NamedTuple):
-    """What is attacked: the kind of pair, ids of its rows, and the trainings on each side."""
+    """The chosen attack: the kind of pair, ids of its rows, and the trainings on each side."""
 
     pair: str
     row: int | None
@@ -100,7 +100,7 @@ def attack(spec: RunSpec, asked: Asked) -> Job[Any]:
 
 
 def headline(task: Job[Any], spec: RunSpec) -> None:
-    """What the attacker achieved, in one sentence, redrawn while it goes on."""
+    """The attack's result in one sentence, redrawn while it goes on."""
 
     def draw() -> None:
         if task.results:
@@ -113,7 +113,7 @@ def headline(task: Job[Any], spec: RunSpec) -> None:
 
 
 def beside(a: Outcome) -> None:
-    """What the guarantee of run A allows, in words."""
+    """The bound by the guarantee of run A, in words."""
     allows = "no bound on attacks is proved"
     if a.attack is not None:
         allows = f"at most {words.percent(a.attack.accuracy)} of guesses are right"
@@ -143,7 +143,7 @@ def show(task: Job[Any], spec: RunSpec, theme: Theme, ghost: Outcome | None) -> 
 
 
 def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
-    """What explains the verdict, folded away; the bounds count when the attack is over."""
+    """Explanations of the verdict, folded away; the bounds count when the attack is over."""
 
     def draw() -> None:
         if task.results and task.over:
@@ -158,7 +158,7 @@ def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
 
 
 def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tuple[str, ...]:
-    """Whether the attacker can tell, with which odds; then what the guarantee allows, and the verdict."""
+    """Sentences on an attack: its accuracy, the bound by the guarantee, and the verdict."""
     cal, right = result.calibration, words.percent(result.guessed_right)
     does = f"with {pinned.title(spec)} an attacker guesses {pair.asks} right {right} of the time"
     if not (over and result.runs == result.requested):
@@ -235,7 +235,7 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
 
 
 def attacker_words(score: str) -> str:
-    """What the attacker looks at, and what that is called in code."""
+    """The attacker's statistic in words, and its name in code."""
     meaning = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
     return f"Attacker: {meaning} (In code: {score}.)" if meaning else f"Attacker: {score}."
 
@@ -272,7 +272,7 @@ def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> s
 
 
 def _ceiling(result: AuditResult) -> float:
-    """What the counted part of all N runs could show."""
+    """The largest epsilon that the counted part of all N runs can show."""
     counted = result.counts.trials * result.requested // max(result.runs, 1)
     return epsilon_ceiling(max(counted, 1), result.calibration.budget.delta, result.counts_confidence)
 

@@ -22,7 +22,7 @@ COUNTS = {"": "None", "100": "100", "300": "300", "1000": "1,000"}
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What it keeps in the address: the number of canaries."""
+    """The fields in the address: the number of canaries."""
     most = "Rows that a coin each puts in or changes. More canaries show more; none means no such audit."
     return (fields.choice("canaries", "Canaries in one training", COUNTS, "", most),)
 
@@ -83,7 +83,7 @@ def sentence(result: OneRunResult) -> str:
 
 
 def visible(result: OneRunResult) -> str:
-    """What so many canaries can be expected to see."""
+    """A sentence on the noise that so many canaries can be expected to detect."""
     if result.visible_share is None:
         return f"With this many canaries the audit can show at most ε = {words.three(result.most)}."
     return (

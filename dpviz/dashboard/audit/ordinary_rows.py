@@ -35,7 +35,7 @@ _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "A
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What it keeps in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
+    """The fields in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
     one = "One row: an attacker guesses which of two datasets was used. Ordinary rows: it guesses which rows were trained on."
     more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
     return (

@@ -1,4 +1,4 @@
-"""Which claims are shown, and the verdict on each: saved with this version, or tested again in this session."""
+"""The shown claims and the verdict on each: saved with this version, or tested again in this session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MECHANISM = "mechanism"
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What the page keeps in the address: which claims, which of them is open, and whether they are tested in full."""
+    """The page's fields in the address: the chosen claims, the open one, and whether they are tested in full."""
     papers = {name: paper.name for name, paper in PAPERS.items()}
     about = {"": "All papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
     thorough = {"": "Seconds each", "yes": "In full: minutes each"}
@@ -119,7 +119,7 @@ def cancel(at_work: Sequence[Job[Finding]]) -> None:
 
 
 def test_again(all_shown: Sequence[Shown], own: Group, seed: int) -> None:
-    """How thoroughly, a button that tests all claims on the page, and how far that is."""
+    """A choice of thoroughness, a button that tests all claims on the page, and its progress."""
     with st.expander("Test the claims again"):
         full = bool(own["thorough"].draw())
         claims = [s.claim for s in all_shown]

@@ -33,7 +33,7 @@ KEPT = "Claims keep the measure of their paper, mostly test accuracy, whatever m
 
 
 def headline(shown: Sequence[Shown]) -> None:
-    """How many claims hold, and when that was computed."""
+    """The number of claims that hold, and the date of the test."""
     outcomes = [s.finding.verdict.outcome for s in shown if s.finding is not None]
     parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := outcomes.count(o))]
     said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)

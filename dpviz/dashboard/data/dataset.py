@@ -63,7 +63,7 @@ def majority(dataset: Dataset) -> float:
 
 
 def glance(n: int, d: int) -> str:
-    """What privacy costs on a set of that shape, in words."""
+    """The cost of privacy on a dataset of that shape, in words."""
     scale = np.sqrt(d) / n
     word = "little" if scale < 1e-3 else "some" if scale < 1e-2 else "much"
     return f"{word} accuracy (√d/n = {words.three(float(scale))})"
@@ -131,7 +131,7 @@ def preview(dataset: Dataset) -> None:
 
 
 def preprocessing(dataset: Dataset) -> None:
-    """What preprocessing did, and what it looked at."""
+    """The steps of preprocessing, and the values that it read."""
     st.markdown(words.markdown(words.preprocessing(dataset.declared)))
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")

@@ -126,7 +126,7 @@ def _next_file() -> None:
 
 
 def refused(problem: InvalidInput) -> None:
-    """What is wrong with a file or a choice: where, what, and what to do."""
+    """The error in a file or a choice: where, what, and what to do."""
     where, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
     st.error(f"**{where}**: {cause}. {fix}", icon="⛔")
 
@@ -184,7 +184,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
 
 
 def _cells() -> dict[str, Any]:
-    """How the columns of the form are shown: wide enough for what they hold."""
+    """The widths of the form's columns: enough for their contents."""
     return {
         "use": st.column_config.CheckboxColumn("use", width=65, pinned=True),
         "column": st.column_config.TextColumn("column", width=110, pinned=True),
@@ -216,7 +216,7 @@ def _use(made: Upload) -> None:
 
 
 def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
-    """Which words are gaps: those that a person named, and the answers about words that may be gaps or values."""
+    """The words for missing values: those that a person named, and the answers about words that may be gaps or values."""
     said = st.text_input(
         "Words that are gaps",
         key="dpviz.missing",
@@ -267,7 +267,7 @@ def _described(frame: pd.DataFrame, table: Table, target: str, said: TableSpec) 
 
 
 def _remarks(table: Table, edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> None:
-    """What a careful colleague would say about this choice, and which words are gaps."""
+    """Remarks on this choice, and the words for missing values."""
     try:
         spec = spec_of(edited, said, positive, above)
         kept: tuple[Table, TableSpec, Looked] | None = st.session_state.get(_LOOKED)

@@ -1,4 +1,4 @@
-"""What each group gets: the sentence, curves and gap over epsilon, and a table at the epsilon of the slider."""
+"""Accuracy by group: the sentence, curves and gap over epsilon, and a table at the epsilon of the slider."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCORE = "mean_score"  # the one measure that is no share
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the page shows.
+    """The results that the page shows.
 
     Attributes:
         outcome: the run at the slider's epsilon.
@@ -122,7 +122,7 @@ def _value(measure: str, value: float) -> str:
 
 
 def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
-    """How far two groups are apart: "2.1 points", or "0.43" for scores."""
+    """The difference of two groups: "2.1 points", or "0.43" for scores."""
     if measure == _SCORE:
         return words.two(gap)
     return f"{words.part(gap)} points" if unit else words.part(gap)

@@ -1,4 +1,4 @@
-"""Who pays, and why: loss, changed predictions, influence, clipping, noise and individual epsilon of each group."""
+"""Cost by group, and its causes: loss, changed predictions, influence, clipping, noise and individual epsilon of each group."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
 
 
 def _panels(table: pd.DataFrame) -> list[pictures.Panel]:
-    """What the picture shows; clipping only where gradients are clipped and counted."""
+    """The panels of the picture; clipping only where gradients are clipped and counted."""
     wrong = 1 - table["non_private_right"]
     made = [
         pictures.Panel("loses,<br>points", list(table["lost"]), [words.part(v) for v in table["lost"]]),
@@ -90,7 +90,7 @@ def _loses(points: float) -> str:
 
 
 def sentence(payers: GroupCosts) -> str:
-    """Whether privacy costs the smallest group more than the largest one here, and why."""
+    """A sentence that compares the cost of privacy for the smallest and the largest group, with its cause."""
     table = payers.table
     small, large = table.iloc[payers.smallest], table.iloc[payers.largest]
     if payers.smallest == payers.largest:

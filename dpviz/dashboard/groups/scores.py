@@ -58,7 +58,7 @@ def _band(outcome: Outcome) -> str:
 
 
 def confusion(test_scores: Scores, at: float, names: tuple[str, str]) -> None:
-    """What happens to the test rows at a threshold."""
+    """The confusion matrix of the test rows at a threshold."""
     table = test_scores.confusion(at)
     negative, positive = names
     st.markdown(f"**Test rows at threshold {words.two(at)}**, mean over the noise draws")

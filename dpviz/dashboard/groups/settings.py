@@ -67,7 +67,7 @@ WHY: Field[bool] = Field(
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What the page keeps in the address, for a run's table and model."""
+    """The page's fields in the address, for a run's table and model."""
     probabilities = get_model(spec.model).loss.probabilities
     low, high, usual = (0.0, 1.0, 0.5) if probabilities else (-_RANGE, _RANGE, 0.0)
     label = "Threshold on the probability" if probabilities else "Threshold on the score"

@@ -40,7 +40,7 @@ _COLUMNS = ("Relation", "Accountant")
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What the page keeps in the address: the order of the table."""
+    """The page's fields in the address: the order of the table."""
     return (fields.choice("order", "Sorted by", SORTS, "", few=0),)
 
 
@@ -124,7 +124,7 @@ def headline(methods: Sequence[Line], spec: RunSpec) -> None:
 
 
 def beside(methods: Sequence[Line], ghost: Outcome) -> None:
-    """Where run A stands among the proved methods, in words."""
+    """The rank of run A among the proved methods, in words."""
     measure, a = ghost.cost.metric, ghost.cost.mean
     sign = 1 if measure.higher_is_better else -1
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
@@ -180,7 +180,7 @@ def picture(
 
 
 def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> None:
-    """Which methods are no better than the majority label, by cause, and what would help."""
+    """The methods that are no better than the majority label, by cause, with advice."""
     fixes: dict[str, list[str]] = {}
     for line in methods:
         why = measured.poor.get(line.one.spec.mechanism, {}).get(metric.id)

@@ -55,7 +55,7 @@ def narrow() -> bool:
 
 
 def method_look(mechanism: str, theme: Theme) -> Look:
-    """How a mechanism is drawn, the same on every page."""
+    """The look of a mechanism, the same on every page."""
     cls = list_mechanisms()[mechanism]
     if mechanism in _BASELINES:
         part, dash = _BASELINES[mechanism]

@@ -21,7 +21,7 @@ _CANCELLED = "dpviz.cancelled"
 
 
 def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str = "run") -> T | None:
-    """What `compute` makes of a run, with progress and a way to cancel where it takes long; None where there is none.
+    """The result of `compute` on a run, with progress and a way to cancel where it takes long; None where there is none.
 
     Args:
         name: unique among the computations of a page.

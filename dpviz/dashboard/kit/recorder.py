@@ -1,4 +1,4 @@
-"""What a page has drawn, kept until it is drawn again, so that one button makes a report of any page.
+"""A record of all that a page has drawn, kept until it is drawn again, so that one button makes a report of any page.
 
 The answer, charts, small tables, badges and code are recorded where they are drawn (`panels`, `charts`, `tables`, `guarantee`,
 `repeat`). Long tables of real rows are not, and what shows single real rows is written only where that is asked for.
@@ -100,7 +100,7 @@ def _found() -> Recorder | None:
 
 
 def recorded(state: Any) -> Recorder:
-    """What a page's session has recorded.
+    """The record of a page's session.
 
     Args:
         state: of the session.

@@ -1,4 +1,4 @@
-"""How a run is repeated: from Python, from a shell, by its address."""
+"""Ways to repeat a run: from Python, from a shell, by its address."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=
 
 
 def minimum(convex: bool) -> str:
-    """What gaps are measured against."""
+    """The reference of optimality gaps."""
     return "the minimum without privacy" if convex else f"the best of {STARTS} long trainings without privacy"
 
 
@@ -97,7 +97,7 @@ def spread(values: np.ndarray, *, shares: bool = True) -> str:
 
 
 def attacks(cal: Calibration, attack: Attack | None) -> str:
-    """What limits an attacker, or that nothing does. Never a claim as a bound."""
+    """The limit on an attacker, or the lack of one. Never a claim as a bound."""
     if cal.status is Status.NONE:
         return "nothing limits attacks"
     if attack is None:
@@ -121,12 +121,12 @@ def adding_up(parts: Sequence[float], total: int) -> list[int]:
 
 
 def best(cost: Cost) -> tuple[str, float]:
-    """What a run is compared with: the ordinary model where it is known, else the non-private one; its name and its value."""
+    """The reference of a run: the ordinary model where it is known, else the non-private one; its name and its value."""
     return ("non-private model", cost.non_private) if cost.ordinary is None else ("ordinary model", cost.ordinary)
 
 
 def lost(cost: Cost) -> tuple[int, dict[str, int]]:
-    """What a run loses against `best`, and the parts of that, which add up; in thousandths of the metric, as they are shown."""
+    """The loss of a run against `best`, and its parts, which add up; in thousandths of the metric, as they are shown."""
     raw = {"training": cost.training, "noise": cost.noise}
     if cost.preparation is not None:
         raw = {"bounding rows": cost.preparation} | raw
@@ -147,7 +147,7 @@ def split(cost: Cost) -> str:
 
 
 def against(cost: Cost) -> str:
-    """How far a run is from what it is compared with: "5.3 points below the ordinary model"."""
+    """The distance of a run from its reference: "5.3 points below the ordinary model"."""
     total, name = lost(cost)[0], best(cost)[0]
     if total == 0:
         return f"as good as the {name}"
@@ -211,7 +211,7 @@ def label(cal: Calibration, of: Mechanism | None = None) -> tuple[str, str, str]
 
 
 def claim(cal: Calibration, of: Mechanism | None = None) -> str:
-    """What the paper claims, with the constant that it leaves open as it is set here; "" where it claims nothing."""
+    """The claim of the paper, with the constant that it leaves open as it is set here; "" where it claims nothing."""
     if cal.claimed_budget is None:
         return ""
     constant = "" if of is None or not of.open_constant else of.open_constant
@@ -227,7 +227,7 @@ def guarantee(cal: Calibration, of: Mechanism | None = None) -> str:
 
 
 def preprocessing(declared: bool) -> str:
-    """What preprocessing looks at, and that no epsilon covers it."""
+    """The values that preprocessing reads, which the guarantee does not cover."""
     if declared:
         return "Ranges and categories of this set are declared in advance: preparing the rows does not look at the data."
     return (
@@ -249,7 +249,7 @@ def markdown(text: str) -> str:
 def needs(
     methods: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4, measure: Metric = METRICS["accuracy"]
 ) -> str:
-    """What each method needs for a value of a metric, in one sentence; claims are named as such.
+    """The budgets that methods need for a value of a metric, in one sentence; claims are named as such.
 
     Args:
         methods: cheapest first.
@@ -286,7 +286,7 @@ def best_at(
     among: int = 1,
     over: bool = True,
 ) -> str:
-    """Which proved method is best at a budget, in one sentence.
+    """The best proved method at a budget, in one sentence.
 
     Args:
         best: its row of `curves.summarise`; None where no method is proved.
@@ -317,7 +317,7 @@ def least_for(
     measure: Metric = METRICS["accuracy"],
     top: float = math.nan,
 ) -> str:
-    """Which budget a value of a metric needs, in one sentence or two.
+    """The budget that a value of a metric needs, in one sentence or two.
 
     Args:
         least: what the proved method that needs least needs; None where no method is proved.
@@ -353,7 +353,7 @@ def worse(mean: float, floor: float) -> bool:
 
 
 def caveat(status: str) -> str:
-    """What must stand behind a name where nothing is proved, so that nobody compares it as equal."""
+    """The caveat behind a name where nothing is proved, so that it is not compared as an equal."""
     return {Status.CLAIM.value: " (claim only)", Status.NONE.value: " (no guarantee)"}.get(status, "")
 
 

@@ -59,7 +59,7 @@ class Given(Knob):
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """Which lesson is shown, or the sheet of all; the answers that were given."""
+    """The fields in the address: the lesson shown, or the sheet of all, and the answers."""
     names = {lesson.id: f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
     return (
         fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=0),
@@ -139,7 +139,7 @@ def _measured(lesson: Lesson) -> Answer | None:
 
 
 def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Theme) -> None:
-    """Whether the reader is right; the engine's answer with its picture and why, or a hint where it was wrong."""
+    """The result of an answer: the engine's answer with picture and reason, or a hint where it was wrong."""
     if reply is not None and not answer.accepts(reply):
         st.markdown(f"✗ **Not yet.** Hint: {words.markdown(lesson.hint)} Then try again.")
         return

@@ -14,7 +14,7 @@ from dpviz.mechanisms.attack import Attack, alike
 
 
 def differences(a: Outcome, b: Outcome) -> None:
-    """What differs between the runs, in a sentence and in a table."""
+    """The differences between the runs, in a sentence and in a table."""
     st.markdown(words.markdown(sentence(a, b)))
     rows = [(name, x, y) for name, x, y in zip(("Run", *_NAMES), _column(a), _column(b), strict=True)]
     tables.table([("Settings that differ", *_settings(a.spec, b.spec)), *rows[1:]], ("", f"A: {rows[0][1]}", f"B: {rows[0][2]}"))
@@ -24,7 +24,7 @@ _NAMES = ("Private", "Cost of privacy", "Its parts", "Non-private", "An attacker
 
 
 def _column(outcome: Outcome) -> tuple[str, ...]:
-    """What the table says about one run."""
+    """The table's column for one run."""
     cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
         values = ("no value",) * 4
@@ -58,7 +58,7 @@ def _values(spec: RunSpec) -> dict[str, str]:
 
 
 def compared(a: Attack, b: Attack) -> str:
-    """How the bounds on an attacker differ, both taken in the same way."""
+    """A comparison of the bounds on an attacker, both computed in the same way."""
     one, other = alike(a, b)
     size, more = words.part(abs(other - one)), "more" if other > one else "less"
     by = " by (ε, δ) alone" if (one, other) != (a.accuracy, b.accuracy) else ""
@@ -68,7 +68,7 @@ def compared(a: Attack, b: Attack) -> str:
 
 
 def sentence(a: Outcome, b: Outcome) -> str:
-    """How B differs from A, with the spread that the difference has to exceed."""
+    """The difference of B from A, with the spread that it has to exceed."""
     measure = b.cost.metric
     parts = []
     if a.spec.dataset != b.spec.dataset:

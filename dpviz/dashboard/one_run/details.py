@@ -1,4 +1,4 @@
-"""What explains the picture of one run, folded away below it: guarantee, numbers, attack, weights, gap, formulas."""
+"""Explanations of one run, folded away below its picture: guarantee, numbers, attack, weights, gap, formulas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpviz.reporting import Chart
 
 
 def details(outcome: Outcome, theme: Theme) -> None:
-    """What explains the picture, folded away."""
+    """Explanations of the picture, folded away."""
     with folds.fold("Guarantee", "guarantee"):
         guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False)
     with folds.fold("Numbers", "numbers"):
@@ -121,7 +121,7 @@ def weights(outcome: Outcome, theme: Theme) -> None:
 
 
 def gap(outcome: Outcome, theme: Theme) -> None:
-    """How far the private models are from the minimum."""
+    """The optimality gap of the private models."""
     panels.title("Optimality gap")
     convex = get_model(outcome.spec.model).convex
     gaps = np.maximum(outcome.optimality_gap, 0.0) if convex else outcome.optimality_gap

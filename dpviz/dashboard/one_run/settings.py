@@ -1,4 +1,4 @@
-"""What the first page keeps in the address: presenter mode, training step by step, and the run that is kept."""
+"""The first page's fields in the address: presenter mode, training step by step, and the run that is kept."""
 
 from __future__ import annotations
 

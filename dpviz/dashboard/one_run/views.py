@@ -189,7 +189,7 @@ def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:
 
 
 def actions(spec: RunSpec) -> None:
-    """What to do next with this run."""
+    """Links to the next steps with this run."""
     with st.container(horizontal=True, key="buttons-next"):
         links.to("Audit", "Attack this")
         links.to("Trade-off", "Compare methods")

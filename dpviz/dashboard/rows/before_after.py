@@ -93,7 +93,7 @@ def _change(spec: RunSpec, dataset: Dataset, row_id: int, noisy: np.ndarray, the
 
 
 def _one_step(run: Inspected, theme: Theme) -> None:
-    """What a method that noises no rows adds its noise to, before and after."""
+    """The quantity that a method adds its noise to, before and after, where that is no row."""
     cal = run.calibration
     st.header("One step before and after noise", anchor=False)
     st.markdown("**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence.")

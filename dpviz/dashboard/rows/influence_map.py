@@ -40,7 +40,7 @@ def label_of(run: Inspected, position: int) -> str:
 
 
 def headline(run: Inspected, influence: Influence) -> None:
-    """Who moves the model most, and how many rows received noise, in at most 20 words."""
+    """The most influential row and the number of rows that received noise, in at most 20 words."""
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
@@ -66,7 +66,7 @@ def guessing_note(run: Inspected) -> None:
 
 
 def beside(run: Inspected, a: Inspected) -> None:
-    """Which rows received noise in run A, in words."""
+    """The rows that received noise in run A, in words."""
     both = ""
     if run.ever is not None and a.ever is not None:
         both = f", {int((run.ever & a.ever).sum()):,} of them here too"
@@ -74,7 +74,7 @@ def beside(run: Inspected, a: Inspected) -> None:
 
 
 def _top(run: Inspected, a: Inspected) -> str:
-    """Whether the same row moves the model most in run A."""
+    """A sentence on whether the same row is the most influential one in run A."""
     here, there = (int(inspected.row_influence(one.spec).newton_norm.argmax()) for one in (run, a))
     return "the same row moves its model most" if here == there else f"row {a.row_ids[there]} moves its model most"
 
@@ -93,7 +93,7 @@ def used(run: Inspected) -> NDArray[np.bool_] | None:
 
 
 def received(run: Inspected, *, brief: bool = False) -> str:
-    """How many rows received noise: as the end of a sentence, or in a few words."""
+    """The number of rows that received noise: as the end of a sentence, or in a few words."""
     n = len(run.row_ids)
     if run.calibration.noise_scale == 0:
         return "no noise is added at all"
@@ -116,7 +116,7 @@ def received(run: Inspected, *, brief: bool = False) -> str:
 
 
 def _of_used(run: Inspected, count: int) -> str:
-    """How many rows training used, in brackets, where these are not all."""
+    """The number of rows that training used, in brackets, where these are not all."""
     rows = used(run)
     if rows is None or rows.all():
         return ""
@@ -179,7 +179,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
 
 
 def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
-    """What the chosen group has in common, and a way out of it."""
+    """The common value of the chosen group, and a button that leaves it."""
     at, n = chosen.group, len(run.row_ids)
     lines = [
         ("Rows", f"{int(at.sum()):,}", f"{n:,}"),

@@ -1,4 +1,4 @@
-"""Which points received noise, why those, how strongly and when; and the idea behind it, to try out."""
+"""Rows that received noise, with reason, strength and time; and the idea behind it, to try out."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _drawn(run: Inspected, i: int) -> str:
 
 
 def _why(view: RuleView) -> str:
-    """Where a rule makes no difference between rows, by how much it misses them."""
+    """A sentence on the distance of a rule's threshold from the rows, where it makes no difference between them."""
     finite = view.statistic[np.isfinite(view.statistic) & (view.statistic > 0)]
     if not len(finite):
         return ""
@@ -156,7 +156,7 @@ def rounds(run: Inspected, theme: Theme) -> None:
 
 
 def budgets(run: Inspected) -> None:
-    """What happens at other budgets."""
+    """The rows that receive noise at other budgets."""
     cal = run.calibration
     if cal.noise_scale == 0:
         return

@@ -91,7 +91,7 @@ def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, 
 
 
 def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
-    """How far the influence of a network puts rows in the order in which retraining puts them."""
+    """The rank correlation of a network's influence with retraining."""
     likeness = truth.rank_correlation(length)
     st.markdown(
         f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(length)} rows: 1 is the same order, "

@@ -1,4 +1,4 @@
-"""Which rows are looked at: one person, another to compare with, a group, and the two axes of the map.
+"""The chosen rows: one person, another to compare with, a group, and the two axes of the map.
 
 Person, other and axes are in the address; a group is kept for the session, because it may hold thousands of rows.
 """
@@ -73,7 +73,7 @@ class Chosen:
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """What the page keeps in the address, for a run's rows; nothing where they cannot be read, which the page says."""
+    """The page's fields in the address, for a run's rows; none where they cannot be read, which the page says."""
     try:
         dataset = dataset_of(spec)
     except (InvalidInput, MemoryError):
@@ -88,7 +88,7 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
 
 
 def others(spec: RunSpec) -> None:
-    """Where the run's method adds its noise, and a button that offers the methods that put noise on rows."""
+    """A note on the place of the method's noise, and a button that offers the methods that put noise on rows."""
     mine = list_mechanisms()[spec.mechanism]
     where = mine.noise_enters.partition(". ")[0].rstrip(".")
     st.markdown(f"**Where {words.markdown(mine.label)} adds noise:** {words.markdown(where[:1].lower() + where[1:])}.")
@@ -117,7 +117,7 @@ def share() -> float:
 
 
 def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
-    """What is chosen; impossible wishes are reported and dropped.
+    """The chosen rows; impossible wishes are reported and dropped.
 
     Args:
         strength: (n,) influence, by which a person is chosen where none is named.
@@ -143,7 +143,7 @@ def _position(run: Inspected, row: int) -> int:
 
 
 def axis_names(dataset: Dataset) -> tuple[str, ...]:
-    """What can be an axis."""
+    """The names of possible axes."""
     features = dataset.feature_names[: -1 if dataset.intercept else None]
     return (*COMPONENTS, *features) if dataset.d > 1 else features
 

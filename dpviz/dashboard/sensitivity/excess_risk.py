@@ -45,7 +45,7 @@ FORMULAS = {"bound": "bound", "near the minimum": "second-order prediction"}
 
 
 def _grid(spec: RunSpec, over: Axis) -> tuple[float, ...]:
-    """Where excess risk is measured on an axis."""
+    """The grid of an axis on which excess risk is measured."""
     if over.key == "n":
         return CENSUS[SIZES.value()]
     d = setting_of(spec).d
@@ -110,7 +110,7 @@ def details(spec: RunSpec, found: Found) -> None:
 
 
 def _controls() -> Axis:
-    """What excess risk is drawn over."""
+    """The axis of the excess-risk picture."""
     left, right = st.columns(2)
     with left:
         EXCESS_OVER.draw()
@@ -229,7 +229,7 @@ def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
 
 
 def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
-    """Whether noise or optimisation decides, and how to get where the rate holds."""
+    """A note on the larger term, noise or optimisation, and the settings at which the rate holds."""
     worst = excess_risk.share_of_the_start(formulas)
     if worst is None:
         return

@@ -1,4 +1,4 @@
-"""Where a sensitivity comes from, in sentences with numbers. Free of streamlit, so that every sentence can be tested."""
+"""Explanations of a sensitivity, in sentences with numbers. Free of streamlit, so that every sentence can be tested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def change(new: float, old: float) -> str:
 
 
 def where(trace: Trace, setting: Setting) -> str:
-    """What adds, what takes away, and where it ends."""
+    """The terms that raise and lower the bound, and its final value."""
     update = trace.event == "update"
     step, rho = float(trace.step[update][0]), float(trace.rho[update][0])
     jump = float(trace.value[update][trace.expands[update]].min())
@@ -40,7 +40,7 @@ def where(trace: Trace, setting: Setting) -> str:
 
 
 def averaging(trace: Trace, without: float | None = None) -> str:
-    """What averagings do.
+    """The effect of averaging.
 
     Args:
         without: worst value at the end of the same training without them.
@@ -78,7 +78,7 @@ def averaging(trace: Trace, without: float | None = None) -> str:
 
 
 def permutation(event: Event, budget: Budget, trace: Trace) -> str:
-    """What a secret permutation saves."""
+    """The saving by a secret permutation."""
     if not isinstance(event, Mixture):
         return "The order of the rows is fixed or there is one batch only: the worst position counts."
     worst, best = max(event.sensitivities), min(event.sensitivities)
@@ -104,7 +104,7 @@ def permutation(event: Event, budget: Budget, trace: Trace) -> str:
 
 
 def regularisation(mechanism: BoundsSensitivity, setting: Setting, stronger: Setting) -> str:
-    """What ten times the regularisation buys."""
+    """The effect of ten times the regularisation."""
     now, then = (max(b.value for b in mechanism.sensitivity_bounds(s)[:1]) for s in (setting, stronger))
     return (
         f"λ brings two runs closer at every step. Ten times as much of it (λ = {three(stronger.lam)}) takes the bound from "

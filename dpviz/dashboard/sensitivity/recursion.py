@@ -1,4 +1,4 @@
-"""Where the sensitivity comes from: over training, over n and every knob, and beside what retraining shows."""
+"""The origin of the sensitivity: over training, over n and every knob, and beside what retraining shows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def algorithms(setting: Setting) -> dict[str, HasTrace]:
 
 
 def algorithm_choice(spec: RunSpec) -> Field[str]:
-    """Whose recursion is shown: the run's own, or that of another method that is asked for."""
+    """The method whose recursion is shown: the run's, or another one by choice."""
     mechanisms = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
     own = list_mechanisms()[spec.mechanism].label
     names = {name: m.label for name, m in mechanisms.items() if name != spec.mechanism}
@@ -164,7 +164,7 @@ def _variants(run: RunSpec, mechanism: HasTrace, setting: Setting, theme: Theme)
 
 
 def headline(spec: RunSpec) -> None:
-    """How much one row can change what this very mechanism protects, and how that falls with n, in one sentence."""
+    """The sensitivity of the quantity that the mechanism protects, and its dependence on n, in one sentence."""
     cal, label = calibration_of(spec), pinned.title(spec)
     value, query = cal.sensitivity, cal.query
     more = scaling.in_use(spec, 10 * setting_of(spec).n)
@@ -233,7 +233,7 @@ def _by_kind(changes: observed.ObservedSensitivity) -> list[tuple[str, float]]:
 
 
 def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
-    """How far the trained parameters move on neighbouring datasets, for methods without a bound."""
+    """The movement of trained parameters on neighbouring datasets, for methods without a bound."""
     problem, budget = setup_for(spec).problem, resolve(spec).budget
     changes, fresh = tasks.observe(
         f"movement {resolve(spec).key()}",
@@ -260,7 +260,7 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
 
 
 def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
-    """How far the query of this very run moves when it is retrained on neighbours; see `tasks.observe`."""
+    """The observed movement of this run's query when it is retrained on neighbours; see `tasks.observe`."""
     problem = setup_for(spec).problem
     key = f"observed here {resolve(spec).key()}"
     work: tasks.Work = lambda monitor: observed.observed_sensitivity(  # noqa: E731
@@ -277,7 +277,7 @@ def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
 
 
 def promised(spec: RunSpec) -> None:
-    """What noise that is scaled to the sensitivity guarantees, where to attack it, and how the picture is computed."""
+    """The guarantee of noise that is scaled to the sensitivity, a link to its audit, and the picture's method."""
     guarantee.badge(calibration_of(spec), spec.build())
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)

@@ -29,7 +29,7 @@ _COLUMNS = ("curve", "fitted slope", "at the smallest values", "at the largest v
 
 
 def over_choice(spec: RunSpec) -> Field[str]:
-    """What the sensitivity is drawn over."""
+    """The axis of the sensitivity picture."""
     return fields.choice("over", "Sensitivity over", scaling.axes(spec), "n", few=0)
 
 

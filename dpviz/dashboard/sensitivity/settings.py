@@ -19,7 +19,7 @@ PARTS = {
 
 
 def part() -> Field[str]:
-    """What is shown below the answer; a link that sets something of a part opens it."""
+    """The part that is shown below the answer; a link that sets something of a part opens it."""
     keys = {"training": ("algorithm",), "rates": tuple(field.key for field in rates.CONTROLS)}
     asked = [name for name, its in keys.items() if any(st.session_state.get(key) for key in its)]
     return fields.choice("part", "Look closer", PARTS, asked[0] if len(asked) == 1 else "none")

@@ -40,7 +40,7 @@ def say(outcome: Outcome) -> None:
 
 
 def tried(outcome: Outcome) -> None:
-    """Whether another setting helps a run that `say` speaks of, on request: advice is given where a trial shows it."""
+    """A trial, on request, of another setting for a run that `say` speaks of: advice is given where it helps."""
     spec, measure = outcome.spec, outcome.cost.metric
     poor = no_better(outcome.cost, spec.mechanism, spec.params)
     if spec.mechanism == "majority" or not (poor or lost_to_training(outcome.cost, spec.mechanism, spec.params, 0.0)):

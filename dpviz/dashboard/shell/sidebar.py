@@ -236,7 +236,7 @@ def _more(run: dict[str, RunField[Any]], state: Any, spec: RunSpec) -> None:
 
 
 def _automatic_lam(spec: RunSpec) -> str:
-    """What the rule for the regularisation gives for this run, in words."""
+    """The automatic regularisation of this run, in words."""
     try:
         run = resolve(replace(spec, lam=0.0))
         return f"automatic: {run.lam:g} for n = {run.n_train:,}"

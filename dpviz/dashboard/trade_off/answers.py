@@ -57,7 +57,7 @@ def best_at(view: running.View) -> pd.Series | None:
 
 
 def least_for(view: running.View, target: float) -> curves.Needed | None:
-    """What the proved method that needs least for the value wanted needs; None where none is proved."""
+    """The smallest need of a proved method for the target value; None where none is proved."""
     return next((one for one in view.needed(target) if one.status in _PROVED), None)
 
 
@@ -83,7 +83,7 @@ def no_value(view: running.View, table: pd.DataFrame) -> bool:
 
 
 def guessing(view: running.View) -> None:
-    """Which methods are no better than the majority label, up to which epsilon, and why."""
+    """The methods that are no better than the majority label, with the largest such epsilon and the cause."""
     table = view.table()
     if not len(table) or no_value(view, table):
         return
@@ -101,7 +101,7 @@ def guessing(view: running.View) -> None:
 
 
 def falling(view: running.View) -> None:
-    """Which methods get worse as epsilon grows, and why; nothing while numbers come in."""
+    """The methods that get worse as epsilon grows, with the cause; nothing while numbers come in."""
     table = view.table()
     if not len(table) or not view.status().state.over or no_value(view, table):
         return
@@ -134,7 +134,7 @@ def falling(view: running.View) -> None:
 
 
 def beside(view: running.View) -> None:
-    """How the best proved method at the sidebar's budget differs from run A, in words."""
+    """The difference of the best proved method at the sidebar's budget from run A, in words."""
     a = view.ghost
     if a is None or a.cost.metric.id != view.choices.metric.id:
         return
@@ -147,5 +147,5 @@ def beside(view: running.View) -> None:
 
 
 def labels() -> dict[str, str]:
-    """What mechanisms are called."""
+    """The names of mechanisms."""
     return {name: cls.label for name, cls in list_mechanisms().items()}

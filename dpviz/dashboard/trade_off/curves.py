@@ -88,7 +88,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
 
 
 def _ghost(view: running.View) -> tuple[float, float] | None:
-    """Where run A lies in the picture: its epsilon, and what the picture shows of it; None where that is not known."""
+    """The point of run A in the picture: its epsilon and value; None where that is not known."""
     a, show = view.ghost, view.choices.show
     if a is None:
         return None

@@ -35,7 +35,7 @@ _MINE, _STARTED = "dpviz.sweep", "dpviz.started"
 
 @dataclass(frozen=True)
 class View:
-    """What the parts of the page share: the sweep, its job, and how to look at it.
+    """The shared state of the page's parts: the sweep, its job, and the chosen view.
 
     Attributes:
         ghost: what run A gave, which is kept for comparison.
@@ -81,7 +81,7 @@ class View:
         return float(first[f"non_private_{column}"]), float(first[f"majority_{column}"])
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made again only after news from the job: looks at it are more frequent.
+        """The result of `make`, computed again only after news from the job, which is looked at more often.
 
         What depends on finished rows alone is kept by the job (`SweepJob.once`), for the next run of the page and for others.
 
@@ -146,7 +146,7 @@ def _cells(sweep: SweepSpec, grid: Sequence[float], epsilon: float) -> list[Cell
 
 
 def status(job: SweepJob) -> SweepStatus:
-    """Where a job is, and how many come before it."""
+    """The state of a job, and the number of jobs before it."""
     return replace(job.status(pool().position(job)), state=watching.state(job))
 
 
@@ -163,7 +163,7 @@ def live(view: View | None, *draw: Callable[[View], None], every: float = watchi
 
 
 def progress(view: View) -> None:
-    """Where the job is, with a way to cancel it or to go on."""
+    """The progress of the job, with a way to cancel it or to go on."""
     status = view.status()
     with st.container(key="progress", horizontal=True, vertical_alignment="center"):
         if status.state is State.CANCELLED:
@@ -181,7 +181,7 @@ def progress(view: View) -> None:
 
 
 def refused_cells(cells: Sequence[Cell], problems: Sequence[tuple[int, float, InvalidInput]]) -> list[str]:
-    """What could not be computed, one line per method and reason."""
+    """The cells that could not be computed, one line per method and reason."""
     budgets: dict[tuple[str, str, str], set[float]] = {}
     for k, epsilon, problem in problems:
         name = list_mechanisms()[cells[k].spec.mechanism].label

@@ -309,5 +309,5 @@ def _other_knobs(spec: RunSpec) -> None:
 
 
 def forget_sidebar() -> None:
-    """What the sidebar said before belongs to other settings; call where all of them are replaced."""
+    """Forgets the sidebar's earlier settings; call where all of them are replaced."""
     st.session_state.pop(_LAST, None)

@@ -163,7 +163,7 @@ def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
-    """What a search on private data costs: every noise draw of every setting is a run."""
+    """The cost of a search on private data: every noise draw of every setting is a run."""
     models = sum(len(cell.replicas) for *_, cell in grid.cells)
     if models < 1:
         return
