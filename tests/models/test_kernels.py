@@ -27,6 +27,7 @@ if kernels.available():
 
     from dpviz.models.kernels import compiling, draws, merged_columns, pcg
     from dpviz.models.kernels.inline import tangent
+    from dpviz.models.kernels.margins import margins_of
     from dpviz.models.kernels.table import SparseTable
 
 
@@ -209,12 +210,32 @@ def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floating]) -> None:
     table = SparseTable(thin())
-    (ends, columns, values), (starts, places, others) = table.rows(precision), table.blocks(precision)
+    (ends, columns, values, dense, which), (starts, places, others) = table.rows(precision), table.blocks(precision)
     by_row, by_block = np.zeros((table.n, table.width)), np.zeros((table.n, table.width))
     by_row[np.repeat(np.arange(table.n), np.diff(ends.astype(int))), columns] = values
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(int)))
     by_block[group // table.width * kernels.BLOCK + places, group % table.width] = others
     np.testing.assert_array_equal(by_block, by_row)
+    by_row[:, which] += dense.reshape(table.n, -1)
+    expanded = by_row[:, : table.d]
+    for k in reversed(range(len(table.merged) // 2)):
+        by_row[:, table.merged[2 * k : 2 * k + 2]] += by_row[:, [table.d + k]]
+    np.testing.assert_array_equal(expanded, thin().astype(precision))
+
+
+@pytest.mark.parametrize("d", [1, 3, 7])
+def test_tables_of_few_columns_have_fewer_dense_ones(d: int) -> None:
+    rows, rng = np.random.default_rng(0).random((50, d)), np.random.default_rng(1)
+    theta = rng.standard_normal((3, d))
+    table = SparseTable(rows)
+    *_, dense, which = table.rows(np.float64)
+    assert len(which) == kernels.DENSE
+    np.testing.assert_array_equal(np.count_nonzero(dense.reshape(50, -1), axis=0) > 0, np.arange(kernels.DENSE) < d)
+    out = np.empty(50 * 16)
+    columns = np.zeros((table.width, 16))
+    columns[:d, :3] = theta.T
+    margins_of(16, np.float64)(table.rows(np.float64), table.merged, np.array([0, 50], np.uint64), columns.reshape(-1), out)
+    np.testing.assert_allclose(out.reshape(50, 16)[:, :3], rows @ theta.T, rtol=1e-13, atol=0)
 
 
 @pytest.mark.parametrize("units", [3, 40, 150])
@@ -241,8 +262,6 @@ def test_no_row_of_a_network_adds_more_than_the_clip_norm() -> None:
 
 
 def test_kernels_refuse_arrays_of_other_types() -> None:
-    from dpviz.models.kernels.margins import margins_of
-
     table = SparseTable(thin())
     span, wrong = np.array([0, 1], np.uint64), np.zeros(16 * table.width)
     with pytest.raises(TypeError, match="No matching definition"):

@@ -8,6 +8,7 @@ Key terms:
     replicas: models that are trained together, whose parameters, margins and slopes lie next to each other in memory.
     width: replicas of one kernel, a constant when it is compiled, so that loops over replicas become SIMD instructions and
         their sums stay in registers. Parameters of 0 fill what is left over.
+    dense columns: those with most entries, kept with their zeros, so that no index is looked up (`table`).
     merged columns: two columns that often occur together, written as one (`merged_columns`).
 """
 
@@ -34,6 +35,10 @@ def available() -> bool:
 
 
 WIDTHS = (16, 32, 64, 112)  # replicas of a kernel: few, because each is compiled by itself
+SIMD = 16  # numbers that are worked on at once
+DENSE = 5  # columns in which most rows have an entry: these are multiplied without looking up which they are
+SUMS = DENSE * SIMD
+CHUNK = 64  # rows of a batch whose dense columns are summed in registers
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products; parts of a table begin with a block
 
 

@@ -1,6 +1,7 @@
 """Sums of clipped gradients over batches of rows, each for W replicas of its own: the formula of `gradient`.
 
-A row's two products follow one another, and its entries are added in double precision: a batch has no blocks by column.
+A row's two products follow one another, and its entries are added in double precision: a batch has no blocks by column. Dense
+columns are summed over CHUNK rows in the precision of the rows first.
 """
 
 from __future__ import annotations
@@ -13,14 +14,26 @@ import numba
 import numpy as np
 from numba import types
 
+from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import ONE, add_row, clipped, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import (
+    ONE,
+    ZERO,
+    add_dense,
+    add_sparse,
+    clipped,
+    copy_dense,
+    expand_parameters,
+    row_margin,
+    scatter_gradients,
+)
 
 
 @cache
 def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
     """The kernel for `width` replicas of each batch; arguments as of `gradient_of`."""
-    W, one, number = np.uint64(width), precision(1), real(precision)
+    W, C, one, number = np.uint64(width), np.uint64(CHUNK), precision(1), real(precision)
+    SIZE, NEAR = CHUNK * width, CHUNK * DENSE
     many, loss = flat(number), types.UniTuple(number, constants)
 
     @kernel(table_of(number), INDEX, INDEX, INDEX, many, many, number, loss, flat(types.float64))
@@ -33,20 +46,26 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
             theta, total: (S, d + P, W) flat; `total` in double precision. The last P of each are overwritten.
         """
         size = len(theta) // (len(cuts) - 1)
-        margin = numba.carray(stack(width, norms), width)
+        margin, slopes = numba.carray(stack(width, norms), width), numba.carray(stack(SIZE, norms), SIZE)
+        near, dense_sums = numba.carray(stack(NEAR, norms), NEAR), numba.carray(stack(SUMS, norms), SUMS)
         for s in range(len(cuts) - 1):
             mine, sums = theta[s * size : (s + 1) * size], total[s * size : (s + 1) * size]
             expand_parameters(mine, merged, W)
-            for at in range(cuts[s], cuts[np.uint64(s) + ONE]):
-                i = index[at]
-                row_margin(table, i, mine, W, margin)
-                for r in range(W):
-                    margin[r] = slope_at(margin[r], one, *loss)
-                if clip_norm < np.inf:
-                    norm = norms[i]
+            end = cuts[np.uint64(s) + ONE]
+            for start in range(cuts[s], end, C):
+                stop = min(start + C, end)
+                for at in range(start, stop):
+                    i, to = index[at], (at - start) * W
+                    copy_dense(table[3], i, at - start, near)
+                    row_margin(table, i, mine, W, margin)
                     for r in range(W):
-                        margin[r] = clipped(margin[r], norm, clip_norm)
-                add_row(table, i, margin, W, sums)
+                        slopes[to + r] = slope_at(margin[r], one, *loss)
+                    if clip_norm < np.inf:
+                        norm = norms[i]
+                        for r in range(W):
+                            slopes[to + r] = clipped(slopes[to + r], norm, clip_norm)
+                    add_sparse(table, i, slopes, to, W, sums)
+                add_dense(near, ZERO, stop - start, table[4], slopes, ZERO, W, dense_sums, sums)
             scatter_gradients(sums, merged, W)
 
     return batches

@@ -15,6 +15,8 @@ from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
+from dpviz.models.kernels import DENSE
+
 # LLVM turns loops over 16 replicas or more into SIMD instructions only where it does not unroll them first; loops over at most 15
 # of these are unrolled afterwards, so that what they sum stays in registers
 binding.set_option("", "-unroll-full-max-count=15")
@@ -47,9 +49,14 @@ def flat(scalar: Any) -> Any:
     return types.Array(scalar, 1, "C")
 
 
-def table_of(scalar: Any) -> Any:
-    """The type of a table in one precision: where rows begin, columns, values."""
+def blocks_of(scalar: Any) -> Any:
+    """The type of a table by block of rows and column: where each begins, rows, values."""
     return types.Tuple((INDEX, COLUMN, flat(scalar)))
+
+
+def table_of(scalar: Any) -> Any:
+    """The type of a table in one precision: where rows begin, columns, values; numbers of dense columns, and which these are."""
+    return types.Tuple((INDEX, COLUMN, flat(scalar), flat(scalar), types.UniTuple(types.uint64, DENSE)))
 
 
 def kernel(*arguments: Any, exact: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

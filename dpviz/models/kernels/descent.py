@@ -15,14 +15,16 @@ import numba
 import numpy as np
 from numba import types
 
+from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import add_row, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import ZERO, add_dense, add_sparse, copy_dense, expand_parameters, row_margin, scatter_gradients
 
 
 @cache
 def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
     """The kernel for `width` trainings; other arguments as of `gradient_of`."""
-    W, number, whole = np.uint64(width), types.float64, types.uint64
+    W, C, number, whole = np.uint64(width), np.uint64(CHUNK), types.float64, types.uint64
+    SIZE, NEAR = CHUNK * width, CHUNK * DENSE
     many, loss = flat(number), types.UniTuple(number, constants)
 
     @kernel(table_of(number), INDEX, INDEX, INDEX, whole, whole, many, number, whole, loss, many, many, many)
@@ -36,17 +38,24 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
             w, gradient, total: (d + P, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
         """
-        one, slope = 1.0, numba.carray(stack(width, steps), width)
+        one, margin = 1.0, numba.carray(stack(width, steps), width)
+        slopes, near = numba.carray(stack(SIZE, steps), SIZE), numba.carray(stack(NEAR, steps), NEAR)
+        sums = numba.carray(stack(SUMS, steps), SUMS)
         size = np.uint64(len(w)) - np.uint64(len(merged)) // np.uint64(2) * W
         for t in range(first, last):
             k = t % np.uint64(len(bounds) - 1)
             a, b, eta = bounds[k], bounds[k + np.uint64(1)], t * W
             expand_parameters(w, merged, W)
-            for at in range(a, b):
-                row_margin(table, order[at], w, W, slope)
-                for r in range(W):
-                    slope[r] = slope_at(slope[r], one, *loss)
-                add_row(table, order[at], slope, W, gradient)
+            for start in range(a, b, C):
+                stop = min(start + C, b)
+                for at in range(start, stop):
+                    i, to = order[at], (at - start) * W
+                    copy_dense(table[3], i, at - start, near)
+                    row_margin(table, i, w, W, margin)
+                    for r in range(W):
+                        slopes[to + r] = slope_at(margin[r], one, *loss)
+                    add_sparse(table, i, slopes, to, W, gradient)
+                add_dense(near, ZERO, stop - start, table[4], slopes, ZERO, W, sums, gradient)
             scatter_gradients(gradient, merged, W)
             for j in range(np.uint64(0), size, W):
                 for r in range(W):

@@ -20,8 +20,8 @@ import numba
 import numpy as np
 from numba import types
 
-from dpviz.models.kernels import BLOCK
-from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
+from dpviz.models.kernels import BLOCK, SUMS
+from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, real, stack, table_of
 from dpviz.models.kernels.inline import add_columns, clipped, expand_parameters, row_margin, scatter_gradients
 
 
@@ -39,7 +39,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
     table, loss, doubles = table_of(number), types.UniTuple(number, constants), flat(types.float64)
     budget = types.Tuple((doubles, types.uint64, types.uint64, types.float64))
 
-    @kernel(table, table, INDEX, INDEX, many, many, number, loss, budget, many, doubles, doubles)
+    @kernel(table, blocks_of(number), INDEX, INDEX, many, many, number, loss, budget, many, doubles, doubles)
     def gradient(table, blocks, merged, span, theta, norms, clip_norm, loss, budget, slopes, active, total):  # type: ignore[no-untyped-def]
         """Adds to `total`, and to `active` how many rows added something.
 
@@ -57,6 +57,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
         """
         spent, stride, lane, limit = budget
         margin = numba.carray(stack(width, norms), width)
+        sums = numba.carray(stack(SUMS, norms), SUMS)
         expand_parameters(theta, merged, W)
         for start in range(span[0], span[1], R):
             stop = min(start + R, span[1])
@@ -78,7 +79,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                         over = spent[place + r] > limit
                         slopes[to + r] = 0 if over else slopes[to + r]
                         active[r] += 0 if over else 1
-            add_columns(blocks, start // R, slopes, W, np.uint64(64), margin, total)
+            add_columns(table, blocks, start, stop, slopes, W, np.uint64(64), margin, sums, total)
         scatter_gradients(total, merged, W)
 
     return gradient

@@ -1,8 +1,9 @@
 """The pieces that kernels share, compiled as a part of each: a row's margins, adding a row, clipping, e^x, tanh.
 
-A table is (ends, columns, values): row i has the entries ends[i] to ends[i + 1] - 1. Parameters and sums are (d + P, W) flat, W
-replicas next to each other; of the d + P columns the last P are merged ones. Indices are unsigned, because numba counts negative
-ones from the end, which takes longer than the sums.
+A table is (ends, columns, values, dense, which): row i has the entries ends[i] to ends[i + 1] - 1, and in the five columns
+`which` the numbers dense[5 i] to dense[5 i + 4], zeros included. Parameters and sums are (d + P, W) flat, W replicas next to each
+other; of the d + P columns the last P are merged ones. Indices are unsigned, because numba counts negative ones from the end,
+which takes longer than the sums.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from numba import njit, types
 from numba.extending import overload, register_jitable
 
 from dpviz.models.elementary import exponential, limited
+from dpviz.models.kernels import BLOCK, DENSE, SIMD
 
-ONE = np.uint64(1)
+ZERO, ONE, FIVE = np.uint64(0), np.uint64(1), np.uint64(DENSE)
+_L = np.uint64(SIMD)
 _single, _whole = np.float32, np.int32
 # e^x = 2^k e^r for the whole number k nearest to x/ln 2: ln 2 in two parts, of which the first has few digits
 _LN2 = {32: (0.693359375, -2.12194440e-4), 64: (6.93145751953125e-1, 1.42860682030941723212e-6)}  # Cephes, expf.c and exp.c
@@ -90,9 +93,11 @@ def clipped(slope, norm, clip_norm):  # type: ignore[no-untyped-def]
 @njit(inline="always")
 def row_margin(table, row, theta, W, margin):  # type: ignore[no-untyped-def]
     """Writes <theta_r, x> for a row x and all replicas r to `margin`, (W,)."""
-    ends, columns, values = table
+    ends, columns, values, dense, which = table
+    k, p, q, s, t, u = row * FIVE, which[0] * W, which[1] * W, which[2] * W, which[3] * W, which[4] * W
+    x, y, z, v, w = dense[k], dense[k + np.uint64(1)], dense[k + np.uint64(2)], dense[k + np.uint64(3)], dense[k + np.uint64(4)]
     for r in range(W):
-        margin[r] = 0
+        margin[r] = (x * theta[p + r] + y * theta[q + r]) + (z * theta[s + r] + v * theta[t + r]) + w * theta[u + r]
     for k in range(ends[row], ends[row + ONE]):
         value, at = values[k], columns[k] * W
         for r in range(W):
@@ -102,24 +107,78 @@ def row_margin(table, row, theta, W, margin):  # type: ignore[no-untyped-def]
 @njit(inline="always")
 def add_row(table, row, slope, W, total):  # type: ignore[no-untyped-def]
     """Adds x slope_r for a row x and all replicas r to `total`."""
-    ends, columns, values = table
-    for k in range(ends[row], ends[row + ONE]):
-        value, at = values[k], columns[k] * W
+    dense, which = table[3], table[4]
+    for c in range(FIVE):
+        value, at = dense[row * FIVE + c], which[c] * W
         for r in range(W):
             total[at + r] += value * slope[r]
+    add_sparse(table, row, slope, ZERO, W, total)
 
 
 @njit(inline="always")
-def add_columns(blocks, block, slopes, W, most, short, total):  # type: ignore[no-untyped-def]
+def add_sparse(table, row, slopes, place, W, total):  # type: ignore[no-untyped-def]
+    """Adds what is in no dense column: of a row x with the slopes slopes[place + r], r < W."""
+    ends, columns, values, _, _ = table
+    for k in range(ends[row], ends[row + ONE]):
+        value, at = values[k], columns[k] * W
+        for r in range(W):
+            total[at + r] += value * slopes[place + r]
+
+
+@njit(inline="always")
+def copy_dense(dense, row, to, near):  # type: ignore[no-untyped-def]
+    """Writes the dense columns of a row as row `to` of `near`."""
+    for c in range(FIVE):
+        near[to * FIVE + c] = dense[row * FIVE + c]
+
+
+@njit(inline="always")
+def add_dense(dense, first, stop, which, slopes, place, W, sums, total):  # type: ignore[no-untyped-def]
+    """Adds the dense columns of rows `first` to `stop` - 1 times slopes, of which the first row's begin at `place`.
+
+    Args:
+        sums: (DENSE, SIMD) flat, overwritten; what is in them stays in registers.
+    """
+    for left in range(ZERO, W, _L):
+        for c in range(FIVE * _L):
+            sums[c] = 0
+        for i in range(first, stop):
+            k, here = i * FIVE, place + (i - first) * W + left
+            x, y, z, v, w = (
+                dense[k],
+                dense[k + np.uint64(1)],
+                dense[k + np.uint64(2)],
+                dense[k + np.uint64(3)],
+                dense[k + np.uint64(4)],
+            )
+            for r in range(_L):
+                slope = slopes[here + r]
+                sums[r] += x * slope
+                sums[_L + r] += y * slope
+                sums[np.uint64(2) * _L + r] += z * slope
+                sums[np.uint64(3) * _L + r] += v * slope
+                sums[np.uint64(4) * _L + r] += w * slope
+        for c in range(FIVE):
+            at = which[c] * W + left
+            for r in range(_L):
+                total[at + r] += sums[c * _L + r]
+
+
+@njit(inline="always")
+def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total):  # type: ignore[no-untyped-def]
     """Adds the sums of a block's rows times slopes, column by column; at most `most` terms before the sum goes on in `total`.
 
     Args:
+        start, stop: the first row of the block, and the last, this one excluded.
+        sums: as of `add_dense`.
         blocks: the table by block of rows and column: where each begins, rows counted from the block's first, values.
         slopes: (rows, W) flat.
         short: (W,) overwritten.
     """
+    for first in range(start, stop, most):
+        add_dense(table[3], first, min(first + most, stop), table[4], slopes, (first - start) * W, W, sums, total)
     starts, rows, values = blocks
-    d = np.uint64(len(total)) // W
+    d, block = np.uint64(len(total)) // W, start // np.uint64(BLOCK)
     for j in range(d):
         k, end, to = starts[block * d + j], starts[block * d + j + ONE], j * W
         while k < end:

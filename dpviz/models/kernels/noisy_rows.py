@@ -18,11 +18,10 @@ import numba
 import numpy as np
 from numba import njit, types
 
-from dpviz.models.kernels import BLOCK
-from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
+from dpviz.models.kernels import BLOCK, SIMD
+from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, stack, table_of
 from dpviz.models.kernels.inline import add_columns, expand_parameters, row_margin, scatter_gradients
 
-SIMD = 16  # numbers that are worked on at once
 GROUP = 10  # replicas of one draw in a tile
 SOME = 128  # rows at a time
 TILE = SIMD * GROUP
@@ -77,7 +76,22 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
     loss = types.UniTuple(number, constants)
 
     @kernel(
-        table, table, INDEX, INDEX, many, types.uint64, many, types.uint64, many, INDEX, INDEX, loss, many, many, doubles, doubles
+        table,
+        blocks_of(number),
+        INDEX,
+        INDEX,
+        many,
+        types.uint64,
+        many,
+        types.uint64,
+        many,
+        INDEX,
+        INDEX,
+        loss,
+        many,
+        many,
+        doubles,
+        doubles,
     )
     def noisy_gradients(  # type: ignore[no-untyped-def]
         table, blocks, merged, span, theta, d, noise, stride, moved, which, lanes, loss, margins, slopes, total, own
@@ -112,7 +126,7 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                 for g in range(np.uint64(len(which))):
                     z, lane = which[g] * stride, lanes[g]
                     _add_noise(noise, z, d, first - span[0], stop - span[0], slopes, here + lane, W, sums, own, g * size)
-            add_columns(blocks, start // B, slopes, W, _SOME, margin, total)
+            add_columns(table, blocks, start, end, slopes, W, _SOME, margin, sums, total)
         scatter_gradients(total, merged, W)
 
     return noisy_gradients

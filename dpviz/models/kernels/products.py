@@ -15,13 +15,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn
-from dpviz.models.kernels import BLOCK, WIDTHS, parts_of
+from dpviz.models.kernels import BLOCK, SIMD, WIDTHS, parts_of
 from dpviz.models.kernels.batches import batches_of
 from dpviz.models.kernels.descent import descent_of
 from dpviz.models.kernels.gradient import gradient_of
 from dpviz.models.kernels.line_losses import line_losses_of
 from dpviz.models.kernels.margins import margins_of
-from dpviz.models.kernels.noisy_rows import GROUP, SIMD, SOME, noisy_gradients_of
+from dpviz.models.kernels.noisy_rows import GROUP, SOME, noisy_gradients_of
 from dpviz.models.kernels.table import SparseTable
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.products import Array, Floats, Index, Products, Rule

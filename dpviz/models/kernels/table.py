@@ -1,4 +1,4 @@
-"""Rows that are mostly zeros as kernels take them: their entries by row, and by block of rows and column."""
+"""Rows that are mostly zeros as kernels take them: dense columns, and other entries by row, and by block of rows and column."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from dpviz.models.kernels import BLOCK
+from dpviz.models.kernels import BLOCK, DENSE
 from dpviz.models.kernels.merged_columns import merge_columns
 
 Arrays = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any]]
+Table = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any], NDArray[Any], tuple[int, ...]]
 
 
 class SparseTable:
@@ -25,29 +26,30 @@ class SparseTable:
 
     def __init__(self, rows: NDArray[np.floating]) -> None:
         """From rows (n, d)."""
-        (self.n, self.d), (self._rows, merged) = rows.shape, merge_columns(csr_array(rows))
+        (self.n, self.d), (every, merged) = rows.shape, merge_columns(csr_array(rows))
         self.merged = merged.reshape(-1).astype(np.uint64)
+        self._rows, self._dense, self._which = _split(every)
 
     @property
     def width(self) -> int:
         """d + P."""
         return self.d + len(self.merged) // 2
 
-    def rows(self, precision: type[np.floating]) -> Arrays:
-        """Where rows begin, columns, values."""
+    def rows(self, precision: type[np.floating]) -> Table:
+        """Where rows begin, columns, values; numbers of the dense columns, and which these are."""
         return self._double if precision is np.float64 else self._single
 
     def blocks(self, precision: type[np.floating]) -> Arrays:
-        """The same by block of rows and column; rows are counted from the block's first."""
+        """Entries by block of rows and column, dense columns left out; rows are counted from the block's first."""
         return self._double_blocks if precision is np.float64 else self._single_blocks
 
     @cached_property
-    def _double(self) -> Arrays:
-        return _arrays(self._rows)
+    def _double(self) -> Table:
+        return (*_arrays(self._rows), self._dense, self._which)
 
     @cached_property
-    def _single(self) -> Arrays:
-        return _in_single(self._double)
+    def _single(self) -> Table:
+        return (*_in_single(self._double[:3]), self._dense.astype(np.float32), self._which)
 
     @cached_property
     def _double_blocks(self) -> Arrays:
@@ -61,6 +63,20 @@ class SparseTable:
     @cached_property
     def _single_blocks(self) -> Arrays:
         return _in_single(self._double_blocks)
+
+
+def _split(rows: csr_array) -> tuple[csr_array, NDArray[np.float64], tuple[int, ...]]:
+    """Rows without the columns that have most entries; these as (n, DENSE) flat numbers, and which they are."""
+    n, width = rows.shape
+    most = np.argsort(-np.bincount(rows.indices, minlength=width), kind="stable")[:DENSE]
+    dense, place = np.zeros((n, DENSE)), np.full(width, -1)
+    place[most] = np.arange(len(most))
+    found, row = place[rows.indices], np.repeat(np.arange(n), np.diff(rows.indptr))
+    here = found >= 0
+    dense[row[here], found[here]] = rows.data[here]
+    ends = np.concatenate([[0], np.cumsum(~here)])[rows.indptr].astype(np.int32)
+    which = (*map(int, most), *[0] * (DENSE - len(most)))  # where there are fewer columns, the rest are zeros
+    return csr_array((rows.data[~here], rows.indices[~here], ends), shape=rows.shape), dense.reshape(-1), which
 
 
 def _arrays(rows: csr_array | csc_array) -> Arrays:
