@@ -104,7 +104,7 @@ def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: 
 
     started: list[list[str]] = []
     monkeypatch.setattr(server, "prepare", lambda: None)
-    monkeypatch.setattr(server.guard, "install", lambda names, addresses: None)
+    monkeypatch.setattr(server.guard, "install", lambda names, addresses, ancestors: None)
     monkeypatch.setattr(server.private, "start", started.append)
     assert main(["app", "--host", "0.0.0.0", "--port", "8600", "--no-browser"]) == 0
     expected = ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.headless", "true", "--server.allowedHosts", "*"]

@@ -48,8 +48,8 @@ def test_signals_and_what_is_let_through_are_raised() -> None:
 
 def test_no_hash_of_rows_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A run's key holds one; whoever knows all rows but one could try values for the last against it."""
-    key = dpviz.resolve(dpviz.RunSpec("census-100")).key()
-    digest = dpviz.load_dataset("census-100").sha256
+    run = dpviz.resolve(dpviz.RunSpec("census-100"))
+    key, digest = run.key(), dpviz.setup_for(run.spec).dataset.sha256
     assert digest in key
     with caplog.at_level(logging.ERROR), Boundary(f"the run {key}"):
         raise KeyError("row")

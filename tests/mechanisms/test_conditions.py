@@ -42,7 +42,8 @@ class Watch:
 def watched(built: Mechanism, calibration: Calibration, problem: Problem, patch: pytest.MonkeyPatch) -> Watch:
     """Trains one replica, on the rows and on rows with other features, and keeps what it did."""
     seen, original, model = Watch(), random.generator, type(problem.model)
-    summed, here = model.sum_gradient, threading.get_ident()  # a job of an earlier test may still train elsewhere
+    summed, batched = model.sum_gradient, model.sum_batches
+    here = threading.get_ident()  # a job of an earlier test may still train elsewhere
 
     class Watched(np.random.Generator):
         def standard_normal(self, *args: Any, **more: Any) -> Any:
@@ -55,6 +56,12 @@ def watched(built: Mechanism, calibration: Calibration, problem: Problem, patch:
             seen.clips |= np.isfinite(more.get("clip_norm", np.inf))
         return summed(self, theta, rows, **more)
 
+    def sum_batches(self: Any, theta: np.ndarray, rows: Any, batches: Any, **more: Any) -> Any:
+        if threading.get_ident() == here:
+            seen.single_precision |= more.get("precision") is np.float32
+            seen.clips |= np.isfinite(more.get("clip_norm", np.inf))
+        return batched(self, theta, rows, batches, **more)
+
     def optimum(self: Problem) -> np.ndarray:
         seen.reads_minimum |= threading.get_ident() == here
         return self.model.minimise(self.rows, self.lam)
@@ -62,6 +69,7 @@ def watched(built: Mechanism, calibration: Calibration, problem: Problem, patch:
     with patch.context() as inner:
         inner.setattr(all_rows, "_SINGLE_FROM", 0)  # as on a large table
         inner.setattr(model, "sum_gradient", sum_gradient)
+        inner.setattr(model, "sum_batches", sum_batches)
         inner.setattr(Problem, "optimum", property(optimum))
         for module in list(sys.modules.values()):
             if getattr(module, "generator", None) is original:

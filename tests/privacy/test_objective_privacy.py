@@ -46,7 +46,7 @@ def test_cms_constants(model: str, slack: str, expected: tuple[float, float, flo
 
 def test_kst_constants() -> None:
     for relation, zeta in (("add-remove", 1), ("replace-one", 2)):
-        cal = dpviz.calibrate("kst-objective", n=1000, d=5, epsilon=1, delta=1e-5, relation=relation)
+        cal = dpviz.calibrate("kst-objective", n=1000, d=5, epsilon=1, delta=1e-5, lam=1e-3, relation=relation)
         assert cal.noise_scale == pytest.approx(zeta * 10.08209210254704, rel=1e-12)
         assert cal.details["Lam"] == pytest.approx(1.0 + 2 * 0.25)
         assert cal.neighbouring == relation
