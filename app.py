@@ -27,7 +27,7 @@ if outcome is not None:
     else:
         left, right = st.columns(2, gap="medium")
         with left:
-            views.first(outcome, theme, ghost=kept)
+            views.first(outcome, theme, overlay=kept)
         with right:
             views.scale(outcome, theme, kept)
         if kept is not None:

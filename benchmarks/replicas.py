@@ -1,4 +1,4 @@
-"""How much cheaper a replica is in company: 100 DP-GD models in one call against one by one, on Adult's shape.
+"""Cost of a replica among others: 100 DP-GD models in one call against one by one, on Adult's shape.
 
     python benchmarks/replicas.py
 
@@ -45,7 +45,7 @@ def main() -> None:
         alone = seconds(lambda: [mechanism.fit(Training(problem, calibration, [s])) for s in streams])
         ratios.append(alone / together)
         print(f"together {together:.2f} s, one by one {alone:.2f} s, ratio {alone / together:.1f}")
-    print(f"a replica is {statistics.median(ratios):.1f} times cheaper in company (median of {ROUNDS})")
+    print(f"a replica is {statistics.median(ratios):.1f} times cheaper among others (median of {ROUNDS})")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.groups import KEYS, over_epsilon, payers, scores, settings
+from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
 from dpviz.dashboard.kit import guarantee
 from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
 
@@ -21,7 +21,7 @@ if view is not None:
     over_epsilon.draw(view, own["of"].value(), theme)
     page.top_first()
     over_epsilon.table(view, own["of"].value())
-    payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
+    cost_by_group.draw(spec, over_epsilon.grouping(own), own["why"], theme)
     with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
         scores.draw(view.outcome, own["threshold"], theme)
     guarantee.badge(view.outcome.calibration)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.groups import PAYS, over_epsilon, payers, settings
+from dpviz.dashboard.groups import PAYS, cost_by_group, over_epsilon, settings
 from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
@@ -44,7 +44,7 @@ if inspection is not None:
     finder.draw(inspection, influence)
     with st.expander("Who pays: does privacy cost some groups of these rows more, and why?"):
         over_epsilon.columns(own, spec)
-        payers.draw(spec, over_epsilon.grouping(own), own["why"], theme)
+        cost_by_group.draw(spec, over_epsilon.grouping(own), own["why"], theme)
         links.to("Groups and scores", "These groups over ε", group=own["group"].value())
     with st.expander("Axes of the map"):
         influence_map.axes(own)

@@ -123,7 +123,7 @@ class Trial:
         """(S, m)"""
         return self.fit(problem, declared, **more).theta[0]
 
-    def twin(self, problem: Problem, declared: Calibration) -> Floats:
+    def noiseless(self, problem: Problem, declared: Calibration) -> Floats:
         """(S, m) of the same training without noise."""
         quiet = [declared.noiseless()]
         return self.built.fit(Training(problem, quiet, spawn(11, self.seeds), record=False)).theta[0]

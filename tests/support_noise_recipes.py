@@ -1,7 +1,7 @@
 """Recipes that turn what a mechanism releases back into the standard draws it must have used, one per mechanism.
 
 On rows of zeros a linear model has no data gradient, so training is a linear recursion in its noise and every draw, or the
-exact covariance of the end, can be computed. Where noise is added to a finished model the noiseless twin is taken away.
+exact covariance of the end, can be computed. Where noise is added to a finished model the noiseless run is subtracted.
 A recipe yields one truth value per thing that was compared.
 """
 
@@ -29,18 +29,18 @@ def end_of_descent(lengths: Floats, sigma: Floats | float, lam: float) -> float:
 
 
 def of_finished_model(trial: Trial) -> Iterator[bool]:
-    """Noise on the parameters: the difference to the noiseless twin, which shares permutations."""
+    """Noise on the parameters: the difference to the noiseless run, which shares permutations."""
     problem = filled()
     cal = trial.declared(problem)
     fit = trial.fit(problem, cal)
     assert fit.distribution is not None
     yield np.array_equal(fit.distribution.scale, [trial.used(cal).noise_scale])
-    draws = (fit.theta[0] - trial.twin(problem, cal)) / cal.noise_scale
+    draws = (fit.theta[0] - trial.noiseless(problem, cal)) / cal.noise_scale
     yield (normal if cal.noise_family == "gaussian" else sphere)(draws)
 
 
 def of_objective(trial: Trial) -> Iterator[bool]:
-    """Noise in the objective, read off the gradient at the released point; AMP's output noise from its own twin."""
+    """Noise in the objective, read off the gradient at the released point; AMP's output noise from its own noiseless run."""
     problem = filled()
     cal = trial.declared(problem)
     alone = with_values(cal, sigma_output=lambda _: 0.0)
@@ -171,13 +171,13 @@ def of_dp_svrg(trial: Trial) -> Iterator[bool]:
 
 
 def of_pidp(trial: Trial) -> Iterator[bool]:
-    """One step: where the row received noise the step differs from its noiseless twin by that noise, elsewhere by nothing."""
+    """One step: where the row received noise the step differs from its noiseless run by that noise, elsewhere by nothing."""
     problem = filled()
     cal = trial.declared(problem)
     fit = trial.fit(problem, cal, record=True)
     noised = np.asarray(fit.record.times_noised)[0].sum(axis=1) > 0
     eta = trial.built.step_size * problem.setting.unit_step
-    moved = (trial.twin(problem, cal) - fit.theta[0]) / (eta * cal.noise_scale)
+    moved = (trial.noiseless(problem, cal) - fit.theta[0]) / (eta * cal.noise_scale)
     yield not moved[~noised].any()
     yield normal(moved[noised])
     if trial.built.rule == "threshold":
@@ -250,7 +250,7 @@ def of_fukuchi(trial: Trial) -> Iterator[bool]:
     """To first order in little noise: vector noise through the inverse, and matrix noise through the noiseless minimiser."""
     problem = filled(lam=1e-3)
     cal = trial.declared(problem, noise_scale=1e-7)
-    centre = trial.twin(problem, cal)[0]
+    centre = trial.noiseless(problem, cal)[0]
     k = cal.details["quadratic_curvature"]
     hessian = k * problem.rows.X.T @ problem.rows.X + problem.n * problem.lam * np.eye(problem.m)
     moved = (trial.theta(problem, cal) - centre) @ hessian / 1e-7

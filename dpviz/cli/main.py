@@ -180,7 +180,7 @@ def parser() -> Parser:
         "--frame-ancestors", action="append", default=[], metavar="ORIGIN", help="a site that may show the app in a frame"
     )
     app.add_argument("--base-path", default="", metavar="PATH", help="path below which the app lies behind a proxy")
-    app.add_argument("--demo", action="store_true", help="for strangers: no uploads, no downloads, no data folder")
+    app.add_argument("--demo", action="store_true", help="for a public server: no uploads, no downloads, no data folder")
     app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     app.set_defaults(command=_app)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
-#: set to 1 for a server that strangers may use: no uploads, no downloads, no data folder, and `DEMO_LIMITS`
+#: set to 1 for a public server: no uploads, no downloads, no data folder, and `DEMO_LIMITS`
 DEMO = "DPVIZ_DEMO"
 
 

@@ -1,8 +1,8 @@
 """Independent trainings on all processors, with the same bits on any number of them.
 
 Key terms:
-    crew: threads that do pieces of one long work side by side (`side_by_side`), one for each processor. Inside a piece, `Team`
-        and `map_streams` get further threads only while others of the crew have nothing to do.
+    group: threads that do pieces of one long work side by side (`side_by_side`), one for each processor. Inside a piece, `Team`
+        and `map_streams` get further threads only while others of the group have nothing to do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LISTEN = 0.1  # seconds between two calls of a monitor
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
-_here = threading.local()  # `crew` that the thread works in; `helped`: processor time of threads that worked for it
+_here = threading.local()  # `group` that the thread works in; `helped`: processor time of threads that worked for it
 
 
 #: [work(0), ..., work(count - 1)], by one thread or several
@@ -104,7 +104,7 @@ def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-class _Crew:
+class _WorkerGroup:
     """The number of threads that work side by side, and the number that are busy."""
 
     def __init__(self, size: int) -> None:
@@ -138,16 +138,16 @@ class _Crew:
 @contextmanager
 def _helpers(most: int) -> Iterator[int]:
     """The number of threads, `most` at most, that may work beside the calling one."""
-    crew = _crew()
-    if crew is None:
+    group = _group()
+    if group is None:
         yield max(0, min(most, processors() - 1))
     else:
-        with crew.idle(most) as count:
+        with group.idle(most) as count:
             yield count
 
 
-def _crew() -> _Crew | None:
-    found: _Crew | None = getattr(_here, "crew", None)
+def _group() -> _WorkerGroup | None:
+    found: _WorkerGroup | None = getattr(_here, "group", None)
     return found
 
 
@@ -156,9 +156,9 @@ def _helped(seconds: float) -> None:
     _here.helped = getattr(_here, "helped", 0.0) + seconds
 
 
-def _timed(work: Callable[[], T], crew: _Crew | None) -> tuple[T, float]:
+def _timed(work: Callable[[], T], group: _WorkerGroup | None) -> tuple[T, float]:
     """The result of `work` in a thread of a pool, and its processor time."""
-    _here.crew = crew
+    _here.group = group
     start = processor_seconds()
     return work(), processor_seconds() - start
 
@@ -197,7 +197,7 @@ class Team:
             take()
         else:
             with _helpers(min(self._others, parts - 1)) as count:
-                others = [self._pool.submit(_timed, take, _crew()) for _ in range(count)]
+                others = [self._pool.submit(_timed, take, _group()) for _ in range(count)]
                 try:
                     take()
                 finally:
@@ -228,13 +228,13 @@ def map_streams(
         monitor(sum(shares) / count)
 
     with _helpers(min(count, most or count) - 1 if parallel else 0) as others, one_blas_thread():
-        return list(_by_threads(work, count, listen, 1 + others, _crew()) if others else _alone(work, count, listen))
+        return list(_by_threads(work, count, listen, 1 + others, _group()) if others else _alone(work, count, listen))
 
 
 def side_by_side(
     work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None], *, workers: int
 ) -> Iterator[T]:
-    """work(0, tick), work(1, tick), ... in order, by a crew of so many threads; later pieces are worked on meanwhile.
+    """work(0, tick), work(1, tick), ... in order, by a group of so many threads; later pieces are worked on meanwhile.
 
     Args:
         work: does piece k; as of `map_streams`.
@@ -244,14 +244,14 @@ def side_by_side(
     if workers < 2 or count < 2:
         yield from _alone(work, count, listen)
         return
-    crew = _Crew(workers)
+    group = _WorkerGroup(workers)
 
     def piece(k: int, tick: Monitor) -> T:
-        with crew.at_work():
+        with group.at_work():
             return work(k, tick)
 
     with one_blas_thread():
-        yield from _by_threads(piece, count, listen, workers, crew)
+        yield from _by_threads(piece, count, listen, workers, group)
 
 
 def _alone(work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None]) -> Iterator[T]:
@@ -273,9 +273,9 @@ def _by_threads(
     count: int,
     listen: Callable[[Sequence[float]], None],
     workers: int,
-    crew: _Crew | None,
+    group: _WorkerGroup | None,
 ) -> Iterator[T]:
-    """All pieces in order, by threads that are members of a crew."""
+    """All pieces in order, by threads that are members of a group."""
     shares = [0.0] * count
     stop = threading.Event()
     turn = threading.Lock()  # held by whoever listens
@@ -294,7 +294,7 @@ def _by_threads(
         return result
 
     with ThreadPoolExecutor(workers) as pool:
-        left = [pool.submit(_timed, functools.partial(run, k), crew) for k in range(count)]
+        left = [pool.submit(_timed, functools.partial(run, k), group) for k in range(count)]
         try:
             while left:
                 wait([future for future in left if not future.done()], timeout=_LISTEN, return_when=FIRST_COMPLETED)

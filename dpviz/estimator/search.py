@@ -145,7 +145,7 @@ def _function(frame: FrameType) -> str:
 
 
 def _sketch(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """The smallest hashes of rows; whole numbers, so that equal rows have equal ones in any company."""
+    """The smallest hashes of rows; whole numbers, so that equal rows have equal ones whatever the other rows are."""
     odd = np.random.default_rng(0).integers(0, 2**63, rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     mixed = (np.ascontiguousarray(rows).view(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
     mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)

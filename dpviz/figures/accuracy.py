@@ -23,7 +23,7 @@ def accuracy_distribution(
     expected: float | None = None,
     title: str = "test accuracy",
     shares: bool = True,
-    ghost: Floats | None = None,
+    overlay: Floats | None = None,
 ) -> go.Figure:
     """Test accuracies, or values of another metric, of S noise draws between the majority and the non-private line.
 
@@ -33,10 +33,10 @@ def accuracy_distribution(
         expected: mean over all draws in closed form, where there is one.
         title: of the axis.
         shares: whether values are shares, shown in percent; otherwise they are losses of at least 0.
-        ghost: (S',) values of another run, drawn hollow and called A.
+        overlay: (S',) values of another run, drawn hollow and called A.
     """
     unit, digits, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
-    values, other = unit * np.asarray(accuracy, float), unit * np.asarray([] if ghost is None else ghost, float)
+    values, other = unit * np.asarray(accuracy, float), unit * np.asarray([] if overlay is None else overlay, float)
     ends = [v for v in (*values, *other, unit * majority, unit * non_private) if not math.isnan(v)]
     if shares:
         # whole tens, so that the axis mostly stays where it is while epsilon moves
@@ -60,7 +60,7 @@ def accuracy_distribution(
     return figure(
         theme,
         [
-            *([kept] if ghost is not None else []),
+            *([kept] if overlay is not None else []),
             _dots(look, x, y) | {"hovertemplate": f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"},
             _mean(values, look, theme, f"mean %{{x:{digits}}}{sign}<extra></extra>"),
         ],

@@ -54,7 +54,7 @@ def guesses(
     allowed: float | None,
     theme: Theme,
     exceeded: bool,
-    ghost: float | None = None,
+    overlay: float | None = None,
 ) -> go.Figure:
     """Share of correct guesses with its limits, between a coin toss and what the guarantee allows, on one scale.
 
@@ -62,16 +62,16 @@ def guesses(
         right, limits: shares in [0, 1].
         allowed: the same, None where nothing is claimed.
         exceeded: whether the claim is exceeded, which colours the bar.
-        ghost: what another run allows, marked A; None for none.
+        overlay: what another run allows, marked A; None for none.
     """
-    top = max(limits[1], allowed or 0.0, ghost or 0.0)
+    top = max(limits[1], allowed or 0.0, overlay or 0.0)
     high = min(100.0, 10.0 * np.ceil(10 * top + 0.3))
     low = min(50.0, 10.0 * np.floor(10 * limits[0]))
     places = [(50.0, "coin toss", "dot", -0.62)]
     if allowed is not None:
         places.append((100 * allowed, f"allowed {100 * allowed:.1f} %", "solid", 0.62))
-    if ghost is not None:
-        places.append((100 * ghost, f"A allows {100 * ghost:.1f} %", "dot", -1.0))
+    if overlay is not None:
+        places.append((100 * overlay, f"A allows {100 * overlay:.1f} %", "dot", -1.0))
     lines = [
         {"type": "line", "x0": x, "x1": x, "y0": -0.45, "y1": 0.45, "line": {"color": theme.ink, "width": 3, "dash": dash}}
         for x, _, dash, _ in places
@@ -89,12 +89,12 @@ def guesses(
     return figure(
         theme,
         [_share(right, limits, _BAD if exceeded else faint(theme.majority, 0.7), theme)],
-        height=180 if ghost is None else 204,
+        height=180 if overlay is None else 204,
         shapes=lines,
         annotations=notes,
         margin=margin(top=4),
         x={"title": "guesses that were right", "range": [low - 1, high + 1], "ticksuffix": " %", "nticks": 6},
-        y={"visible": False, "range": [-0.9 if ghost is None else -1.25, 0.9]},
+        y={"visible": False, "range": [-0.9 if overlay is None else -1.25, 0.9]},
     )
 
 

@@ -70,7 +70,7 @@ def trade_off(
     attacked: str = "",
     here: float | None = None,
     narrow: bool = False,
-    ghost: tuple[float, float] | None = None,
+    overlay: tuple[float, float] | None = None,
 ) -> go.Figure:
     """Curves over a logarithmic epsilon axis; at its right a list of what they are, ranked by their values at the chosen budget.
 
@@ -85,12 +85,12 @@ def trade_off(
         attacked: the method that these are of, for people.
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
-        ghost: (epsilon, value) of another run, marked A.
+        overlay: (epsilon, value) of another run, marked A.
     """
     x = _padded(span)
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span, here)
-    if ghost is not None:
-        traces.append(_ghost(*ghost, quantity, theme))
+    if overlay is not None:
+        traces.append(_overlay(*overlay, quantity, theme))
     lines = [wrapped(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, LINE * sum(map(len, lines)))
     top = 84 if odds else 40
@@ -293,7 +293,7 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
     }
 
 
-def _ghost(epsilon: float, value: float, quantity: str, theme: Theme) -> Trace:
+def _overlay(epsilon: float, value: float, quantity: str, theme: Theme) -> Trace:
     """A run that is kept for comparison."""
     return {
         "x": [epsilon],

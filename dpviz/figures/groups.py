@@ -40,7 +40,7 @@ def groups(
     theme: Theme,
     *,
     here: float,
-    ghost: tuple[float, Sequence[float]] | None = None,
+    overlay: tuple[float, Sequence[float]] | None = None,
     shares: bool = True,
     narrow: bool = False,
 ) -> go.Figure:
@@ -50,7 +50,7 @@ def groups(
 
     Args:
         here: the epsilon of the page, marked.
-        ghost: epsilon of another run, and its value for each line: rings called A.
+        overlay: epsilon of another run, and its value for each line: rings called A.
         shares: whether values are drawn in percent; otherwise as they are.
         narrow: whether there is no room for names beside the lines; they stand above the plot then.
     """
@@ -71,15 +71,15 @@ def groups(
                     "hovertemplate": f"non-private, {plain(line.name)}: {shown}<extra></extra>",
                 }
             )
-    if ghost is not None:
-        rings = [unit * v for v in ghost[1]]
-        traces.append(_rings([ghost[0]] * len(lines), rings, [line.look.colour for line in lines], theme))
-        values += ghost[1]
+    if overlay is not None:
+        rings = [unit * v for v in overlay[1]]
+        traces.append(_rings([overlay[0]] * len(lines), rings, [line.look.colour for line in lines], theme))
+        values += overlay[1]
     if narrow:
-        entries = len(lines) + (ghost is not None)
+        entries = len(lines) + (overlay is not None)
         return _figure(traces, values, lines[0].points, theme, here, entries=entries, top=True, shares=shares)
-    if ghost is not None:
-        rung = max(range(len(lines)), key=lambda k: ghost[1][k] if math.isfinite(ghost[1][k]) else -math.inf)
+    if overlay is not None:
+        rung = max(range(len(lines)), key=lambda k: overlay[1][k] if math.isfinite(overlay[1][k]) else -math.inf)
         traces[-1] |= {"text": ["A" if k == rung else "" for k in range(len(lines))]}
         traces[-1] |= {"mode": "markers+text", "textposition": "top center"}
     names = [
@@ -119,14 +119,14 @@ def gap(
     theme: Theme,
     *,
     here: float,
-    ghost: tuple[float, float] | None = None,
+    overlay: tuple[float, float] | None = None,
     shares: bool = True,
 ) -> go.Figure:
     """Gap between the best and the worst group over epsilon, and that of the non-private model.
 
     Args:
         table: columns epsilon, mean, low, high.
-        ghost: epsilon and gap of another run: a ring called A.
+        overlay: epsilon and gap of another run: a ring called A.
         shares: whether the gap is drawn in points of percent; otherwise as it is.
     """
     unit = 100 if shares else 1
@@ -144,10 +144,10 @@ def gap(
             }
         )
     values = [*table["high"], non_private, 0.0]
-    if ghost is not None:
-        traces.append(_rings([ghost[0]], [unit * ghost[1]], [theme.ink], theme))
-        values.append(ghost[1])
-    return _figure(traces, values, table, theme, here, entries=2 + (ghost is not None), top=False, shares=shares)
+    if overlay is not None:
+        traces.append(_rings([overlay[0]], [unit * overlay[1]], [theme.ink], theme))
+        values.append(overlay[1])
+    return _figure(traces, values, table, theme, here, entries=2 + (overlay is not None), top=False, shares=shares)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Point:
     """A method: its label, the status below which it stands, its accuracy or other metric, and its look."""
 
     label: str
-    lane: str
+    status: str
     value: float
     look: Look
 
@@ -34,7 +34,7 @@ def ranked(
     title: str = "test accuracy",
     shares: bool = True,
     rising: bool = True,
-    ghost: float = math.nan,
+    overlay: float = math.nan,
     narrow: bool = False,
 ) -> go.Figure:
     """One line for each method with its name and value, the best first, below the status of its guarantee.
@@ -45,11 +45,11 @@ def ranked(
         title: of the axis.
         shares: whether values are shares, shown in percent.
         rising: whether more is better.
-        ghost: value of another run, a dotted line called A; NaN for none.
+        overlay: value of another run, a dotted line called A; NaN for none.
         narrow: whether there is little room for names.
     """
     unit, form, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
-    low, high = _ends([unit * v for v in (non_private, majority, ghost, *(p.value for p in points)) if math.isfinite(v)])
+    low, high = _ends([unit * v for v in (non_private, majority, overlay, *(p.value for p in points)) if math.isfinite(v)])
     pixels, signs = _NAMES[narrow]
     heads, placed, k = _placed(points, names, rising, pixels)
     marks = {
@@ -70,8 +70,8 @@ def ranked(
         [marks],
         height=_ROW * k + 102,
         margin=margin(left=pixels, right=16, top=26),
-        shapes=_lines(unit * non_private, unit * majority, unit * ghost, theme),
-        annotations=heads + _names({"majority": unit * majority, "non-private": unit * non_private, "<b>A</b>": unit * ghost}),
+        shapes=_lines(unit * non_private, unit * majority, unit * overlay, theme),
+        annotations=heads + _names({"majority": unit * majority, "non-private": unit * non_private, "<b>A</b>": unit * overlay}),
         hovermode="closest",
         x={"title": title, "range": [low, high], "ticksuffix": sign, "nticks": 4 if narrow else 6},
         y={
@@ -98,7 +98,7 @@ def _placed(
     placed: list[tuple[int, Point]] = []
     k = 0
     for name in names:
-        inside = sorted((p for p in points if p.lane == name), key=lambda p: -p.value if rising else p.value)
+        inside = sorted((p for p in points if p.status == name), key=lambda p: -p.value if rising else p.value)
         if inside:
             head = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 8 - pixels, "y": k, "showarrow": False}
             heads.append(head | {"text": f"<b>{plain(name)}</b>", "font": {"size": FONT_SIZE - 1}})
@@ -107,11 +107,11 @@ def _placed(
     return heads, placed, k
 
 
-def _lines(non_private: float, majority: float, ghost: float, theme: Theme) -> list[Trace]:
+def _lines(non_private: float, majority: float, overlay: float, theme: Theme) -> list[Trace]:
     styles = (
         (non_private, {"color": theme.ink, "width": 3}),
         (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
-        (ghost, {"color": theme.ink, "width": 2, "dash": "dot"}),
+        (overlay, {"color": theme.ink, "width": 2, "dash": "dot"}),
     )
     upright = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
     return [upright | {"x0": at, "x1": at, "line": line} for at, line in styles if math.isfinite(at)]

@@ -37,7 +37,7 @@ def training_map(
     ticks: bool = False,
     used: NDArray[np.bool_] | None = None,
     named: NDArray[np.bool_] | None = None,
-    ghost: NDArray[np.bool_] | None = None,
+    overlay: NDArray[np.bool_] | None = None,
     narrow: bool = False,
 ) -> go.Figure:
     """Every training row as a point: colour is influence, shape and outline say what the noise did to it.
@@ -62,7 +62,7 @@ def training_map(
         ticks: whether the axes have a scale that means something.
         used: (n,) rows that training used at least once; None where that is not counted.
         named: (n,) rows whose ids are written beside them, a few.
-        ghost: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
+        overlay: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
         narrow: whether the colour scale stands below the map, which is too narrow for it beside.
     """
     n = len(points)
@@ -73,11 +73,11 @@ def training_map(
     colour, bar = _logarithmic(influence, unit, below=narrow)
     traces = _rows(xy, row_ids, looks, above, group, influence, (colour, width, _amounts(influence)), kind, unit, theme)
     traces += _keys(looks, theme)
-    traces += [_crosses(xy[g], kind, base, theme) for g in (ghost,) if g is not None and g.any()]
+    traces += [_crosses(xy[g], kind, base, theme) for g in (overlay,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
     notes = _row_names(xy, row_ids, above, chosen, theme) + ([_below(unit)] if narrow else [])
-    more = LEGEND_LINE if ghost is not None and ghost.any() else 0
+    more = LEGEND_LINE if overlay is not None and overlay.any() else 0
     layout = _layout(names, ticks, more, below=narrow)
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
 

@@ -12,18 +12,20 @@ from dpviz.figures.style import LEGEND_LINE, Theme, Trace, coin_toss, figure, ma
 Floats = NDArray[np.float64]
 
 
-def best_attack(table: pd.DataFrame, best: tuple[float, float], theme: Theme, *, ghost: pd.DataFrame | None = None) -> go.Figure:
+def best_attack(
+    table: pd.DataFrame, best: tuple[float, float], theme: Theme, *, overlay: pd.DataFrame | None = None
+) -> go.Figure:
     """`attacker_curve` of a table of a best possible attack, with what (epsilon, delta) alone would allow.
 
     Args:
         table: columns false_alarms, detections_at_most and by_epsilon_delta_alone, shares in [0, 1].
         best: (false alarms, detections) at which most guesses are right.
-        ghost: the table of another run, drawn dotted and called A.
+        overlay: the table of another run, drawn dotted and called A.
     """
     names = ("false_alarms", "detections_at_most", "by_epsilon_delta_alone")
     alarms, detections, alone = (table[name].to_numpy() for name in names)
-    other = None if ghost is None else (ghost[names[0]].to_numpy(), ghost[names[1]].to_numpy())
-    return attacker_curve(alarms, detections, best, theme, alone=alone, ghost=other)
+    other = None if overlay is None else (overlay[names[0]].to_numpy(), overlay[names[1]].to_numpy())
+    return attacker_curve(alarms, detections, best, theme, alone=alone, overlay=other)
 
 
 def attacker_curve(
@@ -33,7 +35,7 @@ def attacker_curve(
     theme: Theme,
     *,
     alone: Floats | None = None,
-    ghost: tuple[Floats, Floats] | None = None,
+    overlay: tuple[Floats, Floats] | None = None,
 ) -> go.Figure:
     """The most that an attacker can detect at each rate of false alarms.
 
@@ -42,7 +44,7 @@ def attacker_curve(
         detections: (k,) upper bounds in [0, 1].
         best: (false alarms, detections) at which most guesses are right.
         alone: (k,) what (epsilon, delta) alone would allow, for a thin line.
-        ghost: false alarms and detections of another run, drawn dotted and called A.
+        overlay: false alarms and detections of another run, drawn dotted and called A.
     """
     bound = {
         "x": 100 * false_alarms,
@@ -64,10 +66,10 @@ def attacker_curve(
                 "line": {"color": theme.ink, "width": 2, "dash": "dot"},
             }
         )
-    if ghost is not None:
+    if overlay is not None:
         line = {"color": theme.majority, "width": 3, "dash": "dot"}
         allowed.append(
-            {"x": 100 * ghost[0], "y": 100 * ghost[1], "mode": "lines", "name": "A", "line": line, "hoverinfo": "skip"}
+            {"x": 100 * overlay[0], "y": 100 * overlay[1], "mode": "lines", "name": "A", "line": line, "hoverinfo": "skip"}
         )
     point = {
         "x": [100 * best[0]],
@@ -80,8 +82,8 @@ def attacker_curve(
     return figure(
         theme,
         [bound, *allowed, coin_toss(theme), point],
-        height=400 + (LEGEND_LINE if ghost is not None else 0),
-        margin=margin(left=76, right=28, top=112 + (LEGEND_LINE if ghost is not None else 0)),
+        height=400 + (LEGEND_LINE if overlay is not None else 0),
+        margin=margin(left=76, right=28, top=112 + (LEGEND_LINE if overlay is not None else 0)),
         x={"title": "false alarms", "range": [0, 101], "ticksuffix": " %"},
         y={"title": "true detections", "range": [0, 103], "ticksuffix": " %"},
     )

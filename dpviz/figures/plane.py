@@ -43,7 +43,7 @@ def decision_lines(
     *,
     names: tuple[str, str],
     classes: tuple[str, str],
-    ghost: Floats | None = None,
+    overlay: Floats | None = None,
     narrow: bool = False,
 ) -> go.Figure:
     """Points of two classes with the decision lines of private replicas and of the non-private model.
@@ -57,17 +57,17 @@ def decision_lines(
         non_private: (ny, nx) decision values of the non-private model.
         names: of the two features.
         classes: words for -1 and +1.
-        ghost: (S', ny, nx) decision values of another run, drawn dotted and called A.
+        overlay: (S', ny, nx) decision values of another run, drawn dotted and called A.
         narrow: whether the legend has room for one entry a line only.
     """
     traces = _points(points, labels, outlier, theme, classes)
-    if ghost is not None:
-        x, y = joined(*zero_lines(ghost, axes))
+    if overlay is not None:
+        x, y = joined(*zero_lines(overlay, axes))
         dotted = {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}
         traces.append({"x": x, "y": y, "mode": "lines", "name": "A", "line": dotted, "hoverinfo": "skip"})
     count = len(private)
     side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
-    rows = -(-(4 + bool(outlier.any()) + (ghost is not None)) // (2 if side_by_side else 1))  # of the legend
+    rows = -(-(4 + bool(outlier.any()) + (overlay is not None)) // (2 if side_by_side else 1))  # of the legend
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
     for values, word, line in (
         (private, look.name, thin),

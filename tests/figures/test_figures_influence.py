@@ -58,12 +58,12 @@ def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -
 
 def test_rows_whose_noise_differs_in_run_a_carry_a_cross(theme: Theme) -> None:
     xy, influence, ids = points(40)
-    noised, ghost = influence > 0.7, np.arange(40) % 8 == 0
-    fig = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, ghost=ghost)
+    noised, overlay = influence > 0.7, np.arange(40) % 8 == 0
+    fig = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, overlay=overlay)
     crosses = next(t for t in fig.data if t.name == "5 differ in A")
-    np.testing.assert_allclose(crosses.x, xy[ghost, 0], rtol=1e-6)
+    np.testing.assert_allclose(crosses.x, xy[overlay, 0], rtol=1e-6)
     for none in (None, np.zeros(40, bool)):
-        plain = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, ghost=none)
+        plain = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, overlay=none)
         assert not any("differ" in (t.name or "") for t in plain.data)
 
 

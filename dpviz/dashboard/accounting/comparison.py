@@ -140,11 +140,11 @@ def own_noise(subject: Subject) -> None:
     )
 
 
-def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], ghost: Calibration | None) -> None:
+def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay: Calibration | None) -> None:
     """The noise that each accountant asks for.
 
     Args:
-        ghost: how run A is calibrated, where it perturbs the same thing.
+        overlay: how run A is calibrated, where it perturbs the same thing.
     """
     st.header("The same noise, by each accountant", anchor=False)
     cal = subject.calibration
@@ -158,9 +158,9 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], ghost: C
         )
         for o in accountants
     ]
-    if ghost is not None:
-        sign = words.LABELS[ghost.status][1]
-        items.append(lines.Bar("A, as it runs", ghost.noise_scale, f"{words.three(ghost.noise_scale)}  {sign}"))
+    if overlay is not None:
+        sign = words.LABELS[overlay.status][1]
+        items.append(lines.Bar("A, as it runs", overlay.noise_scale, f"{words.three(overlay.noise_scale)}  {sign}"))
     look = charts.method_look(subject.run.mechanism, theme)
     summary = (
         f"Noise σ per coordinate that each accountant needs for {words.budget(cal.budget)}. Hatched bars are not proved; the "

@@ -134,23 +134,23 @@ def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) ->
     charts.chart(fig, "relations", summary, lambda: table, of=spec)
 
 
-def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, ghost: Attack | None = None) -> None:
+def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack | None = None) -> None:
     """The best possible attack at every rate of false alarms, and what (epsilon, delta) alone would allow.
 
     Args:
-        ghost: that of run A.
+        overlay: that of run A.
     """
     st.header("Best possible attack", anchor=False)
     if attack is None:
         panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
         return
     table = attack.table
-    fig = best_attack(table, attack.best, theme, ghost=None if ghost is None else ghost.table)
+    fig = best_attack(table, attack.best, theme, overlay=None if overlay is None else overlay.table)
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members. "
         f"Guesses are right at most {words.percent(attack.accuracy)}, by {attack.basis}; {words.budget(attack.budget)} alone "
         f"would allow {words.percent(attack.accuracy_by_budget)}."
     )
-    if ghost is not None:
-        summary += f" The dotted line is A: right at most {words.percent(ghost.accuracy)}."
+    if overlay is not None:
+        summary += f" The dotted line is A: right at most {words.percent(overlay.accuracy)}."
     charts.chart(fig, "test", summary, lambda: table, of=spec)

@@ -120,12 +120,12 @@ def beside(a: Outcome) -> None:
     pinned.say(f"A is {pinned.title(a.spec)}: {allows}.")
 
 
-def show(task: Job[Any], spec: RunSpec, theme: Theme, ghost: Outcome | None) -> None:
+def show(task: Job[Any], spec: RunSpec, theme: Theme, overlay: Outcome | None) -> None:
     """The attack so far as two pictures, redrawn while it goes on.
 
     Args:
         spec: the run that is attacked.
-        ghost: what run A gave.
+        overlay: what run A gave.
     """
 
     def draw() -> None:
@@ -134,7 +134,7 @@ def show(task: Job[Any], spec: RunSpec, theme: Theme, ghost: Outcome | None) -> 
             chosen, result = task.results[-1]
             left, right = st.columns(2, gap="large")
             with left:
-                a = None if ghost is None or ghost.attack is None else ghost.attack.accuracy
+                a = None if overlay is None or overlay.attack is None else overlay.attack.accuracy
                 _guesses(result, chosen, task.over, spec, theme, a)
             with right:
                 _clouds(result, chosen, spec, theme)
@@ -179,7 +179,7 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
     return says, f"{allows}: no violation found."
 
 
-def _guesses(result: AuditResult, pair: Pair, over: bool, spec: RunSpec, theme: Theme, ghost: float | None) -> None:
+def _guesses(result: AuditResult, pair: Pair, over: bool, spec: RunSpec, theme: Theme, overlay: float | None) -> None:
     """The share of correct guesses beside what is allowed, also to run A, with the verdict."""
     final = over and result.runs == result.requested
     sign, colour = _SHOWN.get(result.verdict, ("○", "gray")) if final else ("…", "gray")
@@ -187,7 +187,7 @@ def _guesses(result: AuditResult, pair: Pair, over: bool, spec: RunSpec, theme: 
     st.header("How often it guesses right", anchor=False)
     st.badge(f"{sign} {result.verdict if final else 'not finished'}", color=colour)  # type: ignore[arg-type]
     fig = pictures.guesses(
-        result.guessed_right, (low, high), result.allowed, theme, exceeded=final and result.verdict == EXCEEDED, ghost=ghost
+        result.guessed_right, (low, high), result.allowed, theme, exceeded=final and result.verdict == EXCEEDED, overlay=overlay
     )
     summary = (
         f"Right in {words.percent(result.guessed_right)} of {2 * result.middle.trials:,} guesses ({100 * result.confidence:g} % "

@@ -149,12 +149,12 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             f"{MEASURES[measure]} on the test rows of each group, with the range of 80 % of {spec.seeds} noise draws. "
             "Short lines at the right are the non-private model."
         )
-        ghost = None
+        overlay = None
         if view.a is not None and view.kept is not None:
             means = view.a.curves(measure).set_index("group")["mean"]
-            ghost = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
+            overlay = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
             summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
-        fig = pictures.groups(lines, theme, here=spec.epsilon, ghost=ghost, shares=shares, narrow=charts.narrow())
+        fig = pictures.groups(lines, theme, here=spec.epsilon, overlay=overlay, shares=shares, narrow=charts.narrow())
         st.markdown(f"**{MEASURES[measure]} of each group**")
         charts.chart(fig, "groups", summary + _refused(view), lambda: curves, of=spec)
     with right:
@@ -165,7 +165,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
         method = charts.method_look(spec.mechanism, theme)
         mine = None if view.a is None else view.a.gaps(measure)
         ring = None if mine is None or mine.empty else (float(mine["epsilon"].iloc[0]), float(mine["mean"].iloc[0]))
-        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, ghost=ring, shares=shares)
+        fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, overlay=ring, shares=shares)
         first, last = gaps.iloc[0], gaps.iloc[-1]
         ends = [_apart(measure, one["mean"], unit=one is first) for one in (first, last)]
         summary = (

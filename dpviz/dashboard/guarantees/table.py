@@ -123,25 +123,25 @@ def headline(methods: Sequence[Line], spec: RunSpec) -> None:
     panels.headline(f"{pinned.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
 
 
-def beside(methods: Sequence[Line], ghost: Outcome) -> None:
+def beside(methods: Sequence[Line], overlay: Outcome) -> None:
     """The rank of run A among the proved methods, in words."""
-    measure, a = ghost.cost.metric, ghost.cost.mean
+    measure, a = overlay.cost.metric, overlay.cost.mean
     sign = 1 if measure.higher_is_better else -1
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     better = sum(sign * (line.mean - a) > 0 for line in proved)
     pinned.say(
-        f"A is {pinned.title(ghost.spec)}: {words.measured(measure, a)}; "
+        f"A is {pinned.title(overlay.spec)}: {words.measured(measure, a)}; "
         f"{better} of {len(proved)} proved methods are better here."
     )
 
 
 def picture(
-    methods: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme, ghost: Outcome | None
+    methods: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme, overlay: Outcome | None
 ) -> None:
-    """The metric of every method in the lane of its status.
+    """The metric of every method below its status.
 
     Args:
-        ghost: what run A gave.
+        overlay: what run A gave.
     """
     rows = [
         pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, charts.method_look(line.one.spec.mechanism, theme))
@@ -159,21 +159,21 @@ def picture(
         f"{said}Test {metric.within} at ε = {words.three(spec.epsilon)}; without privacy {words.measured(metric, base)}, "
         f"majority {words.measured(metric, floor)}. Colours are families. {words.OUTSIDE}"
     )
-    a = math.nan if ghost is None else ghost.cost.mean
-    if ghost is not None:
-        summary += f" The dotted line is A, {pinned.title(ghost.spec)}: {words.measured(metric, a)}."
-    lanes = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
+    a = math.nan if overlay is None else overlay.cost.mean
+    if overlay is not None:
+        summary += f" The dotted line is A, {pinned.title(overlay.spec)}: {words.measured(metric, a)}."
+    statuses = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
     title = f"test {metric.within}"
     fig = pictures.ranked(
         rows,
-        lanes,
+        statuses,
         base,
         floor,
         theme,
         title=title,
         shares=metric.shares,
         rising=metric.higher_is_better,
-        ghost=a,
+        overlay=a,
         narrow=charts.narrow(),
     )
     charts.chart(fig, "guarantees", summary, lambda: table(methods, metric))
@@ -212,14 +212,14 @@ def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     return sorted(methods, key=keys[sort])
 
 
-def rows(methods: Sequence[Line], sort: str, metric: Metric, ghost: Outcome | None) -> None:
+def rows(methods: Sequence[Line], sort: str, metric: Metric, overlay: Outcome | None) -> None:
     """The table; long conditions have a number there and stand in full below it."""
     shown = ordered(methods, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
     made = [_row(line, notes, metric) for line in shown]
     columns = ["Method", "Status", "Proved\u00a0ε", metric.label, *_COLUMNS]
-    if ghost is not None:
-        a = ghost.cost.mean
+    if overlay is not None:
+        a = overlay.cost.mean
         made = [
             (*row, "–" if math.isnan(o.mean) else pinned.against(metric, o.mean, a)) for row, o in zip(made, shown, strict=True)
         ]
@@ -302,7 +302,7 @@ def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outc
 def show(task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None) -> None:
     """Picture and table, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
-    ghost = kept if kept is not None and kept.cost.metric.id == measure.id else None
+    overlay = kept if kept is not None and kept.cost.metric.id == measure.id else None
 
     def draw() -> None:
         if not task.results:
@@ -311,8 +311,8 @@ def show(task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kep
         now = lines(task.results[-1], measure)
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
-        picture(now, task.results[-1], measure, spec, theme, ghost)
+        picture(now, task.results[-1], measure, spec, theme, overlay)
         _guessing(task.results[-1], now, measure)
-        rows(now, sort.draw(), measure, ghost)
+        rows(now, sort.draw(), measure, overlay)
 
     watching.live(task, draw, every=2.0)

@@ -93,18 +93,18 @@ def headline(outcome: Outcome) -> None:
     guessing.say(outcome)
 
 
-def scale(outcome: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
+def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
     """The metric with the parts of its cost, and the best possible attack; on one scale where both are shares.
 
     Args:
-        ghost: a run that is kept for comparison, marked "A".
+        overlay: a run that is kept for comparison, marked "A".
     """
     method = charts.method_look(outcome.spec.mechanism, theme)
     useful, said = _useful(outcome)
     said = said if useful is None else f"{said} {words.OUTSIDE}"
     attack, limit = _attacked(outcome)
-    if ghost is not None:
-        useful, attack = _with_ghost(useful, attack, outcome, ghost)
+    if overlay is not None:
+        useful, attack = _with_overlay(useful, attack, outcome, overlay)
     if outcome.cost.metric.shares:
         rows = [row for row in (useful, attack) if row is not None]
         if rows:
@@ -122,16 +122,16 @@ def scale(outcome: Outcome, theme: Theme, ghost: Outcome | None = None) -> None:
         panels.empty(said)
 
 
-def _with_ghost(
-    useful: Gauge | None, attack: Gauge | None, outcome: Outcome, ghost: Outcome
+def _with_overlay(
+    useful: Gauge | None, attack: Gauge | None, outcome: Outcome, overlay: Outcome
 ) -> tuple[Gauge | None, Gauge | None]:
     """The gauges with dotted marks for the run that is kept."""
-    measure = ghost.cost.metric
-    if useful is not None and ghost.cost.there and measure.id == outcome.cost.metric.id:
-        mean = float(ghost.cost.private.mean())
+    measure = overlay.cost.metric
+    if useful is not None and overlay.cost.there and measure.id == outcome.cost.metric.id:
+        mean = float(overlay.cost.private.mean())
         useful = replace(useful, marks=[*useful.marks, Mark(f"A {words.measured(measure, mean)}", mean, "dot")])
-    if attack is not None and ghost.attack is not None:
-        reached = ghost.attack.accuracy
+    if attack is not None and overlay.attack is not None:
+        reached = overlay.attack.accuracy
         attack = replace(attack, marks=[*attack.marks, Mark(f"A {words.percent(reached)}", reached, "dot")])
     return useful, attack
 
@@ -200,7 +200,7 @@ def actions(spec: RunSpec) -> None:
             st.code(f"?{urlencode(query)}" if query else "/", language=None, wrap_lines=True)
 
 
-def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
+def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> None:
     """The metric of every noise draw between the two baselines."""
     cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
@@ -214,7 +214,9 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outco
         expected=outcome.expected,
         title=f"test {measure.within}",
         shares=measure.shares,
-        ghost=ghost.cost.private if ghost is not None and ghost.cost.there and ghost.cost.metric.id == measure.id else None,
+        overlay=overlay.cost.private
+        if overlay is not None and overlay.cost.there and overlay.cost.metric.id == measure.id
+        else None,
     )
     expected = "" if outcome.expected is None else f", {words.measured(measure, outcome.expected)} expected over all draws"
     summary = (
@@ -226,12 +228,12 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outco
     charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome), still=larger == 1, of=outcome.spec)
 
 
-def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> bool:
+def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> bool:
     """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others.
 
     Args:
         larger: factor for type and lines.
-        ghost: a run that is kept for comparison.
+        overlay: a run that is kept for comparison.
     """
     assert outcome.non_private.theta is not None
     picture = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
@@ -249,7 +251,7 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | 
         theme,
         names=picture.names,
         classes=picture.dataset.label_names,
-        ghost=picture.scores(ghost.theta) if ghost is not None and _same_plane(outcome.spec, ghost.spec) else None,
+        overlay=picture.scores(overlay.theta) if overlay is not None and _same_plane(outcome.spec, overlay.spec) else None,
         narrow=charts.narrow(),
     )
     crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
@@ -272,14 +274,14 @@ def _same_plane(one: RunSpec, other: RunSpec) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "row_scaling"))
 
 
-def first(outcome: Outcome, theme: Theme, larger: float = 1.0, ghost: Outcome | None = None) -> None:
+def first(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> None:
     """The first picture: training step by step, decision lines, or the distribution of the metric.
 
     Args:
         larger: factor for type and lines.
-        ghost: a run that is kept for comparison.
+        overlay: a run that is kept for comparison.
     """
     if TRAINING.value() and playing.flat(outcome.spec):
         playing.training(outcome, theme, larger)
-    elif not lines(outcome, theme, larger, ghost):
-        accuracies(outcome, theme, larger, ghost)
+    elif not lines(outcome, theme, larger, overlay):
+        accuracies(outcome, theme, larger, overlay)

@@ -111,8 +111,8 @@ def received(run: Inspected, *, brief: bool = False) -> str:
     if view is None:
         return start
     passing = int(view.passes.sum())
-    spared = "no" if passing == 0 else "all" if passing == n else f"{passing:,}"
-    return f"{start}; the rule, {view.name}, trains {spared} rows without noise before the first step"
+    without_noise = "no" if passing == 0 else "all" if passing == n else f"{passing:,}"
+    return f"{start}; the rule, {view.name}, trains {without_noise} rows without noise before the first step"
 
 
 def _of_used(run: Inspected, count: int) -> str:
@@ -161,7 +161,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         ticks=scaled,
         used=None if run.ever is None else used(run),
         named=named,
-        ghost=other,
+        overlay=other,
         narrow=charts.narrow(),
     )
     size = "" if run.epsilon is None else f" Size is each row's individual ε with {pinned.title(run.spec)}."

@@ -100,8 +100,8 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
             f" The rule's own noise comes on top: with it the likeliest row is trained without noise with probability {chance}."
         )
     if chosen.group.any():
-        spared = int(view.passes[chosen.group].sum())
-        summary += f" Of the {int(chosen.group.sum()):,} rows of the group {spared:,} are trained without noise."
+        without_noise = int(view.passes[chosen.group].sum())
+        summary += f" Of the {int(chosen.group.sum()):,} rows of the group {without_noise:,} are trained without noise."
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
     charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(run, view), rows=True, of=run.spec)
     for note in view.notes:

@@ -46,7 +46,7 @@ def serve(
         allowed: further names under which the server answers, as behind a proxy.
         ancestors: origins of the sites that may show the app in a frame, such as https://example.org.
         base_path: path below which the app lies behind a proxy, such as "dpviz".
-        demo: whether strangers may use it: no uploads, no downloads, no data folder.
+        demo: whether it is a public server: no uploads, no downloads, no data folder.
 
     Raises:
         InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host, a name, an origin or the path is none.

@@ -135,7 +135,7 @@ def falling(view: running.View) -> None:
 
 def beside(view: running.View) -> None:
     """The difference of the best proved method at the sidebar's budget from run A, in words."""
-    a = view.ghost
+    a = view.overlay
     if a is None or a.cost.metric.id != view.choices.metric.id:
         return
     measure, said = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."

@@ -82,14 +82,14 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         span=(low, high),
         here=view.spec.epsilon,
         narrow=charts.narrow(),
-        ghost=_ghost(view),
+        overlay=_overlay(view),
     )
     return made, lines, _summary(view, lines)
 
 
-def _ghost(view: running.View) -> tuple[float, float] | None:
+def _overlay(view: running.View) -> tuple[float, float] | None:
     """The point of run A in the picture: its epsilon and value; None where that is not known."""
-    a, show = view.ghost, view.choices.show
+    a, show = view.overlay, view.choices.show
     if a is None:
         return None
     values = {"optimality_gap": a.optimality_gap, "objective": a.objective, "train_accuracy": a.train_accuracy}

@@ -21,7 +21,7 @@ def per_method(view: running.View) -> None:
     if not len(table) or no_value(view, table):
         return
     measure = view.choices.metric
-    a = view.ghost if view.ghost is not None and view.ghost.cost.metric.id == measure.id else None
+    a = view.overlay if view.overlay is not None and view.overlay.cost.metric.id == measure.id else None
     methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.wanted(table), view.baselines(table)

@@ -38,7 +38,7 @@ class View:
     """The shared state of the page's parts: the sweep, its job, and the chosen view.
 
     Attributes:
-        ghost: what run A gave, which is kept for comparison.
+        overlay: what run A gave, which is kept for comparison.
     """
 
     spec: RunSpec
@@ -46,7 +46,7 @@ class View:
     job: SweepJob
     choices: Choices
     theme: Theme
-    ghost: Outcome | None = None
+    overlay: Outcome | None = None
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
@@ -114,7 +114,7 @@ class View:
         return round(floor + 2 / 3 * (top - floor), 2)
 
 
-def start(spec: RunSpec, chosen: Choices, theme: Theme, ghost: Outcome | None = None) -> View | None:
+def start(spec: RunSpec, chosen: Choices, theme: Theme, overlay: Outcome | None = None) -> View | None:
     """The page's sweep as a job at work; None where there is none, said so."""
     if not chosen.methods:
         panels.empty("**No method is chosen.** Choose at least one below.")
@@ -135,7 +135,7 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme, ghost: Outcome | None = 
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
     job = watching.watch(SweepJob(key, _cells(sweep, chosen.epsilons, spec.epsilon), CellStore.personal()), _MINE)
-    return View(spec, sweep, job, chosen, theme, ghost)
+    return View(spec, sweep, job, chosen, theme, overlay)
 
 
 def _cells(sweep: SweepSpec, grid: Sequence[float], epsilon: float) -> list[Cell]:

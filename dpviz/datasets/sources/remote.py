@@ -250,8 +250,8 @@ def load(name: str, intercept: bool) -> Dataset:
     described = f"{remote.title}, {remote.variant}; {remote.licence}" if own else remote.source
     frame = frame.rename(columns=str.strip)
     # OpenML has changed the spelling of names before (native-country, native_country)
-    spelled = {c.lower().replace("-", "_"): c for c in map(str, frame.columns)}
-    defaults = {spelled.get(c.lower().replace("-", "_"), ""): v for c, v in remote.spec.defaults.items()}
+    by_name = {c.lower().replace("-", "_"): c for c in map(str, frame.columns)}
+    defaults = {by_name.get(c.lower().replace("-", "_"), ""): v for c, v in remote.spec.defaults.items()}
     spec = replace(remote.spec, defaults={c: v for c, v in defaults.items() if c})
     return prepare(
         remote.derive(frame),

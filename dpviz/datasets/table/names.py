@@ -51,8 +51,8 @@ def check_names(names: list[str], sure: bool) -> None:
             raise InvalidInput("header", f"the name {name!r} stands for the constant feature", "Give the column another name.")
         alike = unicodedata.normalize("NFKC", name)
         if alike in same:
-            twin = "is given twice" if same[alike] == name else f"looks the same as {show(same[alike])}"
-            raise InvalidInput("header", f"the name {show(name)} {twin}", f"Give each column its own name. {_NO_NAMES}")
+            conflict = "is given twice" if same[alike] == name else f"looks the same as {show(same[alike])}"
+            raise InvalidInput("header", f"the name {show(name)} {conflict}", f"Give each column its own name. {_NO_NAMES}")
         same[alike] = name
 
 

@@ -220,11 +220,11 @@ def _blocks(
             levels = tuple(label[len(column) + 1 :] for label in labels)
             default = None if filled is None else word(filled)
             columns.append(Column(column, CATEGORIES, levels=levels, default=default, gaps=gaps))
-        twin = next((label for label in labels if label in names), None)
-        if twin is not None:
+        duplicate = next((label for label in labels if label in names), None)
+        if duplicate is not None:
             raise InvalidInput(
                 "columns",
-                f"two features would be called {show(twin)}, one of them from {show(column)}",
+                f"two features would be called {show(duplicate)}, one of them from {show(column)}",
                 "Rename or leave out one.",
             )
         names.extend(labels)

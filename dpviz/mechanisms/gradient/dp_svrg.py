@@ -315,7 +315,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         for t in range(self.rounds):
             anchor = x.copy()
             rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
-            # seed by seed: in company the bits of a product could be others
+            # seed by seed: beside other replicas the bits of a product could differ
             sums = [problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip_norm, rule=rule) for at in anchor]
             full = np.stack(sums) / n
             if accounted:

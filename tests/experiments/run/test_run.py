@@ -170,14 +170,14 @@ def test_a_stranger_adds_a_mechanism_by_adding_one_file(tmp_path: Path) -> None:
 
     package = importlib.import_module("dpviz.mechanisms.reference")
     source = Path(package.__path__[0], "non_private.py").read_text()
-    Path(tmp_path, "strangers_own.py").write_text(source.replace('"non-private"', '"strangers-own"'))
+    Path(tmp_path, "third_party.py").write_text(source.replace('"non-private"', '"third-party"'))
     package.__path__.append(str(tmp_path))
     registry._all.cache_clear()
     try:
-        assert "strangers-own" in dpviz.list_mechanisms()
-        assert dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="strangers-own")).theta.shape == (10, 31)
+        assert "third-party" in dpviz.list_mechanisms()
+        assert dpviz.run(dpviz.RunSpec(dataset="breast-cancer", mechanism="third-party")).theta.shape == (10, 31)
     finally:
         package.__path__.remove(str(tmp_path))
-        sys.modules.pop("dpviz.mechanisms.reference.strangers_own", None)
+        sys.modules.pop("dpviz.mechanisms.reference.third_party", None)
         importlib.invalidate_caches()
         registry._all.cache_clear()

@@ -1,11 +1,11 @@
-"""Tables in the form of published files, as a stranger brings them: through the data folder and through the form of an upload."""
+"""Tables in the form of files published by third parties, through the data folder and through the form of an upload."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from support_strangers import bank_full_with_id, breast_cancer_wisconsin, numbers_with_labels
+from support_third_party import bank_full_with_id, breast_cancer_wisconsin, numbers_with_labels
 
 import dpviz
 from dpviz.dashboard.data.upload import describe, spec_of

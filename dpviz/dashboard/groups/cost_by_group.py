@@ -27,19 +27,19 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     def work(run: RunSpec, monitor: Monitor) -> GroupCosts:
         return cost_by_group(run, grouping, monitor)
 
-    payers = progress.working(spec, work, "payers")
-    if payers is None:
+    costs = progress.working(spec, work, "cost-by-group")
+    if costs is None:
         return
-    table = payers.table
+    table = costs.table
     with st.container(key="who-pays"):
-        st.markdown(words.markdown(sentence(payers)))
+        st.markdown(words.markdown(sentence(costs)))
     fig = pictures.reasons(list(table["group"]), _panels(table), charts.method_look(spec.mechanism, theme), theme)
     text = (
         f"Points of training accuracy that each group loses to privacy, mean over {spec.seeds} noise draws, and what may explain "
         "it: its share of the rows, the share that is wrong without privacy"
         + (", and the share of its gradients that are clipped." if table["clipped"].notna().any() else ".")
     )
-    charts.chart(fig, "payers", text, lambda: table)
+    charts.chart(fig, "cost-by-group", text, lambda: table)
     rows = [
         (
             row.group,
@@ -89,20 +89,20 @@ def _loses(points: float) -> str:
     return f"{'loses' if points > 0 else 'gains'} {size} points of training accuracy"
 
 
-def sentence(payers: GroupCosts) -> str:
+def sentence(costs: GroupCosts) -> str:
     """A sentence that compares the cost of privacy for the smallest and the largest group, with its cause."""
-    table = payers.table
-    small, large = table.iloc[payers.smallest], table.iloc[payers.largest]
-    if payers.smallest == payers.largest:
+    table = costs.table
+    small, large = table.iloc[costs.smallest], table.iloc[costs.largest]
+    if costs.smallest == costs.largest:
         return f"All training rows are in one group, “{small['group']}”: choose another column."
     compared = "; ".join(f"“{one['group']}” {_loses(float(one['lost']))}" for one in (small, large))
     question = "Does privacy cost the smallest group more here?"
-    draws = len(payers.lost)
-    if math.isnan(payers.error):
+    draws = len(costs.lost)
+    if math.isnan(costs.error):
         return f"{question} One noise draw cannot tell: {compared}."
-    if not payers.certain:
-        return f"{question} {draws} noise draws cannot tell: {compared}, with a standard error of {words.part(payers.error)}."
-    if payers.more < 0:
+    if not costs.certain:
+        return f"{question} {draws} noise draws cannot tell: {compared}, with a standard error of {words.part(costs.error)}."
+    if costs.more < 0:
         return f"{question} No: {compared}."
     said = {
         SMALL: f"small ({words.percent(small['share'])} of the rows)",
@@ -110,5 +110,5 @@ def sentence(payers: GroupCosts) -> str:
         f"{words.percent(1 - large['non_private_right'])})",
         CLIPPED: f"clipped more ({words.percent(small['clipped'])} of its gradients, against {words.percent(large['clipped'])})",
     }
-    why = " and ".join(said[reason] for reason in payers.reasons)
+    why = " and ".join(said[reason] for reason in costs.reasons)
     return f"{question} Yes: {compared}. " + (f"It is {why}." if why else "It is neither small nor hard nor clipped more.")
