@@ -89,7 +89,7 @@ def watch(
         confidence: of the bounds, in (0, 1).
         iterates: step counts whose iterates the attacker sees beside the released model, where the guarantee covers
             them (`PublicSteps`).
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
         looks: about how many partial results to yield.
 
     Raises:

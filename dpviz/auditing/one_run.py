@@ -200,7 +200,7 @@ def audit_one_run(
         budget: what the mechanism is calibrated to.
         seed: of coins and training, 0 to 2^32 - 1.
         confidence: of the bound, in (0.5, 1).
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
 
     Raises:
         InvalidInput: the canaries' relation is not the mechanism's, a bad argument, or a budget that cannot be met.

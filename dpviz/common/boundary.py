@@ -1,4 +1,4 @@
-"""The one boundary at which an error that nobody foresaw is stopped, so that a page, a job or a child process survives it.
+"""The one boundary at which an unforeseen error is stopped, so that a page, a job or a child process survives it.
 
 Errors that are foreseen are named where they are caught, as everywhere else. What reaches a boundary beside them is a mistake
 in this program or in a library: it is logged with its traceback and told in words. Nothing is stopped anywhere else.
@@ -52,7 +52,7 @@ class Boundary:
 
         Args:
             memory: what would need less memory.
-            fix: what to do where nobody knows more.
+            fix: the advice where no better is known.
         """
         if self.error is None:
             return None

@@ -5,7 +5,7 @@ once, and no lock is held meanwhile. Each entry carries its owner: the name of t
 When an upload goes, `forget(name)` removes its entries from all caches of this process. Values that are being made from it at
 that moment are given to those who asked for them and are not kept.
 
-Memoised functions of public numbers, such as calibrations, hold nobody's data and may use `functools.lru_cache`.
+Memoised functions of public numbers, such as calibrations, hold no rows and may use `functools.lru_cache`.
 
 Key terms:
     owner: the name of a dataset. Names of uploads are random and never come back, so a forgotten owner stays forgotten.

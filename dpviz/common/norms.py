@@ -51,7 +51,7 @@ def lengths(x: Floats, radius: float = 1.0) -> Floats:
 
 
 def into_ball(x: Floats, radius: float = 1.0) -> Floats:
-    """(n, d) rows of x / radius, those longer than 1 shortened to length 1.
+    """(n, d) rows of x / radius, those longer than 1 clipped to norm 1.
 
     >>> into_ball(np.array([[1.5e308, 0.0], [0.3, 0.4]]), 0.5).tolist()
     [[1.0, 0.0], [0.6, 0.8]]

@@ -134,7 +134,7 @@ def single_normals(stream: np.random.SeedSequence) -> Normals:
 
 
 def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
-    """Standard normal draws (S, m), a vector of each generator at every call; nobody else draws from them meanwhile."""
+    """Standard normal draws (S, m), a vector of each generator at every call; nothing else may draw from them meanwhile."""
     ahead = max(1, min(_AHEAD, _AHEAD_ENTRIES // (len(rngs) * m)))
     draws: list[Normals] = [_by["normals"](rng, np.float64) for rng in rngs]
     left: list[Floats] = []
@@ -181,7 +181,7 @@ class PoissonBatches:
 
 
 def in_step(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
-    """t -> batch t of each generator, asked for in order; nobody else draws from them meanwhile."""
+    """t -> batch t of each generator, asked for in order; nothing else may draw from them meanwhile."""
     joint: Callable[..., Callable[[int], Drawn]] | None = getattr(batches, "in_step", None)
     if joint is not None:
         return joint(rngs)

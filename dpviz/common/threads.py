@@ -187,7 +187,7 @@ class Team:
     def each(self, work: Callable[[int], T], parts: int) -> list[T]:
         """[work(0), ..., work(parts - 1)], by the calling thread and the others."""
         done: dict[int, T] = {}
-        left = iter(range(parts))  # shared: whoever is free takes the next part
+        left = iter(range(parts))  # shared: a free thread takes the next part
 
         def take() -> None:
             for part in left:
@@ -238,7 +238,7 @@ def side_by_side(
 
     Args:
         work: does piece k; as of `map_streams`.
-        listen: as the monitor of `map_streams`, but told the share of each piece, and called only while a piece is waited for.
+        listen: as the monitor of `map_streams`, but with the share of each piece, and called only while a piece is waited for.
         workers: threads; with 1 the calling thread does all itself, and gets helpers inside its pieces.
     """
     if workers < 2 or count < 2:
@@ -278,7 +278,7 @@ def _by_threads(
     """All pieces in order, by threads that are members of a group."""
     shares = [0.0] * count
     stop = threading.Event()
-    turn = threading.Lock()  # held by whoever listens
+    turn = threading.Lock()  # held by the thread that listens
 
     def run(k: int) -> T:
         def tick(share: float) -> None:

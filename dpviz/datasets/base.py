@@ -39,7 +39,7 @@ class Label:
     Attributes:
         column: its name.
         positive, negative: words for its values that count as +1 and as -1.
-        guessed: what nobody said: "column", "class", both or neither.
+        guessed: what was guessed: "column", "class", both or neither.
         why: why the column had to be guessed.
     """
 

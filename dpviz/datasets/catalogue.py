@@ -123,7 +123,7 @@ def dataset(
             "" stands for all others. Without it a file's words are gaps by rule (`dpviz.datasets.table.gaps`), a frame's not.
         defaults: value for gaps by column, instead of leaving their rows out.
         proposed: columns whose range, where none is given, is a round one of the rows; they stay in `Dataset.looked_at`.
-        data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones shortened, instead of
+        data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones clipped, instead of
             scaling columns, so that nothing is read from the rows.
         header, delimiter, encoding, sheet: of a file, found by default: whether its first line holds names, 2 where the second
             does; a sign or its name, such as "semicolon"; "utf-16", "cp1252" ...; the name of a workbook's sheet.
@@ -229,7 +229,7 @@ def peek(name: str, *, intercept: bool = True) -> Dataset | None:
 
 
 def cautions(name: str) -> tuple[str, ...]:
-    """`Dataset.cautions` of a set by name; none for sets that the program makes, and for a download that nobody has used yet.
+    """`Dataset.cautions` of a set by name; none for sets that the program makes, and for a download that was not used yet.
 
     Raises:
         InvalidInput: as `load_dataset`.
@@ -243,7 +243,7 @@ def cautions(name: str) -> tuple[str, ...]:
 
 
 def _load(source: Source, name: str, intercept: bool) -> Dataset | InvalidInput:
-    # what is wrong with a file is kept too, so that nobody reads it again before it changes
+    # what is wrong with a file is kept too, so that it is not read again before it changes
     try:
         return source.load(name, intercept)
     except Passing:

@@ -258,7 +258,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def _randomness(self, count: int) -> tuple[list[np.random.SeedSequence], random.Random, random.Random]:
         """(streams of training, one for each model; the source of exact noise for all models in turn; that of ranges)."""
-        if self.random_state is None:  # not the global generator, whose state somebody may know
+        if self.random_state is None:  # not the global generator, whose state may be known
             return np.random.SeedSequence().spawn(count), random.SystemRandom(), random.SystemRandom()
         words = [int(w) for w in check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)]
         return np.random.SeedSequence(words).spawn(count), random.Random(repr(words)), random.Random(f"ranges {words}")

@@ -87,7 +87,7 @@ def count(estimator: BaseEstimator, epsilon: float, rows: NDArray[np.float64]) -
 def _watch(outer: FrameType, said: bool = False) -> bool:
     """Adds up fits until a call returns, and says their total then; False where that is not possible.
 
-    Nothing in Python tells of a frame's end but a profile function, which is taken away again at once. Where somebody else has
+    Nothing in Python tells of a frame's end but a profile function, which is taken away again at once. Where another function has
     one, as while code is profiled, fits are counted as those in a loop of one's own.
     """
     if sys.getprofile() is not None:

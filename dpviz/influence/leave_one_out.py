@@ -129,7 +129,7 @@ def retrain(
         rescale: divide the loss of the remaining rows by n - 1 instead of the public n, as Kang-PIDP's
             definition of theta_{-z} does. Not for replacements.
         tolerance: gradient of the retrained objective, relative to the gradient of the row that is removed.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
     """
     size = max(16, _CHUNK // problem.n)
     parts = []

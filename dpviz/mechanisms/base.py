@@ -56,7 +56,7 @@ class Training:
         calibrations: E of them, all of the same mechanism.
         streams: S independent streams of random numbers.
         record: whether to keep what happened to each row; sweeps leave it out.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
     """
 
     problem: Problem

@@ -129,7 +129,7 @@ class Model(ABC):
         no row contributes more than `clip_norm`.
 
         Args:
-            clip_norm: rows' gradients longer than this are shortened to it.
+            clip_norm: rows' gradients longer than this are clipped to it.
             weights: (n, R) or (n, 1); a 0/1 mask, for example, makes each replica's own mini-batch.
             rule: called once with each block of rows and its clipped gradient norms; returns further weights.
         """
@@ -149,7 +149,7 @@ class Model(ABC):
         """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
 
         Args:
-            monitor: told of progress where it takes long; raises to cancel.
+            monitor: receives progress where it takes long; raises to cancel.
         """
 
     def from_one_start(self, seed: int) -> Model:

@@ -54,7 +54,7 @@ class Problem:
         return "optimum" in self.__dict__
 
     def find_optimum(self, monitor: Monitor) -> None:
-        """Computes `optimum` now unless it is there; `monitor` is told of progress and raises to cancel."""
+        """Computes `optimum` now unless it is there; `monitor` receives progress and raises to cancel."""
         if not self.solved:
             self.__dict__["optimum"] = self.model.minimise(self.rows, self.lam, monitor=monitor)
 

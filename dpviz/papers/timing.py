@@ -96,7 +96,7 @@ def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Mo
 
     Args:
         uploads: names of uploads that may be used, with the names of their files.
-        monitor: told of progress.
+        monitor: receives progress.
     """
     name, own, problems = sets.choose((figure.dataset, figure.instead), uploads or {})
     reading: str = f"Reading {own or repr(name)}. A large file takes up to a minute."

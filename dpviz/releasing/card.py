@@ -37,7 +37,7 @@ def card(
         rows: trained on; public.
         hardened: whether the noise was drawn exactly and added on the grid.
         grid: step of the grid that parameters are multiples of.
-        tried: settings tried on these rows before, None where nobody says.
+        tried: settings tried on these rows before, None where not stated.
         audited: an audit of the method, None where none was made.
         searched: settings that a private search chose from, 0 where there was none.
     """

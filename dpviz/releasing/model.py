@@ -58,7 +58,7 @@ class ReleasedModel:
 
         Args:
             data: rows with the columns that the model was trained on.
-            said: is told what was clipped, unknown or missing in them.
+            said: receives what was clipped, unknown or missing in them.
             fill: values for gaps by column, beside those that the model knows.
 
         Raises:

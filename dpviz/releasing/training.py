@@ -45,7 +45,7 @@ class Release:
         rows: how many of them, public.
         hardened: whether the noise was drawn exactly and added on the grid (`dpviz.releasing.grid`).
         grid: step of the grid that all parameters are multiples of, public.
-        tried: settings that were tried on these rows before, None where nobody says.
+        tried: settings that were tried on these rows before, None where not stated.
         audited: an audit of the method, None where none was made.
         searched: settings that a private search chose from, 0 where there was none.
     """
@@ -137,7 +137,7 @@ def release(
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
 

@@ -80,7 +80,7 @@ def private_search(
         ranges_from_data: as for `dpviz.release`.
         ledger: the search is entered before it begins, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
-        monitor: told of progress; raises to cancel. What was spent stays spent.
+        monitor: receives progress; raises to cancel. What was spent stays spent.
 
     Raises:
         InvalidInput: the run does not fit what is there, or its method cannot be searched privately.

@@ -34,7 +34,7 @@ def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metri
 
     Args:
         spec: any run.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
         link: the address that the report came from; the run's own part of one by default.
         metric: how usefulness is measured; by default accuracy, or balanced accuracy where a class is rare.
 

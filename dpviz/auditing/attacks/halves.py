@@ -124,7 +124,7 @@ def trained(
 
     Args:
         wanted: (role, how many models), in this order.
-        monitor: told the share of all models that are there; raises to cancel.
+        monitor: receives the share of all models that are there; raises to cancel.
     """
     blocks = [(role, range(k, min(k + BLOCK, count))) for role, count in wanted for k in range(0, count, BLOCK)]
     here, _ = halves.spec.dataset, halves.calibration

@@ -52,7 +52,7 @@ def watch_attacks(
         attacks: ids; all by default.
         baseline: whether to attack the minimiser without privacy too.
         store: where trained models are kept and looked for.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
 
     Raises:
         InvalidInput: a bad argument, or the mechanism refuses half of the rows or releases no model.

@@ -78,7 +78,7 @@ def _upload(limits: Limits) -> None:
         return
     question = (file.file_id, header, delimiter, encoding, sheet)
     refusal: tuple[tuple[str, ...], InvalidInput] | None = st.session_state.get(_REFUSED)
-    if refusal is not None and refusal[0] == question:  # nobody reads it again before something changes
+    if refusal is not None and refusal[0] == question:  # it is not read again before something changes
         refused(refusal[1])
         return
     box = st.status("Reading the table")

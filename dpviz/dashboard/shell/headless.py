@@ -18,7 +18,7 @@ from dpviz.dashboard.work.pool import pool
 
 _LIMIT = 86_400.0  # seconds: whoever waits presses Ctrl-C
 _LOOK = 0.2  # seconds between two looks at background work
-_DRAW = 20.0  # seconds between two drawings meanwhile; work that nobody looks at is paused after 60 s
+_DRAW = 20.0  # seconds between two drawings meanwhile; work that no page shows is paused after 60 s
 
 
 def page_of(script: Path, path: str) -> Path:
@@ -48,7 +48,7 @@ def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor =
         script: app.py.
         page: the page's file.
         query: the address; what it says wrongly is left out, with a remark on standard error by the page's own rules.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
 
     Raises:
         InvalidInput: the page cannot be drawn.

@@ -27,7 +27,7 @@ _TIMES = "dpviz.times"
 
 
 def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
-    """A figure to choose, its settings and its statements, folded away until somebody asks."""
+    """A figure to choose, its settings and its statements, folded away until opened."""
     with st.expander("Figures of the papers", expanded=bool(chosen.figure)):
         figures = base.panels()
         left, right = st.columns([3, 1], vertical_alignment="bottom")

@@ -27,7 +27,7 @@ _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.appli
 
 
 def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
-    """Controls, heat map and warning, folded away until somebody tunes."""
+    """Controls, heat map and warning, folded away until opened."""
     label = list_mechanisms()[spec.mechanism].label
     with st.expander(f"Tune {words.markdown(label)} at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
         names = list(tuning.declared(spec))

@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-#: exit code of a child process that ran out of memory; it says so, because whoever waits sees only the code
+#: exit code of a child process that ran out of memory, as the parent sees only the code
 OUT_OF_MEMORY = 3
 _EVERY = 0.02  # seconds between two looks at the memory in use
 #: address space beyond the limit, in megabytes: libraries reserve what they never use, and at the end of their address space

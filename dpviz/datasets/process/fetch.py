@@ -101,7 +101,7 @@ def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda size: N
     Args:
         file: "openml-N" or "kddcup99".
         rows: rows that it must have; with a mirror another number is taken as well.
-        progress: told the bytes that have arrived, several times a second; may raise to give up.
+        progress: receives the bytes that have arrived, several times a second; may raise to give up.
 
     Raises:
         InvalidInput: no network, no answer in time, a damaged download, the wrong size, no room. Nothing is kept then.

@@ -55,7 +55,7 @@ class Ended(Exception):
 
 
 class Passing(InvalidInput):
-    """A problem of this moment and not of the file: nobody should keep it."""
+    """A problem of this moment and not of the file, not to be cached."""
 
 
 _children: set[subprocess.Popen[bytes]] = set()
@@ -87,7 +87,7 @@ def read_table(
     """`dpviz.datasets.table.formats.read_file` in a process of its own.
 
     Args:
-        listen: told "waiting" or "reading" several times a second; may raise to give up.
+        listen: called with "waiting" or "reading" several times a second; may raise to give up.
 
     Raises:
         InvalidInput: as `read_file`, or the limits on memory or time were met.

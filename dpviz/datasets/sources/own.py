@@ -56,8 +56,8 @@ class Content:
         source: where the rows come from.
         notes: what was done when they were read.
         file: where they were read from, None for standard input and memory.
-        reading: what somebody said about the file: header, delimiter, encoding and sheet, where they were not left to be found.
-        guessed_label: why the label had to be guessed; empty where somebody named it.
+        reading: options for the file: header, delimiter, encoding and sheet, where they were not left to be found.
+        guessed_label: why the label had to be guessed; empty where it was named.
     """
 
     frame: pd.DataFrame

@@ -1,4 +1,4 @@
-"""Tables that belong to one session: they live until `Upload.forget`, or as long as somebody holds the `Upload`.
+"""Tables that belong to one session: they live until `Upload.forget`, or as long as the `Upload` is referenced.
 
 This module keeps weak references only. What is made from the rows is in caches that know the upload's name
 (`dpviz.common.memory`) and goes with the upload. Rows made ready for training are dropped when all together take too much
@@ -117,7 +117,7 @@ class Upload:
         return _ready.compute((self.name, intercept), lambda _: self._prepare(intercept).dataset, owner=self.name)
 
     def forget(self) -> None:
-        """Lets go of the rows and of all that was made from them now, whoever still holds this object."""
+        """Lets go of the rows and of all that was made from them now, even if this object is still referenced."""
         with _lock:
             _live.pop(self.name, None)
         self.table = replace(self.table, frame=pd.DataFrame())
@@ -140,7 +140,7 @@ def cost_of(rows: int, features: int) -> int:
 
 
 def count(table: Table, limits: Limits | None = None) -> None:
-    """Counts a table that was read among the uploads for as long as somebody holds it.
+    """Counts a table that was read among the uploads for as long as it is referenced.
 
     Args:
         limits: where given, the table is only counted if it fits beside all uploads.

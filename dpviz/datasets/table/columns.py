@@ -31,7 +31,7 @@ _AMOUNT = r"[$€£]?\s*\d[\d.,]*\s*[%kKmM€£$]?"
 _BAND = re.compile(rf"(?:[<>≤≥]=?\s*{_AMOUNT}|{_AMOUNT}\s*(?:\+|(?:-|–|to)\s*[<>≤≥]?=?\s*{_AMOUNT}))")
 MANY_LEVELS = 100
 FEW_LEVELS = 20
-#: share of gaps above which a column is not used unless somebody asks for it
+#: share of gaps above which a column is not used by default
 MANY_GAPS = 0.1
 _NAME_OF_ID = re.compile(r"(^|[\W_])(id|ids|no|nr|num|number|key|index|code|rowid|uuid)([\W_]|$)|^unnamed|[a-z](ID|Id|Nr|No)$")
 _DIFFERENT, _LARGE = 0.9, 100_000
@@ -83,7 +83,7 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
 
 
 def better_not(series: pd.Series) -> str | None:
-    """Why a column that can be a feature is left out unless somebody asks for it, or None."""
+    """Why a column that can be a feature is left out by default, or None."""
     gaps = int(series.isna().sum())
     like = _like_identifier(series)
     if like:

@@ -62,7 +62,7 @@ class Table:
     Attributes:
         frame: columns are float64 or categories of str; NaN where missing.
         notes: what was found or done, one sentence each.
-        reading: what somebody said about the file: header, delimiter and encoding, where they were not left to be found.
+        reading: options for the file: header, delimiter and encoding, where they were not left to be found.
     """
 
     frame: pd.DataFrame

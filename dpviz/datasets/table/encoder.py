@@ -55,7 +55,7 @@ class Encoder:
     Attributes:
         columns: the features' columns.
         scaling: one of `dpviz.datasets.table.encoding.SCALINGS`.
-        largest: the largest norm, with the scaling of that name; new rows that are longer are shortened to it.
+        largest: the largest norm, with the scaling of that name; new rows that are longer are clipped to it.
     """
 
     columns: tuple[Column, ...]
@@ -85,7 +85,7 @@ class Encoder:
 
         Args:
             frame: as `dpviz.datasets.sources.own.table` makes it; further columns are left alone.
-            said: is told what was clipped or unknown.
+            said: receives what was clipped or unknown.
 
         Raises:
             InvalidInput: a column is missing, holds text in the place of numbers, or has gaps without a default.

@@ -127,7 +127,7 @@ def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float
 
 
 def into_ball(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows longer than 1 are shortened to length 1, others stay (x / max(1, |x|))."""
+    """Rows longer than 1 are clipped to norm 1, others stay (x / max(1, |x|))."""
     return norms.into_ball(x)
 
 

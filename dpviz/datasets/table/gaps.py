@@ -25,7 +25,7 @@ _MOST_NAMED = 6  # columns that a note names
 def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str], *, target: str | None = None) -> pd.DataFrame:
     """The table with NaN for every gap; a column that holds only numbers beside its gaps holds numbers.
 
-    Words that a person named (`TableSpec.missing`, `missing_in`) are gaps, and no others. Where nobody named any:
+    Words that a person named (`TableSpec.missing`, `missing_in`) are gaps, and no others. Where none are named:
 
     - in the label, no word is a gap;
     - in a column whose values have a declared type, no word is a gap (ARFF, frames);

@@ -59,10 +59,10 @@ def prepare(
     Args:
         frame: as from `read_csv`: floats or categories, NaN for gaps.
         notes: what was done before, put in front of what is done here.
-        guessed_label: why the label had to be guessed; empty where somebody named it.
+        guessed_label: why the label had to be guessed; empty where it was named.
         every_column: also take columns that look like identifiers or have many gaps, where the spec names no columns.
         test_rows: how many rows at the end of the table are its publisher's test part; 0 where there is none.
-        room: told the numbers of rows and features before the rows are made; raises where there is no room for them.
+        room: receives the numbers of rows and features before the rows are made; raises where there is no room for them.
         words: further attributes of the dataset, such as description or label_names.
 
     Raises:
@@ -101,10 +101,10 @@ def prepare(
 
 
 def label_of(spec: TableSpec, names: Sequence[str], guessed: str = "") -> Label:
-    """The label of a table: its column, words for -1 and +1, and what of it nobody said.
+    """The label of a table: its column, words for -1 and +1, and what of it was guessed.
 
     Args:
-        guessed: why the column had to be guessed; empty where somebody named it.
+        guessed: why the column had to be guessed; empty where it was named.
     """
     guesses = [*(["column"] if guessed else []), *([] if spec.positive or spec.above is not None else ["class"])]
     return Label(spec.target, names[1], names[0], tuple(guesses), guessed)
@@ -308,7 +308,7 @@ def _reason(series: pd.Series, spec: TableSpec, every_column: bool) -> str | Non
 
 
 def default_reason(series: pd.Series, spec: TableSpec) -> str | None:
-    """Why a column is not a feature where nobody chose, or None."""
+    """Why a column is not a feature by default, or None."""
     column = str(series.name)
     reason = why_not(series, declared=column in spec.categories)
     if reason is not None or column in spec.categories or column in spec.ranges or column in spec.defaults:

@@ -64,7 +64,7 @@ def document(spec: TableSpec, reading: Mapping[str, Any]) -> str:
     """The text of the file.
 
     Args:
-        reading: how the file is read, where somebody said so.
+        reading: options for reading the file, where given.
 
     Raises:
         InvalidInput: it would be larger than such a file may be.

@@ -170,10 +170,10 @@ def default_spec(frame: pd.DataFrame) -> TableSpec:
 
 
 def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
-    """The last column's name, where nobody named the label.
+    """The last column's name, where no label was named.
 
     Args:
-        chosen: whether somebody said which labels count as +1.
+        chosen: whether it is known which labels count as +1.
 
     Raises:
         InvalidInput: it takes more than two values, and nobody said which of them count as +1.

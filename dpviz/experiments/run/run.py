@@ -67,7 +67,7 @@ class Result:
         expected_balanced_accuracies: the same for balanced accuracy.
         calibration: how the noise was set, and what is guaranteed.
         instances: training rows by row id: label, visits, times_noised, noise_norm, passed, clipped (share of its gradients
-            that were shortened to the clip norm, NaN where that is not recorded), rule_margin (means over the seeds), margin
+            that were clipped, NaN where that is not recorded), rule_margin (means over the seeds), margin
             of the private models (mean) and of the non-private one, and correct (share of seeds that predict the row right).
             Not private: it shows data.
         non_private: the minimiser without privacy; for a network the best of three long trainings.
@@ -175,7 +175,7 @@ def run_epsilons(
         replicas: the part of range(spec.seeds) to train, all by default. Replica s is the same whichever others are trained,
             up to the rounding of the matrix products.
         noiseless_runs: whether to train each without noise as well, on the same batches and in the same passes.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
     """
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]

@@ -34,7 +34,7 @@ class GroupCosts:
         table: one row per group, in the order of the groups: group, rows, share (of all training rows), non_private_right and
             private_right (shares of the rows predicted right, over all seeds), lost (their difference), changed (share of
             predictions, over rows and seeds, that differ from the non-private model's), influence (mean of |change of the
-            parameters| without the row, by one Newton step), clipped (mean share of a row's gradients that were shortened to
+            parameters| without the row, by one Newton step), clipped (mean share of a row's gradients that were clipped to
             the clip norm; NaN where the method clips none or records none), times_noised (mean; NaN where noise is not put on
             rows), individual_epsilon (mean; NaN where there is none).
         lost: (S, G) what each group loses in each seed.

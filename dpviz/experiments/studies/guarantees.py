@@ -83,7 +83,7 @@ def watch(
 
     Args:
         spec: as for `guarantees`.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
         metrics: ids of further metrics than all standard ones, with levels of their own.
         attacker: as for `guarantees`.
     """

@@ -48,7 +48,7 @@ def run_cells(
     Args:
         store: where finished cells are kept and looked for.
         n_jobs: cells computed at once; above 1, or under an active `joblib.parallel_config`, through joblib.
-        monitor: told the share of all cells that is done; raises to cancel.
+        monitor: receives the share of all cells that is done; raises to cancel.
 
     Raises:
         InvalidInput: a cell cannot be computed, worker processes were killed again and again, or a cluster was lost

@@ -84,7 +84,7 @@ def compute(cells: Sequence[Cell], client: Client, monitor: Monitor) -> Iterator
     """Yields (cell, its table, whether it was computed) in the order in which they are finished.
 
     Args:
-        monitor: told the number of finished cells; raises to cancel.
+        monitor: receives the number of finished cells; raises to cancel.
 
     Raises:
         ClusterLost: the scheduler stopped answering, or there was no worker for `NO_WORKERS` seconds.

@@ -13,7 +13,7 @@ from dpviz.models.base import Rule
 
 
 class ClipCount:
-    """Counts how often each row's gradient is shortened to the clip norm, from the lengths that `Model.sum_gradient` sees.
+    """Counts how often each row's gradient is clipped, from the norms that `Model.sum_gradient` sees.
 
     Attributes:
         possible: whether a gradient can be longer than the clip norm at all; nothing is counted where none can.
@@ -23,10 +23,10 @@ class ClipCount:
     def __init__(self, setting: Setting, clip_norm: float, replicas: int) -> None:
         self.possible = clip_norm * (1 + 1e-9) < setting.G
         self.count = np.zeros((setting.n if self.possible else 0, replicas), np.int32).T
-        self._from = clip_norm * (1 - 1e-5)  # a shortened gradient has the clip norm's length up to rounding in single precision
+        self._from = clip_norm * (1 - 1e-5)  # a clipped gradient has the clip norm up to rounding in single precision
 
     def see(self, rows: slice | NDArray[np.integer], norms: NDArray[np.floating]) -> None:
-        """Counts the shortened among (R, b) clipped lengths of these rows, each of which is there once."""
+        """Counts the clipped among (R, b) clipped norms of these rows, each of which is there once."""
         if self.possible:
             self.count[:, rows] += norms >= self._from
 
@@ -53,7 +53,7 @@ class ClipCount:
         return rule
 
     def share(self, looks: NDArray[Any] | float) -> NDArray[np.float32]:
-        """(R, n) shares of `looks` gradients of each row that were shortened; NaN where there was none."""
+        """(R, n) shares of `looks` gradients of each row that were clipped; NaN where there was none."""
         taken = np.asarray(looks, np.float32)
         with np.errstate(invalid="ignore", divide="ignore"):
             times = self.count.astype(np.float32) if self.possible else np.zeros_like(taken)

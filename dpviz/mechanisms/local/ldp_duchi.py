@@ -244,7 +244,7 @@ def randomise(
         direction: (k, d) vectors that point where v points, of any length.
         size: (E, k) lengths |v| in [0, 1].
         epsilon: (E,) local budgets; infinity is allowed.
-        lengths: (E, k), overwritten with |z - v|; None where nobody asks.
+        lengths: (E, k), overwritten with |z - v|; None where not wanted.
 
     Returns:
         weights (E, k), each ±B, and sphere (k, d) of unit length.

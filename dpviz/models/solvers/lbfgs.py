@@ -147,7 +147,7 @@ class Batch:
         Args:
             kind: precision of the gradients.
             enough: gradient norms that end the descent, for some replicas.
-            tick: told the gradient norms from time to time.
+            tick: receives the gradient norms from time to time.
             max_steps: gradients per replica, line searches not counted.
             renew_above: gradient norm above which a slow replica gets a new preconditioner.
             resume: whether to take a first step from the gradients that the last descent ended with, less precise

@@ -61,7 +61,7 @@ def minimise_many(
             about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
         strict: whether the tolerance holds whatever rounding does.
         single, rows: `signed` in single precision, and the labelled rows that they are; made here if not given.
-        progress: told the share of the work done, in [0, 1]; may raise to cancel.
+        progress: receives the share of the work done, in [0, 1]; may raise to cancel.
 
     Returns:
         (R, d) minimisers.

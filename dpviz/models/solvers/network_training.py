@@ -53,7 +53,7 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
     Where there are many rows, all starts are first trained together in mini-batches; the best goes on.
 
     Args:
-        monitor: told of progress in the caller's thread; raises to cancel.
+        monitor: receives progress in the caller's thread; raises to cancel.
     """
     model.prepare(rows)
     model.prepare(rows, np.float32)

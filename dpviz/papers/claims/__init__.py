@@ -61,7 +61,7 @@ def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = s
         claim: its id.
         full: more data sets, budgets and draws; minutes instead of seconds.
         seed: of all randomness, 0 to 2^32 - 1.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
 
     Raises:
         InvalidInput: no such claim, or a bad seed.

@@ -82,7 +82,7 @@ class Context:
     Attributes:
         full: more data sets, budgets and draws.
         seed: of all randomness.
-        monitor: told of progress; raises to cancel.
+        monitor: receives progress; raises to cancel.
         swaps: mechanism id -> what stands in for it, and hook name -> function; tests of the tests plant alternatives.
         trained_on: names of the datasets that the test has asked for so far, in order; its parts share it.
     """
