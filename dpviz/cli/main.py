@@ -141,8 +141,8 @@ def _command(words: list[str]) -> int:
         print(f"dpviz: {words[0]}: {cause}", file=sys.stderr)
         return 2
     except (FloatingPointError, MemoryError) as problem:
-        said = " ".join(str(problem).split()) or "memory is not enough. Use fewer noise draws or a smaller dataset."
-        print(f"dpviz: {words[0]}: {said}", file=sys.stderr)
+        message = " ".join(str(problem).split()) or "memory is not enough. Use fewer noise draws or a smaller dataset."
+        print(f"dpviz: {words[0]}: {message}", file=sys.stderr)
         return output.FAILED
 
 

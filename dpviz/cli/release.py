@@ -126,12 +126,12 @@ def _predict(options: argparse.Namespace) -> int:
     fill = own_file.filling(options.fill, frame)
     for name in options.keep:
         one_of("--keep", name, map(str, frame.columns))
-    said: list[str] = []
-    scores = model.scores(frame, said, fill)
+    messages: list[str] = []
+    scores = model.scores(frame, messages, fill)
     table = pd.DataFrame({"prediction": model.labels(scores)})
     chances = model.probabilities(scores) if options.proba else None
     if options.json:
-        values: dict[str, Any] = {"classes": model.classes, "predictions": list(table["prediction"]), "notes": said}
+        values: dict[str, Any] = {"classes": model.classes, "predictions": list(table["prediction"]), "notes": messages}
         if chances is not None:
             values["probabilities"] = chances
         if options.keep:
@@ -142,7 +142,7 @@ def _predict(options: argparse.Namespace) -> int:
             table.insert(0, name, frame[name].to_numpy(), allow_duplicates=True)
         for name, chance in zip(model.classes, [] if chances is None else chances.T, strict=chances is not None):
             table.insert(len(table.columns), f"probability of {name}", np.round(chance, 6), allow_duplicates=True)
-        for note in said:
+        for note in messages:
             print(f"dpviz: {output.visible(note)}", file=sys.stderr)
         text = output.csv_of(table)
     if out is None:

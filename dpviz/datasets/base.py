@@ -168,11 +168,11 @@ class Dataset:
     @property
     def cautions(self) -> tuple[str, ...]:
         """Cautions to show beside any number about these rows, one sentence each."""
-        said = list(self.rare_class)
+        messages = list(self.rare_class)
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:
-            said.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")
-        return (*said, *lengths.caution(self.lost))
+            messages.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")
+        return (*messages, *lengths.caution(self.lost))
 
     @cached_property
     def sha256(self) -> str:

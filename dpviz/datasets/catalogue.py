@@ -148,8 +148,8 @@ def dataset(
 def _with_warning(content: own.Content) -> Dataset:
     """The dataset of own rows; a rare class is said."""
     made = load_dataset(own.hold(content))
-    for said in made.rare_class:
-        warnings.warn(said, stacklevel=3)
+    for message in made.rare_class:
+        warnings.warn(message, stacklevel=3)
     return made
 
 

@@ -169,8 +169,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         x, outside = mapped.rows(rows, intercept)
         if outside:
             what = "data_norm" if self.ranges is None else "ranges"
-            said = f"{outside:,} of {len(x):,} rows outside {what} were clipped, as the guarantee needs."
-            warnings.warn(said, PrivacyWarning, stacklevel=2)
+            message = f"{outside:,} of {len(x):,} rows outside {what} were clipped, as the guarantee needs."
+            warnings.warn(message, PrivacyWarning, stacklevel=2)
         theta, constant, exact = self._train(x, codes, planned, streams, source)
         supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
         self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
@@ -210,9 +210,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         counts = np.bincount(codes, minlength=len(classes))
         rare = int(counts.argmin())
         if counts[rare] < _FEW:
-            said = f"Only {counts[rare]} of {len(codes):,} rows belong to the class {show(classes.tolist()[rare])}; "
-            said += "a private model will hardly find it, and accuracy will hardly show that."
-            warnings.warn(said, PrivacyWarning, stacklevel=3)
+            message = f"Only {counts[rare]} of {len(codes):,} rows belong to the class {show(classes.tolist()[rare])}; "
+            message += "a private model will hardly find it, and accuracy will hardly show that."
+            warnings.warn(message, PrivacyWarning, stacklevel=3)
 
     def _plan(self, n: int, d: int, classes: int) -> Plan:
         """The division of the budget, from public facts: one binary model for two classes, else one for each."""

@@ -50,10 +50,10 @@ class Guarantee:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        said = f"{self.status.value}: {self.proved or self.claimed or 'nothing'} ({self.relation.value}), {self.accountant}"
+        message = f"{self.status.value}: {self.proved or self.claimed or 'nothing'} ({self.relation.value}), {self.accountant}"
         if self.looked_at:
-            said += f"; read from the rows, outside ε: {', '.join(self.looked_at)}"
-        return said
+            message += f"; read from the rows, outside ε: {', '.join(self.looked_at)}"
+        return message
 
 
 def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:

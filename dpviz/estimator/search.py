@@ -106,9 +106,11 @@ def _watch(outer: FrameType, said: bool = False) -> bool:
 
 
 def _say(who: str, fits: int, spent: float, verb: str, *, stacklevel: int = 4) -> None:
-    said = f"{who} {verb} {fits} fits, ε = {spent:.4g} in all by plain addition. Every fit, of a search too, spends the privacy "
-    said += "budget on the same rows. Scores on held-out rows are not protected at all."
-    warnings.warn(said, PrivacyWarning, stacklevel=stacklevel)
+    message = (
+        f"{who} {verb} {fits} fits, ε = {spent:.4g} in all by plain addition. Every fit, of a search too, spends the privacy "
+    )
+    message += "budget on the same rows. Scores on held-out rows are not protected at all."
+    warnings.warn(message, PrivacyWarning, stacklevel=stacklevel)
 
 
 def _stack() -> list[FrameType]:

@@ -156,8 +156,8 @@ def _curve_name(curve: Curve, scale: float, percent: bool, here: float | None) -
     at = np.flatnonzero(e == here)
     value = float(means[at[0] if len(at) else -1])
     number = "" if not len(at) else f" {value:.1f} %" if percent else f" {value:.3g}"
-    said = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "") + number
-    return Label(said, value, curve.look.colour, SIGNS.get(curve.look.symbol, "●"), 0.6 if curve.dim else 1.0)
+    label = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "") + number
+    return Label(label, value, curve.look.colour, SIGNS.get(curve.look.symbol, "●"), 0.6 if curve.dim else 1.0)
 
 
 def _level_names(baselines: Mapping[str, float], wanted: float | None, scale: float, percent: bool, theme: Theme) -> list[Label]:

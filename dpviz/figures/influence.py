@@ -253,7 +253,7 @@ def _dots(
     unit: str,
 ) -> Trace:
     """Rows as points; `amounts` are their influences for hovering, None for none."""
-    told = f": {plain(unit)} %{{text}}" if amounts is not None else ""
+    hover = f": {plain(unit)} %{{text}}" if amounts is not None else ""
     return {
         "type": kind,
         "x": xy[:, 0],
@@ -263,7 +263,7 @@ def _dots(
         "showlegend": False,
         "text": amounts,
         "marker": marker | {"coloraxis": "coloraxis"},
-        "hovertemplate": f"row %{{customdata}}{told}<extra></extra>",
+        "hovertemplate": f"row %{{customdata}}{hover}<extra></extra>",
     }
 
 

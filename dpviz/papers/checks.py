@@ -118,8 +118,8 @@ def ahead(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope =
         a, b = (draws(part, name, quantity) for name in (mechanism, other))
         if percent(quantity):
             lead = difference(a.mean().to_numpy(), b.mean().to_numpy())
-            said = f"{points(lead.mean)} against {other} on average over ε"
-            return [Comparison(place, lead.leads(margin), said, -lead.mean)]
+            message = f"{points(lead.mean)} against {other} on average over ε"
+            return [Comparison(place, lead.leads(margin), message, -lead.mean)]
         ratio = log_ratio(a.to_numpy(), b.to_numpy())
         holds = Interval(-ratio.mean, ratio.half).leads(LEAD_GAP)
         return [Comparison(place, holds, f"its gap is {_ratio(ratio.mean)} times that of {other} on average over ε", ratio.mean)]
@@ -147,8 +147,8 @@ def as_good(
             for epsilon in own.index:
                 lead = difference(sign * own.loc[epsilon].to_numpy(), sign * theirs.loc[epsilon].to_numpy())
                 size = points(lead.mean) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
-                said = f"{size} against {other} at ε = {epsilon:g}"
-                comparisons.append(Comparison(f"{other} on {place}", lead.at_least(-margin), said, -lead.mean))
+                message = f"{size} against {other} at ε = {epsilon:g}"
+                comparisons.append(Comparison(f"{other} on {place}", lead.at_least(-margin), message, -lead.mean))
         if not comparisons:
             raise Missing("none of the others was computed")
         return comparisons
@@ -166,13 +166,13 @@ def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", s
         for other, theirs in there(part, list(others), quantity).items():
             if percent(quantity):
                 each = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index]
-                said, limit = "{} points from {}, the nearest, on average over ε", CLOSE
+                message, limit = "{} points from {}, the nearest, on average over ε", CLOSE
             else:
                 each = [log_ratio(own.loc[[e]].to_numpy(), theirs.loc[[e]].to_numpy()) for e in own.index]
-                said, limit = "a factor {} from {}, the nearest, on average over ε", CLOSE_GAP
+                message, limit = "a factor {} from {}, the nearest, on average over ε", CLOSE_GAP
             away = Interval(float(np.mean([abs(d.mean) for d in each])), float(np.mean([d.half for d in each])))
             size = f"{100 * away.mean:.1f}" if percent(quantity) else _ratio(away.mean)
-            comparisons.append(Comparison(place, away.at_most(limit), said.format(size, other), away.mean))
+            comparisons.append(Comparison(place, away.at_most(limit), message.format(size, other), away.mean))
         if not comparisons:
             raise Missing("none of the others was computed")
         return [min(comparisons, key=lambda c: c.severity)]
@@ -203,8 +203,8 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = 
             failed = back.at_least(-allowed) is False or (whole.mean < 0 and whole.at_least(0) is False)
             holds = False if failed else True if whole.mean - whole.half > 0 and back.mean >= -allowed else None
             size = [points(v) if percent(quantity) else f"a factor {_ratio(-v)}" for v in (whole.mean, back.mean)]
-            said = f"{size[0]} from the smallest ε to the largest, worst step {size[1]}"
-            comparisons.append(Comparison(f"{mechanism} on {place}", holds, said, -min(back.mean, whole.mean)))
+            message = f"{size[0]} from the smallest ε to the largest, worst step {size[1]}"
+            comparisons.append(Comparison(f"{mechanism} on {place}", holds, message, -min(back.mean, whole.mean)))
         if not comparisons:
             raise Missing("there are too few numbers")
         return comparisons
@@ -272,8 +272,8 @@ def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
             raise Missing(f"only {scale:.2g} of the objective can be learned")
         share = gaps.iloc[0].to_numpy() / scale
         gap = paired(share) if np.isfinite(share).all() else Interval(math.inf, 0.0)
-        said = f"the gap is {100 * gap.mean:.2g} % of F(0) − F(θ*) at ε = {gaps.index[0]:g}"
-        return [Comparison(place, gap.at_most(ALMOST_ZERO), said, gap.mean)]
+        message = f"the gap is {100 * gap.mean:.2g} % of F(0) − F(θ*) at ε = {gaps.index[0]:g}"
+        return [Comparison(place, gap.at_most(ALMOST_ZERO), message, gap.mean)]
 
     return Check(
         f"The gap at the largest ε is at most {100 * ALMOST_ZERO:g} % of F(0) − F(θ*), all that can be learned", scope, compare
@@ -299,8 +299,8 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
             mean = sum(abs(s.mean) for s in each) - abs(sum(s.mean for s in each))
             back = Interval(mean, math.sqrt(sum(s.half**2 for s in each)))
             size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"
-            said = f"{size} up and down beyond the change from first to last ({mechanism})"
-            comparisons.append(Comparison(place, back.at_least(limit), said, -mean))
+            message = f"{size} up and down beyond the change from first to last ({mechanism})"
+            comparisons.append(Comparison(place, back.at_least(limit), message, -mean))
         if not comparisons:
             raise Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
         return [min(comparisons, key=lambda c: c.severity)]
@@ -321,17 +321,17 @@ def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
         if len(values) < 2:
             raise Missing("there are too few numbers")
         if min(way, rise) < RISE:
-            said = f"{points(way)} lie between majority and non-private, and the curve spans {points(rise)}"
-            return [Comparison(place, None, f"{said}: no surge can be told below {100 * RISE:g}")]
+            message = f"{points(way)} lie between majority and non-private, and the curve spans {points(rise)}"
+            return [Comparison(place, None, f"{message}: no surge can be told below {100 * RISE:g}")]
         step = np.diff(mean)
         near = np.flatnonzero(top - mean[1:] <= CLOSE)  # steps that end where the paper's surge does
         at = int(near[step[near].argmax()]) if len(near) else int(step.argmax())
         change = paired((values.iloc[at + 1] - values.iloc[at]).to_numpy())
         half_way = change.at_least(SURGE * way)
         holds = False if not len(near) else half_way
-        said = f"its largest step{' that ends there' if len(near) else ''} is {100 * step[at] / way:.0f} % of the way"
+        message = f"its largest step{' that ends there' if len(near) else ''} is {100 * step[at] / way:.0f} % of the way"
         ends = f"to {100 * (top - mean[at + 1]):.1f} points below non-private at ε = {values.index[at + 1]:g}"
-        return [Comparison(place, holds, f"{said}, {ends}", -float(step[at]))]
+        return [Comparison(place, holds, f"{message}, {ends}", -float(step[at]))]
 
     meaning = "One step of the grid makes half of the way from majority to non-private, and ends within 1 point of it"
     return Check(meaning, scope, compare)

@@ -101,8 +101,8 @@ def fastest(mechanism: str) -> TimeCheck:
             each = [one.at_most(TIE) for one in others.values()]
             holds = False if False in each else None if None in each else True
             worst = max(others, key=lambda name: others[name].median)
-            said = f"it takes {others[worst]} times as long as {worst} at {rows:,} rows"
-            comparisons.append(Comparison(f"{rows:,} rows", holds, said, others[worst].median))
+            message = f"it takes {others[worst]} times as long as {worst} at {rows:,} rows"
+            comparisons.append(Comparison(f"{rows:,} rows", holds, message, others[worst].median))
         return comparisons
 
     return TimeCheck(f"At every size no other method is more than {TIE:g} times faster", compare)
@@ -116,7 +116,7 @@ def as_fast(mechanism: str, other: str) -> TimeCheck:
             raise Missing(f"There are no times of {mechanism} and {other}.")
         means = np.exp(np.log(wide[[mechanism, other]]).groupby(level="turn").mean()).to_numpy()
         found = ratio(*means.T)
-        said = f"it takes {found} times as long as {other}"
-        return [Comparison("all sizes", found.at_most(TWICE, TWICE * TIE), said, found.median)]
+        message = f"it takes {found} times as long as {other}"
+        return [Comparison("all sizes", found.at_most(TWICE, TWICE * TIE), message, found.median)]
 
     return TimeCheck(f"At most twice the time on average over the sizes, and more than {TWICE * TIE:g} times fails", compare)

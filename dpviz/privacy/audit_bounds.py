@@ -33,6 +33,9 @@ def clopper_pearson_upper(count: ArrayLike, trials: int, confidence: float = 0.9
 
     Returns:
         Bounds in (0, 1], the shape of count: the beta quantile of (count + 1, trials - count), 1 at count = trials.
+
+    >>> clopper_pearson_upper([0, 100], 100).round(4).tolist()
+    [0.0362, 1.0]
     """
     k = np.asarray(count, float)
     full = k >= trials
@@ -163,6 +166,9 @@ def epsilon_ceiling(trials: int, delta: float, confidence: float = 0.95) -> floa
 
     The rarer error is at most 1 - a^(1/N) with a = (1 - confidence)/2. The other error is let go to zero here; with
     none of either counted the bound is below this by about 1 - a^(1/N).
+
+    >>> round(epsilon_ceiling(1000, delta=1e-5), 2)
+    5.6
     """
     return float(np.log((1 - delta) / clopper_pearson_upper(0, trials, 1 - (1 - _confidence(confidence)) / 2)))
 

@@ -115,12 +115,12 @@ def _selection(cal: Calibration, tried: int | None, searched: int) -> str:
     if tried <= 1:
         return "The person who released it states that no other setting was tried on these rows."
     each = cal.proved_budget or cal.claimed_budget
-    said = f"{tried:,} settings were tried on these rows, this one among them. That is outside the ε above."
+    message = f"{tried:,} settings were tried on these rows, this one among them. That is outside the ε above."
     if each is None:
-        return said
+        return message
     return (
-        f"{said} If each was trained at the same ε and nothing else was looked at, scores on held-out rows included, they add up "
-        f"to {_added(each, tried)}, by plain addition."
+        f"{message} If each was trained at the same ε and nothing else was looked at, scores on held-out rows included, they add "
+        f"up to {_added(each, tried)}, by plain addition."
     )
 
 

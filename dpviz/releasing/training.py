@@ -209,8 +209,8 @@ def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
 def _require_proof(cal: Calibration, asked: Budget) -> None:
     switch = "Choose a method with a proof, or allow it with --i-know-this-is-not-proved."
     if cal.proved_budget is None:
-        said = "no privacy is promised at all" if cal.status is Status.NONE else f"{cal.claimed_budget} is only claimed"
-        raise InvalidInput("mechanism", f"this model's guarantee has no proof: {said}", switch)
+        message = "no privacy is promised at all" if cal.status is Status.NONE else f"{cal.claimed_budget} is only claimed"
+        raise InvalidInput("mechanism", f"this model's guarantee has no proof: {message}", switch)
     within = cal.proved_budget.epsilon <= asked.epsilon * (1 + 1e-9) and cal.proved_budget.delta <= asked.delta * (1 + 1e-9)
     if not within:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)

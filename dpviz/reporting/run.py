@@ -114,9 +114,9 @@ def _usefulness(result: Result, cost: Cost) -> list[Part]:
         title=f"test {metric.within}",
         shares=metric.shares,
     )
-    said = f"Test {metric.within} of {len(cost.private)} noise draws: {_value(metric, cost.mean)} on average; {values}."
+    message = f"Test {metric.within} of {len(cost.private)} noise draws: {_value(metric, cost.mean)} on average; {values}."
     lost = f"What the {metric.within} is lost to{' (shares)' if metric.shares else ''}"
-    return [*parts, Chart(picture, said, _draws(result)), Table(lost, cost.table())]
+    return [*parts, Chart(picture, message, _draws(result)), Table(lost, cost.table())]
 
 
 def _look(mechanism: str) -> Look:
@@ -133,8 +133,8 @@ def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
     ]
     if attack is not None:
         curve = odds.best_attack(attack.table, attack.best, LIGHT)
-        said = f"Guesses about one person are right {_percent(attack.accuracy)} at most, by {attack.basis}."
-        parts += [Text("Best possible attack", heading=True), Chart(curve, said, attack.table)]
+        message = f"Guesses about one person are right {_percent(attack.accuracy)} at most, by {attack.basis}."
+        parts += [Text("Best possible attack", heading=True), Chart(curve, message, attack.table)]
     parts += _models(result)
     return parts
 
@@ -145,21 +145,23 @@ def _models(result: Result) -> list[Part]:
     drawn, parts = _look(result.spec.mechanism), list[Part]()
     if base is not None and len(names) == result.theta.shape[1] and result.theta.any():
         away = float(np.linalg.norm(result.theta - base, axis=1).mean())
-        said = f"The private weights stand {away:.3g} away from the non-private ones on average, whose length is "
-        said += f"{float(np.linalg.norm(base)):.3g}."
+        message = f"The private weights stand {away:.3g} away from the non-private ones on average, whose length is "
+        message += f"{float(np.linalg.norm(base)):.3g}."
         table = pd.DataFrame({"feature": names, "non-private": base, "mean of the draws": result.theta.mean(axis=0)})
         parts += [
             Text("Weights", heading=True),
-            Chart(weight_figure.weights(result.theta, base, names, drawn, LIGHT), said, table),
+            Chart(weight_figure.weights(result.theta, base, names, drawn, LIGHT), message, table),
         ]
     convex = get_model(result.spec.model).convex
     gaps = np.maximum(result.optimality_gap, 0.0) if convex else result.optimality_gap
     if np.abs(gaps).max() >= 1e-12:
         reference = "the minimum" if convex else "the best long training"
-        said = f"Training objective above {reference}: {gaps.mean():.3g} on average, from {gaps.min():.3g} to {gaps.max():.3g}."
+        message = (
+            f"Training objective above {reference}: {gaps.mean():.3g} on average, from {gaps.min():.3g} to {gaps.max():.3g}."
+        )
         parts += [
             Text("Optimality gap", heading=True),
-            Chart(accuracy.optimality_gap(gaps, drawn, LIGHT, reference=reference), said),
+            Chart(accuracy.optimality_gap(gaps, drawn, LIGHT, reference=reference), message),
         ]
     return parts
 

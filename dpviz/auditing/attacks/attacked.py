@@ -110,13 +110,13 @@ class AttackedRun:
         if np.isnan(found):
             return f"Too few rows and target models to count detections at {_percent(rate)} false alarms."
         opening = f"With {run}" if run else f"At ε = {self.spec.epsilon:.3g}"
-        said = [f"{opening} {count} finds {_percent(found)} of the members at {_percent(rate)} false alarms"]
-        said.append("no guarantee is proved" if bound is None else f"the guarantee allows {_percent(float(bound[0]))}")
+        messages = [f"{opening} {count} finds {_percent(found)} of the members at {_percent(rate)} false alarms"]
+        messages.append("no guarantee is proved" if bound is None else f"the guarantee allows {_percent(float(bound[0]))}")
         if self.non_private is not None and self.non_private.judged:
             other = self.non_private
             without = other.judged[other.best(rate)].detections_at(rate).value
-            said.append(f"without privacy {_percent(without)}" if np.isfinite(without) else "too few trials without privacy")
-        return "; ".join(said) + "."
+            messages.append(f"without privacy {_percent(without)}" if np.isfinite(without) else "too few trials without privacy")
+        return "; ".join(messages) + "."
 
     @cached_property
     def rows(self) -> pd.DataFrame:

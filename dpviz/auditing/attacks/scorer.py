@@ -68,16 +68,16 @@ class MembershipRisk:
                 "Give more targets, more rows or a larger at_fpr.",
             )
         count = self.shadows + self.targets
-        said, beside = np.empty((count, len(pool))), np.empty((count, len(population)))
+        message, beside = np.empty((count, len(pool))), np.empty((count, len(population)))
         member = np.zeros((count, len(pool)), bool)
         for k, seed in enumerate(np.random.SeedSequence(self.seed).spawn(count)):
             member[k, np.random.default_rng(seed).permutation(len(pool))[: len(pool) // 2]] = True
             model = _fitted(estimator, X, y, pool[member[k]], seed)
-            said[k], beside[k] = _signals(model, X, y, pool), _signals(model, X, y, population)
+            message[k], beside[k] = _signals(model, X, y, pool), _signals(model, X, y, population)
         first = self.shadows
         rows, others = (_described(X, y, at) for at in (pool, population))
         scores = get_attack(self.attack).score(
-            Targets(said[first:], beside[first:], rows, others), Shadows(said[:first], member[:first], beside[:first])
+            Targets(message[first:], beside[first:], rows, others), Shadows(message[:first], member[:first], beside[:first])
         )
         return Judged(scores, member[first:], self.seed)
 

@@ -140,8 +140,8 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
             limits.fetch_seconds,
             tick,
         )
-        said, _, payload = answer.partition(b"\n")
-        facts_of_file = json.loads(said)
+        message, _, payload = answer.partition(b"\n")
+        facts_of_file = json.loads(message)
     except subprocess.TimeoutExpired:
         raise InvalidInput(
             "download", f"was not done after {limits.fetch_seconds} s (DPVIZ_MAX_FETCH_SECONDS)", f"Try again later. {_OTHERWISE}"

@@ -105,14 +105,14 @@ class Content:
         ).dataset
 
     def _divided(self, name: str, intercept: bool, data_norm: float) -> Dataset:
-        said = list(self.notes)
+        messages = list(self.notes)
         target = self.spec.target
         features = self.frame.drop(columns=target)
         x = features.to_numpy(float)
         longer = int((norms.lengths(x, data_norm) > 1 + 1e-9).sum())
         if longer:
-            said.append(f"{longer:,} rows longer than data_norm = {data_norm:g} were shortened to it.")
-        y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, said)
+            messages.append(f"{longer:,} rows longer than data_norm = {data_norm:g} were shortened to it.")
+        y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, messages)
         return build(
             name=name,
             x=norms.into_ball(x, data_norm),
@@ -123,7 +123,7 @@ class Content:
             source=self.source,
             taken_as_public=tuple(one for one in self.spec.taken_as_public if one != COMPLETE_ROWS),  # gaps are refused
             label_names=label_names,
-            notes=tuple(said),
+            notes=tuple(messages),
             encoder=Encoder(tuple(Column(str(c), NUMBER, 0.0, data_norm, clip=False) for c in features), "clip"),
             description=f"{len(y):,} rows: {target} is {label_names[1]} or {label_names[0]}?",
             label=label_of(self.spec, label_names),

@@ -244,9 +244,9 @@ def load(name: str, intercept: bool) -> Dataset:
     own = bool(originals.paths(remote.file))
     published = originals.read(remote.file) if own else originals.Published(fetch.read(remote.file)[0], 0)
     frame = published.frame
-    said = [remote.note] if remote.note else []
+    messages = [remote.note] if remote.note else []
     if len(frame) != remote.file_rows:
-        said.append(f"This copy has {len(frame):,} rows, not {remote.file_rows:,}; it came {source_of(name)}.")
+        messages.append(f"This copy has {len(frame):,} rows, not {remote.file_rows:,}; it came {source_of(name)}.")
     described = f"{remote.title}, {remote.variant}; {remote.licence}" if own else remote.source
     frame = frame.rename(columns=str.strip)
     # OpenML has changed the spelling of names before (native-country, native_country)
@@ -262,7 +262,7 @@ def load(name: str, intercept: bool) -> Dataset:
         limits=Limits(features=5_000),
         every_column=True,
         test_rows=published.test_rows,
-        notes=tuple(said),
+        notes=tuple(messages),
         label_names=remote.label_names,
         description=remote.description,
         taken_as_public=(),  # the table itself is public

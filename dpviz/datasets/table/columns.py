@@ -194,8 +194,8 @@ def number_block(
             raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
         outside = int(((values < low) | (values > high)).sum())
         if outside:
-            said: str = f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped."
-            lost.append(Lost("values", column, outside, said))
+            message: str = f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped."
+            lost.append(Lost("values", column, outside, message))
         values = np.clip(values, low, high)
     else:
         low, high = float(values.min()), float(values.max())
@@ -227,8 +227,8 @@ def categorical_block(
             raise InvalidInput(f"categories[{show(column)}]", "a category is given twice", "Give each once.")
         unknown = int((~text.isin(levels)).sum())
         if unknown:
-            said: str = f"{unknown:,} values of {column} are not among the declared categories and count as none of them."
-            lost.append(Lost("values", column, unknown, said))
+            message: str = f"{unknown:,} values of {column} are not among the declared categories and count as none of them."
+            lost.append(Lost("values", column, unknown, message))
     else:
         levels = sorted(map(str, pd.unique(text)))
         texts = _odd(levels, NUMBER_TEXT)

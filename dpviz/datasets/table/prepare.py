@@ -70,14 +70,14 @@ def prepare(
     """
     most = (limits or Limits.from_environment()).features
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
-    said = list[str](notes)
-    frame = with_gaps(frame, spec, said)
+    messages = list[str](notes)
+    frame = with_gaps(frame, spec, messages)
     features, left_out = _features(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
-    used, kept = _without_gaps(frame[[*features, target]], target, spec, said, lost)
-    y, usual = positives(used[target], spec.target, spec.positive, spec.above, said)
+    used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
+    y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
-    blocks, names, columns, looked_at = _blocks(used, features, spec, most, said, lost)
+    blocks, names, columns, looked_at = _blocks(used, features, spec, most, messages, lost)
     room(len(used), len(names) + intercept)
     x, norms = unit_rows_of(blocks, intercept)
     dataset = build(
@@ -89,7 +89,7 @@ def prepare(
         intercept=False,  # it is there already
         source=source,
         label_names=label_names,
-        notes=(*said, *_repeats(used)),
+        notes=(*messages, *_repeats(used)),
         looked_at=_looked_at(looked_at, lost, left_out, spec),
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
@@ -359,7 +359,7 @@ def _without_gaps(
     if dropped:
         counts = gaps.sum().sort_values(ascending=False, kind="stable")
         columns = ", ".join(f"{column} ({int(count):,})" for column, count in counts.items() if count)
-        said: str = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
-        lost.append(Lost("rows", "", dropped, said))
+        message: str = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
+        lost.append(Lost("rows", "", dropped, message))
         used = used[complete].reset_index(drop=True)
     return used, complete.to_numpy()

@@ -83,15 +83,15 @@ def _giveaways(used: pd.DataFrame, features: Sequence[str], y: NDArray[np.float6
     every = max(1, len(y) // _ROWS)
     labels = y[::every] > 0
     majority = max(labels.mean(), 1 - labels.mean())
-    said = []
+    messages = []
     for column in features:
         right = _accuracy_alone(used[column].iloc[::every], labels)
         if right >= _ALONE and 1 - right <= _LEFT * (1 - majority):
-            said.append(
+            messages.append(
                 f"{column} alone predicts the label in {100 * right:.1f} % of the rows. If it is not known before the label "
                 f"is, it gives the label away: leave it out (--drop {shlex.quote(column)})."
             )
-    return said
+    return messages
 
 
 def _accuracy_alone(series: pd.Series, labels: NDArray[np.bool_]) -> float:
@@ -111,7 +111,7 @@ def _accuracy_alone(series: pd.Series, labels: NDArray[np.bool_]) -> float:
 
 
 def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[str]:
-    said = []
+    messages = []
     for column in map(str, used.columns):
         if column == target or not _SOMEBODY.search(column) or _MEASURE.search(column):
             continue
@@ -121,15 +121,15 @@ def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[
             continue
         most = int(counts.max())
         drop = f" It is also a feature; leave it out: --drop {shlex.quote(column)}." if column in features else ""
-        said.append(
+        messages.append(
             f"{column} looks like an identifier: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
             f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε.{drop}"
         )
-    return said
+    return messages
 
 
 def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -> list[str]:
-    said = []
+    messages = []
     for column in features:
         if column in spec.ranges or column in spec.proposed or column in spec.categories or not is_number(used[column]):
             continue
@@ -143,12 +143,12 @@ def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -
         if 0 < few <= max(_FEW_ROWS, _FEW_OF * len(values)) and values.max() - values.min() >= _WIDE * (high - low):
             rows = "1 row sets" if few == 1 else f"{few:,} rows set"
             near = values[~far]
-            said.append(
+            messages.append(
                 f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {near.min():g} to "
                 f"{near.max():g}. Take the round range {low:g} to {high:g}, which clips {outside(values, low, high):,} values "
                 f"(--round-range {shlex.quote(column)}), or declare one that is public."
             )
-    return said
+    return messages
 
 
 def _losses(

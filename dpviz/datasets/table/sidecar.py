@@ -69,8 +69,8 @@ def document(spec: TableSpec, reading: Mapping[str, Any]) -> str:
     Raises:
         InvalidInput: it would be larger than such a file may be.
     """
-    said = tomli_w.dumps(dict(reading))
-    text = _HEAD + said + spec.to_toml()
+    options = tomli_w.dumps(dict(reading))
+    text = _HEAD + options + spec.to_toml()
     if len(text.encode()) > toml.MOST_BYTES:
         cause = f"would be larger than {toml.MOST_BYTES // 1024} KiB"
         raise InvalidInput("--write-toml", cause, "Leave out the columns with the most categories (--drop NAME).")

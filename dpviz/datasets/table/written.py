@@ -61,23 +61,23 @@ def plain(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArra
         notes: what was removed is added, with an example.
     """
     before = cells
-    said: list[str] = []
+    messages: list[str] = []
     for pattern, kept, what in _UNITS:
         if _all(cells, pattern):
-            said.append(f"{what} in {name}, as in {_first(cells, pattern)}, were removed.")
+            messages.append(f"{what} in {name}, as in {_first(cells, pattern)}, were removed.")
             cells = pc.replace_substring_regex(cells, pattern, kept)
             break
     for style in _STYLES:
         example = _first(cells, style.sure) if _all(cells, style.every) else None
         if example is not None:
-            said.append(f"Numbers in {name}, such as {example}, were {style.said}.")
+            messages.append(f"Numbers in {name}, such as {example}, were {style.said}.")
             if style.removed:
                 cells = pc.replace_substring_regex(cells, style.removed, "")
             cells = pc.replace_substring(cells, style.point, ".")
             break
-    if not said or not _all(cells, rf"^{_SIGN}[0-9]+(\.[0-9]*)?$"):
+    if not messages or not _all(cells, rf"^{_SIGN}[0-9]+(\.[0-9]*)?$"):
         return before
-    notes.extend(said)
+    notes.extend(messages)
     return cells
 
 

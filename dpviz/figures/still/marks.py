@@ -173,9 +173,9 @@ def hint(parent: Element, trace: Trace, k: int) -> None:
     def value(found: re.Match[str]) -> str:
         return format(as_list(trace[found[1]])[k], found[2] or "")
 
-    said = _VALUE.sub(value, str(trace.get("hovertemplate") or trace.get("name") or "").partition("<extra>")[0])
-    if said:
-        add(parent, "title").text = html.unescape(said)
+    text = _VALUE.sub(value, str(trace.get("hovertemplate") or trace.get("name") or "").partition("<extra>")[0])
+    if text:
+        add(parent, "title").text = html.unescape(text)
 
 
 def points(

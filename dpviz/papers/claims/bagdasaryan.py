@@ -93,10 +93,12 @@ def small_groups_lose_more(context: Context) -> Verdict:
             for e, epsilon in enumerate(BUDGETS):
                 lead = paired(more[e])
                 way = f"{100 * abs(lead.mean):.2f} points {'more' if lead.mean >= 0 else 'less'}"
-                said = f"“{pair.small}” loses {way} than “{pair.large}” at ε = {epsilon:g}"
+                message = f"“{pair.small}” loses {way} than “{pair.large}” at ε = {epsilon:g}"
                 lost = bool(np.abs(pair.lost[:, e].mean(axis=1)).max() >= NOTHING)
-                said += "" if lost else ", where neither loses anything"
-                comparisons.append(Comparison(f"{pair.column} on {name}", lead.leads(MARGIN) if lost else None, said, -lead.mean))
+                message += "" if lost else ", where neither loses anything"
+                comparisons.append(
+                    Comparison(f"{pair.column} on {name}", lead.leads(MARGIN) if lost else None, message, -lead.mean)
+                )
             title = f"{pair.column} on {name}: “{pair.small}” ({pair.sizes[0]:,} test rows), “{pair.large}” ({pair.sizes[1]:,})"
             numbers.append((f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])))
             before = " and ".join(f"{100 * share:.1f} %" for share in pair.non_private)

@@ -109,9 +109,11 @@ def averaging_helps(context: Context) -> Verdict:
             for e, epsilon in enumerate(budgets):
                 lead = difference(mine.accuracy[e], theirs.accuracy[e])
                 means = [mine.accuracy[e].mean(), theirs.accuracy[e].mean(), mine.non_private, mine.majority]
-                told = max(means) - min(means) >= NOTHING
-                said = f"{100 * lead.mean:+.2f} points at ε = {epsilon:g}" + ("" if told else ", where there is nothing to gain")
-                comparisons.append(Comparison(f"{words} on {name}", lead.leads(MARGIN) if told else None, said, -lead.mean))
+                gain = max(means) - min(means) >= NOTHING
+                message = f"{100 * lead.mean:+.2f} points at ε = {epsilon:g}" + (
+                    "" if gain else ", where there is nothing to gain"
+                )
+                comparisons.append(Comparison(f"{words} on {name}", lead.leads(MARGIN) if gain else None, message, -lead.mean))
             numbers.append((f"Averaging minus {words} on {name}", leads(mine, theirs)))
         tables.append(accuracy_lines(name, sides))
     return Verdict(

@@ -81,6 +81,13 @@ def epsilon(event: Event, method: Method, delta: float) -> float:
     Raises:
         CannotAccount: no proof covers what is asked.
         InvalidInput: delta not in (0, 1).
+
+    >>> from dpviz.privacy.accounting.events import Gaussian, Repeated, Sampled
+    >>> dp_sgd = Repeated(Sampled(Gaussian.of_rows(1.0, 1.0), 0.01), 1000)  # 1,000 Poisson batches of 1 % of the rows
+    >>> round(epsilon(dp_sgd, Method("pld"), delta=1e-5), 3)
+    1.828
+    >>> round(epsilon(dp_sgd, Method("rdp"), delta=1e-5), 3)
+    2.101
     """
     target = math.log(in_range("delta", delta, 1e-300, 1 - 1e-12))
     steps = steps_of(event)
@@ -108,6 +115,10 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     Raises:
         CannotAccount: no proof covers what is asked.
         InvalidInput: delta = 0, which no Gaussian noise can meet.
+
+    >>> from dpviz.privacy.accounting.events import Gaussian, Repeated, Sampled
+    >>> round(noise_for(Repeated(Sampled(Gaussian.of_rows(1.0, 1.0), 0.01), 1000), Method("pld"), Budget(1.0, 1e-5)), 3)
+    1.415
     """
     if budget.delta <= 0:
         raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")

@@ -50,7 +50,11 @@ def gaussian_mu(budget: Budget) -> float:
 
 
 def gaussian_sigma(budget: Budget, sensitivity: float) -> float:
-    """Standard deviation per coordinate of the exact Gaussian mechanism for an L2 sensitivity."""
+    """Standard deviation per coordinate of the exact Gaussian mechanism for an L2 sensitivity.
+
+    >>> round(gaussian_sigma(Budget(1.0, 1e-5), sensitivity=1.0), 3)
+    3.731
+    """
     return positive("sensitivity", sensitivity) / gaussian_mu(budget)
 
 
@@ -87,5 +91,9 @@ def gaussian_epsilon(delta: float, mu: np.ndarray | float) -> np.ndarray:
 
 
 def total_variation(mu: float) -> float:
-    """2 Phi(mu/2) - 1: how far two Gaussians at distance mu are apart; the best guess is right with chance (1 + this)/2."""
+    """2 Phi(mu/2) - 1, of two Gaussians at distance mu; the best guess is right with chance (1 + this)/2.
+
+    >>> round(total_variation(1.0), 4)
+    0.3829
+    """
     return float(-np.expm1(log_ndtr(-mu / 2) + math.log(2)))
