@@ -51,6 +51,23 @@ def test_the_architecture_page_points_at_what_is_there() -> None:
         attrgetter(name)(importlib.import_module("dpviz." + path.replace("/", ".")))
 
 
+def test_the_architecture_page_is_short() -> None:
+    assert len((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split()) <= 1500
+
+
+def questions(text: str) -> list[str]:
+    """First lines of docstrings that open with a question word and not with what the thing is."""
+    defined = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, defined)]
+    return [line for line in first if re.match(r"(What|Whether|How|Who|Whose|Which|Where)\b", line)]
+
+
+def test_docstrings_open_with_statements() -> None:
+    found = [line for path in ROOT.glob("dpviz/**/*.py") for line in questions(path.read_text(encoding="utf-8"))]
+    assert len(found) < 30, found
+    assert questions('def f():\n    """Whether it is."""') == ["Whether it is."]
+
+
 #: expressions that this project writes in other words -> what it writes
 WORDS = {
     r"\bpull(s|ed)?\b": "influence; moves closer",
