@@ -21,7 +21,7 @@ from dpviz.models.kernels.inline import (
     ZERO,
     add_dense,
     add_sparse,
-    clipped,
+    clip_slopes,
     copy_dense,
     expand_parameters,
     row_margin,
@@ -61,9 +61,7 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
                     for r in range(W):
                         slopes[to + r] = slope_at(margin[r], one, *loss)
                     if clip_norm < np.inf:
-                        norm = norms[i]
-                        for r in range(W):
-                            slopes[to + r] = clipped(slopes[to + r], norm, clip_norm)
+                        clip_slopes(slopes, to, W, norms[i], clip_norm)
                     add_sparse(table, i, slopes, to, W, sums)
                 add_dense(near, ZERO, stop - start, table[4], slopes, ZERO, W, dense_sums, sums)
             scatter_gradients(sums, merged, W)

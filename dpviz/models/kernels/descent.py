@@ -41,6 +41,7 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
         one, margin = 1.0, numba.carray(stack(width, steps), width)
         slopes, near = numba.carray(stack(SIZE, steps), SIZE), numba.carray(stack(NEAR, steps), NEAR)
         sums = numba.carray(stack(SUMS, steps), SUMS)
+        shrunk, step = numba.carray(stack(width, steps), width), numba.carray(stack(width, steps), width)
         size = np.uint64(len(w)) - np.uint64(len(merged)) // np.uint64(2) * W
         for t in range(first, last):
             k = t % np.uint64(len(bounds) - 1)
@@ -57,14 +58,17 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
                     add_sparse(table, i, slopes, to, W, gradient)
                 add_dense(near, ZERO, stop - start, table[4], slopes, ZERO, W, sums, gradient)
             scatter_gradients(gradient, merged, W)
-            for j in range(np.uint64(0), size, W):
+            for r in range(W):  # divisions take long
+                shrunk[r], step[r] = one - steps[eta + r] * lam, steps[eta + r] / (b - a)
+            for j in range(ZERO, size, W):
                 for r in range(W):
-                    step = steps[eta + r]
-                    w[j + r] = w[j + r] * (one - step * lam) - step / (b - a) * gradient[j + r]
+                    w[j + r] = w[j + r] * shrunk[r] - step[r] * gradient[j + r]
                     gradient[j + r] = 0
-                    total[j + r] += w[j + r]
-            if window > 0 and (t + np.uint64(1)) % window == 0:
+            if window > 0:
                 for j in range(size):
-                    w[j], total[j] = total[j] / window, 0
+                    total[j] += w[j]
+                if (t + np.uint64(1)) % window == 0:
+                    for j in range(size):
+                        w[j], total[j] = total[j] / window, 0
 
     return descend

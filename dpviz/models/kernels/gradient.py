@@ -22,7 +22,7 @@ from numba import types
 
 from dpviz.models.kernels import BLOCK, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import add_columns, clipped, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import add_columns, clip_slopes, expand_parameters, row_margin, scatter_gradients
 
 
 @cache
@@ -67,9 +67,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                 for r in range(W):
                     slopes[to + r] = slope_at(margin[r], one, *loss)
                 if clip_norm < np.inf:
-                    norm = norms[i]
-                    for r in range(W):
-                        slopes[to + r] = clipped(slopes[to + r], norm, clip_norm)
+                    clip_slopes(slopes, to, W, norms[i], clip_norm)
                 if budgeted:
                     norm, place = norms[i], (i - span[0]) * stride + lane
                     for r in range(W):

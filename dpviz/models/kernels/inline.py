@@ -85,9 +85,11 @@ def tangent(x):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def clipped(slope, norm, clip_norm):  # type: ignore[no-untyped-def]
-    """slope min(1, C/|slope norm|): the factor of a row in its clipped gradient (Abadi et al. 2016, Algorithm 1)."""
-    return slope * (clip_norm / max(abs(slope) * norm, clip_norm))
+def clip_slopes(slopes, place, W, norm, clip_norm):  # type: ignore[no-untyped-def]
+    """Clips the gradients of a row with this norm (Abadi et al. 2016, Algorithm 1): |slope x| <= C is |slope| <= C/|x|."""
+    most = clip_norm / norm
+    for r in range(W):
+        slopes[place + r] = limited(slopes[place + r], -most, most)
 
 
 @njit(inline="always")
