@@ -1,8 +1,8 @@
 """Compiled sums over rows that are mostly zeros (numba, `pip install 'dpviz[fast]'`): one file a kernel.
 
 `gradient`, `batches`, `descent`, `noisy_rows`, `line_losses` and `network` hold one kernel each, `draws` the random numbers.
-`inline` has the pieces that they share, `compiling` how they are compiled, `table` the rows as they take them, `products` the
-interface. A kernel looks at no bounds: what calls it makes or checks every array that it gets.
+`inline` has the pieces that they share, `functions` e^x and tanh, `compiling` how they are compiled, `table` the rows as they
+take them, `products` the interface. A kernel looks at no bounds: what calls it makes or checks every array that it gets.
 
 Key terms:
     replicas: models that are trained together, whose parameters, margins and slopes lie next to each other in memory.

@@ -17,12 +17,12 @@ from numba import types
 from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
 from dpviz.models.kernels.inline import (
+    FIVE,
     ONE,
     ZERO,
     add_dense,
     add_sparse,
     clip_slopes,
-    copy_dense,
     expand_parameters,
     row_margin,
     scatter_gradients,
@@ -56,7 +56,8 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
                 stop = min(start + C, end)
                 for at in range(start, stop):
                     i, to = index[at], (at - start) * W
-                    copy_dense(table[3], i, at - start, near)
+                    for c in range(FIVE):
+                        near[(at - start) * FIVE + c] = table[3][i * FIVE + c]
                     row_margin(table, i, mine, W, margin)
                     for r in range(W):
                         slopes[to + r] = slope_at(margin[r], one, *loss)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -13,9 +14,10 @@ from llvmlite import binding
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 from dpviz.models.kernels import DENSE
+from dpviz.models.losses import Loss
 
 # LLVM turns loops over 16 replicas or more into SIMD instructions only where it does not unroll them first; loops over at most 15
 # of these are unrolled afterwards, so that what they sum stays in registers
@@ -108,3 +110,14 @@ def stack(typing: Any, count: Any, like: Any) -> Any:
         return cgutils.alloca_once(builder, context.get_value_type(like.dtype), size=size)
 
     return types.CPointer(like.dtype)(count, like), generate
+
+
+def slope_of(loss: Loss) -> Callable[..., Any]:
+    """The slope of a loss, which kernels compile as a part of themselves."""
+    return _compilable(loss.slope_at)
+
+
+@cache
+def _compilable(formula: Callable[..., Any]) -> Callable[..., Any]:
+    made: Callable[..., Any] = register_jitable(formula)
+    return made

@@ -17,7 +17,7 @@ from numba import types
 
 from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import ZERO, add_dense, add_sparse, copy_dense, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import FIVE, ZERO, add_dense, add_sparse, expand_parameters, row_margin, scatter_gradients
 
 
 @cache
@@ -51,7 +51,8 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
                 stop = min(start + C, b)
                 for at in range(start, stop):
                     i, to = order[at], (at - start) * W
-                    copy_dense(table[3], i, at - start, near)
+                    for c in range(FIVE):
+                        near[(at - start) * FIVE + c] = table[3][i * FIVE + c]
                     row_margin(table, i, w, W, margin)
                     for r in range(W):
                         slopes[to + r] = slope_at(margin[r], one, *loss)

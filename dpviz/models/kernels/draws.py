@@ -107,11 +107,8 @@ def _ziggurat(precision: Any) -> Callable[..., None]:
     word = np.uint32 if single else np.uint64
     one = types.uint32 if single else types.uint64
     sign_and_layer, layers, both, sign = word(9), word(255), word(511), word(256)
-    far, drop, unit = (
-        word((1 << (23 if single else 52)) - 1),
-        word(8 if single else 11),
-        precision(2.0 ** (-24 if single else -53)),
-    )
+    far, drop = word((1 << (23 if single else 52)) - 1), word(8 if single else 11)
+    unit = precision(2.0 ** (-24 if single else -53))
     tables = types.Tuple((flat(number), flat(one), flat(number), number, number))
 
     @kernel(flat(types.uint64), flat(types.uint64), flat(one), flat(types.intp), tables, flat(number), exact=True)

@@ -20,9 +20,10 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from dpviz.models.kernels import WIDTHS
-from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import add_row, expand_parameters, row_margin, scatter_gradients, tangent
-from dpviz.models.kernels.products import scratch, slope_of, zeros
+from dpviz.models.kernels.compiling import INDEX, flat, kernel, slope_of, stack, table_of
+from dpviz.models.kernels.functions import tangent
+from dpviz.models.kernels.inline import add_row, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.table import scratch, zeros
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Batch, Rows
 

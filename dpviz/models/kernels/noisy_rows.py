@@ -72,27 +72,10 @@ def _add_noise(noise, z, d, first, stop, slopes, place, W, sums, own, at):  # ty
 def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
     """The kernel for `width` replicas; other arguments as of `gradient_of`."""
     W, B, one, number = np.uint64(width), np.uint64(BLOCK), np.float32(1), types.float32
-    many, doubles, table = flat(number), flat(types.float64), table_of(number)
+    many, doubles, tables, whole = flat(number), flat(types.float64), (table_of(number), blocks_of(number)), types.uint64
     loss = types.UniTuple(number, constants)
 
-    @kernel(
-        table,
-        blocks_of(number),
-        INDEX,
-        INDEX,
-        many,
-        types.uint64,
-        many,
-        types.uint64,
-        many,
-        INDEX,
-        INDEX,
-        loss,
-        many,
-        many,
-        doubles,
-        doubles,
-    )
+    @kernel(*tables, INDEX, INDEX, many, whole, many, whole, many, INDEX, INDEX, loss, many, many, doubles, doubles)
     def noisy_gradients(  # type: ignore[no-untyped-def]
         table, blocks, merged, span, theta, d, noise, stride, moved, which, lanes, loss, margins, slopes, total, own
     ):

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba.extending import register_jitable
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn
 from dpviz.models.kernels import BLOCK, SIMD, WIDTHS, parts_of
 from dpviz.models.kernels.batches import batches_of
+from dpviz.models.kernels.compiling import slope_of
 from dpviz.models.kernels.descent import descent_of
 from dpviz.models.kernels.gradient import gradient_of
 from dpviz.models.kernels.line_losses import line_losses_of
 from dpviz.models.kernels.margins import margins_of
 from dpviz.models.kernels.noisy_rows import GROUP, SOME, noisy_gradients_of
-from dpviz.models.kernels.table import SparseTable
+from dpviz.models.kernels.table import SparseTable, scratch, zeros
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.products import Array, Floats, Index, Products, Rule
 from dpviz.models.row_budget import RowBudget
 from dpviz.models.rows import Batch, Rows
 
 _REPORT_ENTRIES = 10_000_000  # of rows that updates read between two reports, in less than 0.1 s
-_own = threading.local()
 
 
 class KernelProducts(Products):
@@ -60,12 +57,7 @@ class KernelProducts(Products):
         return out
 
     def gradient(
-        self,
-        theta: Floats,
-        loss: Loss,
-        clip_norm: float = np.inf,
-        weights: Array | None = None,
-        rule: Rule | None = None,
+        self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
     ) -> Floats:
         if weights is not None or not (rule is None or isinstance(rule, RowBudget)):
             return super().gradient(theta, loss, clip_norm, weights, rule)
@@ -84,8 +76,7 @@ class KernelProducts(Products):
             kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants), rule is not None)
             before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta, first, width))
             kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
-            part = slice(first, first + width)
-            out[part] = total[: table.d, : len(theta) - first].T
+            out[first : first + width] = total[: table.d, : len(theta) - first].T
             if rule is not None:
                 rule.add_active(active[: len(theta) - first], first)
         return out
@@ -146,7 +137,7 @@ class KernelProducts(Products):
             raise ValueError("batches must be some of the rows each, one after the other")
         if taken.max() >= len(self.rows):
             raise IndexError(f"row {taken.max()} of {len(self.rows)}")
-        some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // len(table.rows(np.float64)[2]))
+        some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // table.entries)
         for first, width in parts_of(len(steps)):
             mine = steps[first : first + width]
             eta = np.zeros((updates, width))
@@ -206,32 +197,3 @@ class KernelProducts(Products):
 
     def _constants(self, loss: Loss) -> tuple[Any, ...]:
         return tuple(self.precision(constant) for constant in loss.constants)
-
-
-def slope_of(loss: Loss) -> Callable[..., Any]:
-    """The slope of a loss, which kernels compile as a part of themselves."""
-    return _compilable(loss.slope_at)
-
-
-@cache
-def _compilable(formula: Callable[..., Any]) -> Callable[..., Any]:
-    made: Callable[..., Any] = register_jitable(formula)
-    return made
-
-
-def scratch(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """Numbers of any value for a thread's own use: the same memory whenever it asks for this name."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    kept: dict[str, NDArray[np.uint8]] = _own.__dict__
-    if name not in kept or len(kept[name]) < size:
-        memory = np.zeros(size + 64, np.uint8)
-        start = -int(memory.ctypes.data) % 64  # a cache line: SIMD numbers in two lines take twice the time
-        kept[name] = memory[start : start + size]
-    return kept[name][:size].view(kind).reshape(shape)
-
-
-def zeros(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """`scratch`, set to 0."""
-    memory = scratch(name, shape, kind)
-    memory.fill(0)
-    return memory

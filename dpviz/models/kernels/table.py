@@ -1,17 +1,19 @@
-"""Rows that are mostly zeros as kernels take them: dense columns, and other entries by row, and by block of rows and column."""
+"""Rows that are mostly zeros as kernels take them, dense columns and the other entries; and memory for what kernels write."""
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csc_array, csr_array
 
 from dpviz.models.kernels import BLOCK, DENSE
 from dpviz.models.kernels.merged_columns import merge_columns
 
+_own = threading.local()
 Arrays = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any]]
 Table = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any], NDArray[Any], tuple[int, ...]]
 
@@ -34,6 +36,11 @@ class SparseTable:
     def width(self) -> int:
         """d + P."""
         return self.d + len(self.merged) // 2
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a product with all rows multiplies."""
+        return self._rows.nnz + len(self._dense)
 
     def rows(self, precision: type[np.floating]) -> Table:
         """Where rows begin, columns, values; numbers of the dense columns, and which these are."""
@@ -86,3 +93,21 @@ def _arrays(rows: csr_array | csc_array) -> Arrays:
 def _in_single(arrays: Arrays) -> Arrays:
     ends, columns, values = arrays
     return ends, columns, values.astype(np.float32)
+
+
+def scratch(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """Numbers of any value for a thread's own use: the same memory whenever it asks for this name."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    kept: dict[str, NDArray[np.uint8]] = _own.__dict__
+    if name not in kept or len(kept[name]) < size:
+        memory = np.zeros(size + 64, np.uint8)
+        start = -int(memory.ctypes.data) % 64  # a cache line: SIMD numbers in two lines take twice the time
+        kept[name] = memory[start : start + size]
+    return kept[name][:size].view(kind).reshape(shape)
+
+
+def zeros(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """`scratch`, set to 0."""
+    memory = scratch(name, shape, kind)
+    memory.fill(0)
+    return memory
