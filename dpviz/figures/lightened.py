@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from dpviz.figures.style import DARK, LIGHT, Theme, build, faint, shades
 
 _HEX = re.compile("#[0-9a-fA-F]{6}")
+_IN_TEXT = re.compile("(?<=color:)#[0-9a-fA-F]{6}")
 _FAINT = re.compile(r"rgba\((\d+),(\d+),(\d+),([^)]+)\)")
 
 
@@ -38,7 +39,9 @@ def _changed(node: Any, key: str) -> Any:
         return {name: _changed(value, name if "color" in name else "") for name, value in node.items()}
     if isinstance(node, list | tuple):
         return [_changed(one, key) for one in node]
-    return _colour(node) if key and isinstance(node, str) else node
+    if not isinstance(node, str):
+        return node
+    return _colour(node) if key else _IN_TEXT.sub(lambda found: _colour(found[0]), node)
 
 
 def _colour(text: str) -> str:

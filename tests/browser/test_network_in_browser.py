@@ -55,7 +55,7 @@ def test_the_width_goes_along_and_back(reader: Make) -> None:
     assert model_of(page) == "mlp-5"
     page.get_by_role("link", name="Privacy accounting", exact=True).click()
     page.wait_for_function("() => location.pathname.includes('Privacy_accounting')")
-    page.get_by_text("One sensitivity, many proofs").wait_for()
+    page.get_by_role("heading", name="Best possible attack").wait_for()
     one.settled()
     assert model_of(page) == "mlp-5"
     one.unfold("More settings, compare, report")

@@ -46,7 +46,7 @@ def test_accounting_names_the_tightest_proof(reader: Make) -> None:
     one = reader()
     page = one.open("?dataset=teaching&mechanism=dp-sgd", ACCOUNTING)
     assert "PLD, remove and add" in one.sentence
-    assert "Who is compared" in main(page)
+    assert "Neighbouring datasets" in main(page)
 
 
 @pytest.mark.long

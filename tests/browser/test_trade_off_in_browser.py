@@ -143,7 +143,7 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => location.pathname === '/'")
     one.settled()
-    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.startsWith('At ε')")
+    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.includes('at ε = ')")
     assert "at ε = 1 " in one.sentence
     asked = dpviz.RunSpec.from_query({k: v for k, v in query(page).items() if k in RUN or "." in k})
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1, lam=0.01, seeds=3, params={"steps": 20})
@@ -175,7 +175,7 @@ def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
     epsilon = button.inner_text().split("ε = ")[1].split(",")[0]
     button.click()
     page.wait_for_function("() => location.pathname === '/'")
-    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.startsWith('At ε')")
+    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.includes('at ε = ')")
     assert f"at ε = {epsilon} " in one.sentence
 
 

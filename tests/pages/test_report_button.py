@@ -76,7 +76,7 @@ ANSWERS = {
     "Groups and scores": (2, "points apart"),
     "Sensitivity and rates": (2, "one row changes"),
     "Influence and noise": (0, "oise"),
-    "Privacy accounting": (5, "the tightest proof needs σ"),
+    "Privacy accounting": (5, "the tightest proof needs noise σ"),
     "Guarantees": (1, "are proved"),
     "Audit": (3, "an attacker guesses"),
     "Paper claims": (1, "claims"),

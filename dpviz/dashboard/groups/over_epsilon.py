@@ -241,7 +241,7 @@ def how(spec: RunSpec, chosen: Grouping) -> None:
         repeat.python_of(
             spec,
             f"made = releases(spec, [spec.epsilon])\ngroups.report(made, groups.Grouping({chosen.column!r}{cuts})).curves()",
-            "from dpviz.experiments import groups",
+            "from dpviz.experiments.studies import groups",
             "from dpviz.experiments.studies.releases import releases",
         )
         flags = [f"--group={chosen.column}", *([f"--cuts={','.join(map(str, chosen.cuts))}"] if chosen.cuts else [])]

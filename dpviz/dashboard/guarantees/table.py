@@ -234,7 +234,9 @@ def how(spec: RunSpec) -> None:
         st.markdown("Every method is calibrated for the budget on the left, with its default hyperparameters, and then trained.")
         measure = metric.chosen(spec.dataset, spec.intercept).id
         levels = f", metrics={list(levels_of([measure]))}" if levels_of([measure]) else ""
-        repeat.python_of(spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", "from dpviz.experiments import guarantees")
+        repeat.python_of(
+            spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", "from dpviz.experiments.studies import guarantees"
+        )
         repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
 
 

@@ -225,7 +225,7 @@ def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
             r"L)^T(F_0-F^*)+\tfrac{d\sigma^2}{2\mu}\bigl(1-(1-\tfrac\mu L)^T\bigr)"
         )
         call = f"excess_risk.excess_over_{over.key}(spec, {list(grid)})"
-        repeat.python_of(spec, call, "from dpviz.experiments import excess_risk")
+        repeat.python_of(spec, call, "from dpviz.experiments.studies import excess_risk")
 
 
 def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:

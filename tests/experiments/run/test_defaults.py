@@ -32,6 +32,8 @@ def check(dataset: str, model: str, name: str, epsilons: tuple[float, ...] = EPS
     floor, without = found["majority"].iloc[0], found["non_private"].iloc[0]
     if name not in LOCAL and (name, dataset) not in NOISE_ALONE:
         assert mean[-1] >= floor - max(spread[-1], two_rows, 0.005), found
+    if name in LOCAL and mean.max() <= (floor + without) / 2:
+        return  # reports that tell the labels hardly apart at any epsilon: their differences are luck
     for k in range(1, len(mean)):
         best = int(np.argmax(mean[: k + 1]))
         # the larger of the two spreads, or two rows of a small test set; below the majority there is nothing to lose
