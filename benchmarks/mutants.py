@@ -67,6 +67,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/accounting/rdp.py": (f"{P}rdp.py", f"{P}accounting.py"),
     "dpviz/privacy/accounting/sampled_moments.py": (f"{P}rdp.py",),
     "dpviz/privacy/accounting/shuffle.py": (f"{P}shuffle.py",),
+    "dpviz/privacy/accounting/heterogeneous.py": (f"{P}heterogeneous.py",),
+    "dpviz/privacy/accounting/repeated_selection.py": (f"{P}repeated_selection.py",),
     "dpviz/privacy/accounting/mixture.py": (f"{P}mixture.py",),
     "dpviz/privacy/accounting/distance.py": ("tests/test_one_number_of_odds.py", f"{M}attack.py"),
     "dpviz/privacy/accounting/pair.py": (f"{P}pld_exact.py", f"{P}accounting.py"),
