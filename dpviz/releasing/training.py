@@ -21,7 +21,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Training
+from dpviz.mechanisms import Calibration, Fit, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -163,15 +163,7 @@ def release(
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = supposing(cal, dataset, made.exact)
-    model = ReleasedModel(
-        model=run.spec.model,
-        theta=made.theta,
-        constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
-        intercept=dataset.intercept,
-        classes=dataset.label_names,
-        encoder=encoder,
-        privacy=privacy_of(run, cal, problem.n, made),
-    )
+    model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     audited = _audited(run, cal, audit_runs, monitor)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited)
 
@@ -221,6 +213,21 @@ def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) ->
         return None
     pair = worst_case(run.spec.build(), get_model(run.spec.model), cal.budget)
     return audit(run.spec.build(), pair.first, pair.second, cal.budget, runs, monitor=monitor)
+
+
+def model_of(
+    run: ResolvedRun, dataset: Dataset, encoder: Encoder, cal: Calibration, rows: int, fit: Fit, made: Published
+) -> ReleasedModel:
+    """The model of a fit as it leaves, with its guarantee; `rows` were trained on."""
+    return ReleasedModel(
+        model=run.spec.model,
+        theta=made.theta,
+        constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
+        intercept=dataset.intercept,
+        classes=dataset.label_names,
+        encoder=encoder,
+        privacy=privacy_of(run, cal, rows, made),
+    )
 
 
 def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -> dict[str, object]:

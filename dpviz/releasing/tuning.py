@@ -25,8 +25,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.releasing.grid import Published, publish
-from dpviz.releasing.model import ReleasedModel
-from dpviz.releasing.training import Release, encoder_of, privacy_of, refuse_seed, supposing
+from dpviz.releasing.training import Release, encoder_of, model_of, refuse_seed, supposing
 from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
@@ -181,14 +180,6 @@ def _released(
     # automatic hyperparameters followed from the budget of one run, and not from the total
     settled = candidate.mechanism.settled(candidate.setting, made.each)
     chosen = resolve(replace(spec, params={name: getattr(settled, name) for name in settled.knobs()}))
-    released = ReleasedModel(
-        model=spec.model,
-        theta=published.theta,
-        constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
-        intercept=dataset.intercept,
-        classes=dataset.label_names,
-        encoder=encoder,
-        privacy=privacy_of(chosen, cal, candidate.setting.n, published),
-    )
     rows, searched = candidate.setting.n, len(made.calibrations)
+    released = model_of(chosen, dataset, encoder, cal, rows, fit, published)
     return Release(released, chosen.spec, cal, dataset, rows, published.exact, published.step, None, None, searched=searched)

@@ -26,6 +26,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.signal import lfilter
 
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.accountants.base import mu_of
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, Repeated, Sampled, Shuffled, Step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
 from dpviz.privacy.accounting.methods import HOCKEY_STICK, Method, tightest
@@ -160,7 +161,7 @@ def total_epsilon(releases: Sequence[Event | Budget], delta: float, relation: Ne
             continue
         for step in steps_of(release):
             if isinstance(step.event, Gaussian) and step.sampling == "full":
-                mu2 += step.count * _mu(step.event, relation) ** 2
+                mu2 += step.count * mu_of(step.event, Method(relation=relation)) ** 2
             elif isinstance(step.event, PureEpsilon) and relation is Neighbouring.REPLACE_ONE:
                 profiles += [of_budget(Budget(step.event.epsilon))] * step.count
             else:
@@ -172,10 +173,6 @@ def total_epsilon(releases: Sequence[Event | Budget], delta: float, relation: Ne
     if mu2:
         profiles.append(GaussianProfile(math.sqrt(mu2)))
     return min(_basic(profiles, delta), _composed(profiles, delta))
-
-
-def _mu(event: Gaussian, relation: Neighbouring) -> float:
-    return event.sensitivity / event.sigma if relation is Neighbouring.REPLACE_ONE else 1 / event.noise_multiplier
 
 
 def _method(step: Step, relation: Neighbouring) -> Method:
