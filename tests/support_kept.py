@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
-import zlib
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -24,7 +22,7 @@ Numbers = list[Any]
 
 
 def numbers(value: Any) -> Numbers:
-    """All numbers and names in a value, in order, with a mark for every text."""
+    """All numbers and names in a value, in order; no sentences."""
     if isinstance(value, bool | np.bool_):
         return [bool(value)]
     if value is None or isinstance(value, Enum):
@@ -32,7 +30,7 @@ def numbers(value: Any) -> Numbers:
     if isinstance(value, int | float | np.integer | np.floating):
         return [_short(float(value))]
     if isinstance(value, str):
-        return [value] if " " not in value else [_of_text(value)]
+        return [value] if " " not in value else []
     if isinstance(value, np.ndarray):
         return _of_array(value)
     if isinstance(value, pd.DataFrame):
@@ -47,11 +45,6 @@ def numbers(value: Any) -> Numbers:
             return _of_array(np.array(value))
         return [len(value), *(x for each in value for x in numbers(each))]
     raise TypeError(f"nothing is kept of {value!r}")
-
-
-def _of_text(text: str) -> str:
-    """A mark by which a text differs from others that are chosen in its place, whatever numbers are written in it."""
-    return f"{zlib.crc32(re.sub(r'[-+.,0-9e∞]+', '#', text).encode()) & 0xFFFF:04x}"
 
 
 def _short(value: float) -> float | str:
