@@ -129,6 +129,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py", f"{M}all_rows.py"),
     **dict.fromkeys(WRITTEN, ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py")),
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py"),
+    "dpviz/reporting/calls.py": ("tests/reporting", "tests/cli/test_own_table.py"),
     "dpviz/reporting/*.py": ("tests/reporting",),
     "dpviz/common/memory.py": ("tests/common/test_memory.py",),
     "dpviz/experiments/sweeps/store.py": ("tests/experiments/sweeps",),
@@ -138,7 +139,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/papers/saved.py": ("tests/papers/test_refutations.py", "tests/papers/test_saved_claims.py"),
     "dpviz/papers/verdict.py": ("tests/papers/test_claims.py", "tests/papers/test_statements.py"),
     "dpviz/papers/checks.py": ("tests/papers/test_claims.py", "tests/papers/test_statements.py"),
-    "dpviz/papers/claims/*.py": ("tests/papers/test_audited_claims.py", "tests/papers/test_claims.py"),
+    "dpviz/papers/claims/*.py": (*(f"tests/papers/test_{name}.py" for name in ("claims", "audited_claims")), "tests/papers"),
     "dpviz/spending/*.py": ("tests/spending",),
 }
 #: lines on which a mutant changes words only, or what numpy warns of

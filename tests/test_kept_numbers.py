@@ -324,7 +324,8 @@ def test_a_small_coordinate_may_differ_by_what_single_precision_leaves_of_the_la
 def main(groups: list[str]) -> None:
     """Writes the numbers of some groups anew, of all by default."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    found = {group: kept[group] if groups and group not in groups else without_refusals(compute()) for group, compute in GROUPS.items()}
+    wanted = groups or list(GROUPS)
+    found = {group: without_refusals(compute()) if group in wanted else kept[group] for group, compute in GROUPS.items()}
     lines = [
         f"{json.dumps(group)}: {{\n"
         + ",\n".join(f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v)}" for k, v in kept.items())

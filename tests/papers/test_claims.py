@@ -367,6 +367,16 @@ def test_the_fastest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert planted("objective-fastest", kst_objective=slow, **dict.fromkeys(others, quick)).outcome is Outcome.FAILS
 
 
+def test_accuracy_is_the_mean_over_the_noise_where_its_distribution_is_known() -> None:
+    context, budgets = Context(), (0.5, 5.0)
+    found = context.measure(context.build("output-gaussian"), "teaching", budgets, 3)
+    spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", lam=1e-3, row_scaling="unit", seeds=2)
+    for e, epsilon in enumerate(budgets):
+        expected = dpviz.run(replace(spec, epsilon=epsilon)).expected_accuracy
+        assert expected is not None
+        np.testing.assert_allclose(found.accuracy[e], np.broadcast_to(expected, 2)[0], rtol=1e-9)
+
+
 def test_a_model_that_is_not_here_is_not_tested() -> None:
     verdict = accuracy.more_accurate(PIDP_AHEAD, "pidp-sgd", "dp-sgd", accuracy.DP_SGD, "transformer")(Context())
     assert verdict.outcome is Outcome.CANNOT_TELL

@@ -76,6 +76,8 @@ def test_dbdp_at_a_thousand_rows_and_at_a_hundred_thousand() -> None:
 def test_both_theorems_fail_for_every_constant(claim: str) -> None:
     found = check(claim)
     assert found.verdict.outcome is Outcome.FAILS
+    assert found.verdict.picture.limit == CLAIMED
+    assert found.verdict.picture.limit_label == "claimed"
     table = found.verdict.table
     assert set(table["series"]) == {f"c = {c:g}" for c in constants.CONSTANTS}
     for _, part in table.dropna().groupby("series"):
