@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpviz.experiments.studies.inspected import principal_plane
-from dpviz.figures.influence import WEBGL_FROM, against_truth, training_map
+from dpviz.figures.influence import WEBGL_FROM, training_map
 from dpviz.figures.noised import noise_timeline, pictures, row_before_after
+from dpviz.figures.retraining import against_truth
 from dpviz.figures.rules import rule_histogram
 from dpviz.figures.still import picture
 from dpviz.figures.style import THEMES, Theme

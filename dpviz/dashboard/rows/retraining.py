@@ -11,7 +11,7 @@ from dpviz.dashboard.kit import charts, progress, repeat, words
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
-from dpviz.figures.influence import against_truth
+from dpviz.figures.retraining import against_truth
 from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
 from dpviz.mechanisms import list_mechanisms

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
+from dpviz.experiments.run.instances import at, instance_table
 from dpviz.experiments.run.measure import Trained, train
 from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
 from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, resolve
@@ -22,13 +23,11 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.mechanisms.tolerated import Attacker, epsilon_for
-from dpviz.models import MODELS, Setting, get_model, margins
+from dpviz.models import MODELS, Setting, get_model
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
 
 Floats = NDArray[np.float64]
-
-_REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,12 +217,12 @@ def _run_together(
             expected_accuracies=None if expected is None else np.broadcast_to(expected[e], len(chosen)),
             expected_balanced_accuracies=None if balanced is None else np.broadcast_to(balanced[e], len(chosen)),
             calibration=calibrations[e],
-            instances=_instances(shared, fit, e) if instances else pd.DataFrame(),
+            instances=instance_table(shared, fit, e) if instances else pd.DataFrame(),
             non_private=shared.non_private,
             majority=shared.majority,
             setup=shared,
             replicas=chosen,
-            timeline=None if fit.record.timeline is None else _at(fit.record.timeline, e),
+            timeline=None if fit.record.timeline is None else at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
@@ -304,55 +303,6 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
         | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
         | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
     )
-
-
-def _at(values: NDArray[Any], e: int) -> NDArray[Any]:
-    """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
-    return values[e if values.shape[0] > 1 else 0]
-
-
-def _instances(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
-    problem, record, theta = shared.problem, fit.record, fit.theta[e]
-    n, s = problem.n, len(theta)
-
-    def mean(values: NDArray[Any] | None, missing: float) -> Floats:
-        if values is None:
-            return np.full(n, missing)
-        per_seed = _at(values, e)
-        return np.broadcast_to(per_seed.mean(axis=0, dtype=float), (n,)).copy()
-
-    margin, correct = np.zeros(n), np.zeros(n)
-    size = max(1, _REPLICA_BLOCK // n)
-    for i in range(0, s, size):
-        scores = problem.model.scores(theta[i : i + size], problem.rows)
-        margin += (problem.rows.y[:, None] * scores).sum(axis=1) / s
-        correct += ((scores >= 0) == (problem.rows.y > 0)[:, None]).sum(axis=1) / s
-    return pd.DataFrame(
-        {
-            "label": problem.rows.y.astype(int),
-            "visits": mean(record.visits, float("nan")),
-            "times_noised": mean(record.times_noised, 0.0),
-            "noise_norm": mean(record.noise_norm, 0.0),
-            "passed": mean(record.passed, 0.0),
-            "clipped": _known_mean(record.clipped, e, n),
-            "rule_margin": mean(record.rule_margin, float("nan")),
-            "margin": margin,
-            "margin_non_private": margins(problem.model, shared.reference.optimum[None], problem.rows)[:, 0],
-            "correct": correct,
-        },
-        index=pd.Index(shared.split.train, name="row_id"),
-    )
-
-
-def _known_mean(values: NDArray[Any] | None, e: int, n: int) -> Floats:
-    """(n,) means over the seeds that have a value; NaN where none has."""
-    if values is None:
-        return np.full(n, np.nan)
-    per_seed = _at(values, e)
-    there = np.isfinite(per_seed)
-    with np.errstate(invalid="ignore"):
-        mean = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
-    return np.broadcast_to(mean, (n,)).copy()
 
 
 def calibrate(

@@ -1,0 +1,98 @@
+"""Approximate changes of the model by single rows against exact retraining. It shows private data."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dpviz.figures.decades import decades, powers
+from dpviz.figures.influence import WEBGL_FROM
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
+
+Floats = NDArray[np.float64]
+
+
+def against_truth(
+    approximate: Floats,
+    truth: Floats,
+    error: Floats,
+    row_ids: NDArray[np.integer],
+    theme: Theme,
+    *,
+    bound: float = np.inf,
+    names: tuple[str, str] = ("influence", "exact leave-one-out"),
+) -> go.Figure:
+    """Approximate changes of the model against exact retraining, with the identity line and the proved error bound.
+
+    Args:
+        approximate, truth: (k,) lengths of the changes, >= 0; rows with 0 in either are counted, not drawn.
+        error: (k,) lengths of the difference of the two changes, which is what the bound speaks about.
+        row_ids: (k,).
+        bound: proved bound on the error; drawn where it fits the picture, named in words where it does not.
+        names: of the two quantities.
+    """
+    shown = (approximate > 0) & (truth > 0)
+    x, y = approximate[shown], truth[shown]
+    span = np.array([min(x.min(), y.min()) / 1.3, max(x.max(), y.max()) * 1.3]) if shown.any() else np.array([0.1, 1.0])
+    kind = "scattergl" if shown.sum() > WEBGL_FROM else "scatter"
+    line = {"x": span, "y": span, "mode": "lines", "name": "equal", "line": {"color": theme.majority, "width": 3, "dash": "dash"}}
+    dots = {
+        "type": kind,
+        "x": x,
+        "y": y,
+        "mode": "markers",
+        "name": f"{int(shown.sum()):,} rows",
+        "customdata": row_ids[shown],
+        "marker": {"color": faint(theme.ink, 0.55), "size": 8},
+        "hovertemplate": "row %{customdata}: %{x:.4g} against %{y:.4g}<extra></extra>",
+    }
+    traces: list[Trace] = [line | {"hoverinfo": "skip"}, dots]
+    words = f"largest error {error.max(initial=0.0):.2g}"
+    if np.isfinite(bound):
+        times = bound / max(float(error.max(initial=0.0)), 1e-300)
+        words += f"<br>proved bound {bound:.3g}" + (f":<br>{times:,.0f} times that error" if times < 1e7 else "")
+        traces += _bound(span, bound, theme)
+    if not shown.all():
+        words += f"<br>{int((~shown).sum()):,} rows move nothing"
+    ticks = decades(*np.log10(span))
+    axis = {"type": "log", "range": np.log10(span), "tickvals": 10**ticks, "ticktext": powers(ticks)}
+    return figure(
+        theme,
+        traces,
+        height=460,
+        annotations=[_corner(words, theme)],
+        margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
+        x=axis | {"title": plain(names[0])},
+        y=axis | {"title": plain(names[1])},
+    )
+
+
+def _bound(span: Floats, bound: float, theme: Theme) -> list[Trace]:
+    """The proved bound as a line above equality, where any of it lies in the picture."""
+    grid = np.geomspace(float(span[0]), float(span[1]), 60)
+    above = grid + bound
+    inside = above <= span[1]
+    if not inside.any():
+        return []
+    limit = {"color": theme.noise, "width": 3, "dash": "dot"}
+    return [{"x": grid[inside], "y": above[inside], "mode": "lines", "name": "bound", "line": limit, "hoverinfo": "skip"}]
+
+
+def _corner(words: str, theme: Theme) -> Trace:
+    """Words at the lower right.
+
+    The influence function falls short of retraining: points lie on the line or above it, so there is room below.
+    """
+    return {
+        "x": 0.99,
+        "y": 0.02,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": words,
+        "align": "right",
+        "bgcolor": faint(theme.paper, 0.85),
+    }
