@@ -21,8 +21,8 @@ def detections_allowed(mechanism: Mechanism, setting: Setting, calibration: Cali
     """(k,) upper bounds on detections at (k,) rates of false alarms; None where nothing is proved.
 
     By the trade-off curve of what is released where that is known, and by (epsilon, delta) everywhere. A guarantee about adding
-    and removing a row is applied twice, 1 - f(1 - f(a)): once to take the row away, once to put another in its place (Dong,
-    Roth, Su 2022, Theorem 2.14).
+    and removing a row is applied twice, 1 - f(1 - f(a)): once to take the row away, once to put another in its place (group
+    privacy: Dong, Roth, Su 2022).
     """
     budget = calibration.proved_budget
     if budget is None:

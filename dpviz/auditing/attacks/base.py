@@ -71,7 +71,7 @@ class MembershipAttack(ABC):
     Attributes:
         id: kebab-case, used in commands, files and tables.
         label: short name for people.
-        citation: authors, venue, year and the equation or algorithm followed.
+        citation: authors, venue, year and which of their attacks is followed.
         formula: LaTeX of the score.
         idea: one sentence.
         most_targets: how many targets it is tried on at most, where one costs much; 0 for all.

@@ -14,7 +14,7 @@ class LiRAOffline(MembershipAttack):
 
     id = "lira-offline"
     label = "LiRA, offline"
-    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, eq. (4)"
+    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, offline attack"
     formula = r"P[Z\le s],\quad Z\sim\mathcal N(\mu_{\mathrm{out}},\sigma_{\mathrm{out}}^2)"
     idea = "The signal is larger than under shadow models that were not trained on the row."
 

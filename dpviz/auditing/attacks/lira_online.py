@@ -14,7 +14,7 @@ class LiRAOnline(MembershipAttack):
 
     id = "lira-online"
     label = "LiRA, online"
-    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, Algorithm 1 and eq. (3)"
+    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, online attack"
     formula = (
         r"\ln\mathcal N(s;\mu_{\mathrm{in}},\sigma_{\mathrm{in}}^2)-\ln\mathcal N(s;\mu_{\mathrm{out}},\sigma_{\mathrm{out}}^2)"
     )

@@ -11,7 +11,7 @@ class LossThreshold(MembershipAttack):
 
     id = "loss-threshold"
     label = "Loss threshold"
-    citation = "Yeom, Giacomelli, Fredrikson, Jha, CSF 2018, Adversary 2"
+    citation = "Yeom, Giacomelli, Fredrikson, Jha, CSF 2018, threshold on the loss"
     formula = r"-\ell(f(x),y)"
     idea = "A small loss suggests a member."
 

@@ -16,7 +16,7 @@ class QuantileRegression(MembershipAttack):
 
     id = "quantile-regression"
     label = "Quantile regression"
-    citation = "Bertran, Tang, Kearns, Morgenstern, Roth, Wu, NeurIPS 2023, Algorithm 1 with the pinball loss"
+    citation = "Bertran, Tang, Kearns, Morgenstern, Roth, Wu, NeurIPS 2023, with the pinball loss"
     formula = r"s-\hat q_{1-\alpha}(x,y)"
     idea = "The signal exceeds a quantile of the population's, which a regression predicts from the row."
     most_targets = 64

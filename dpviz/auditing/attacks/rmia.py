@@ -17,7 +17,7 @@ class RMIA(MembershipAttack):
 
     id = "rmia"
     label = "RMIA"
-    citation = "Zarifzadeh, Liu, Shokri, ICML 2024, eq. (1) to (4)"
+    citation = "Zarifzadeh, Liu, Shokri, ICML 2024, score as ml_privacy_meter documents it (mia.md)"
     formula = (
         r"P_z\!\left[\frac{p(x\mid\theta)}{p(x)}\ge\gamma\,\frac{p(z\mid\theta)}{p(z)}\right],\quad "
         r"p(x)=\tfrac12\left(\bar p_{\mathrm{in}}(x)+\bar p_{\mathrm{out}}(x)\right)"

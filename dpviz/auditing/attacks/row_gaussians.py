@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.auditing.attacks.base import Flags, Floats, Shadows
 
-FEW = 64  # shadow models of one kind below which one variance serves all rows (Carlini et al. 2022, section VI-C)
+FEW = 64  # shadow models, of both kinds together, below which one variance serves all rows, as in LeakPro's `carlini` variance
 _LEAST = 1e-12  # of a variance, in parts of the mean square of all signals: where models do not differ at all
 
 
@@ -22,17 +22,16 @@ class RowGaussians(NamedTuple):
 def row_gaussians(shadows: Shadows, members: bool) -> RowGaussians:
     """The signal of each row over the shadow models that were, or were not, trained on it.
 
-    A row's variance is its own where at least `FEW` models of that kind are there for each row, and else the mean over the rows.
-    A row without any such model has the mean of all.
+    A row's variance is its own where there are `FEW` models, and else the mean over the rows: margins of an overfitted
+    network are 4 for some members and 90 for others, and one variance for all rows hides those that can be told apart. A row with
+    fewer than two models of the kind has the mean over the rows.
     """
     counted = shadows.member if members else ~shadows.member
     count = counted.sum(axis=0)
     mean = _mean(shadows.signals, counted, count)
     spread = (np.where(counted, shadows.signals - mean, 0.0) ** 2).sum(axis=0)
-    if count.min(initial=FEW) >= FEW:
-        variance = spread / (count - 1)
-    else:
-        variance = np.full_like(mean, spread.sum() / max(1, count.sum() - np.count_nonzero(count)))
+    pooled = spread.sum() / max(1, count.sum() - np.count_nonzero(count))
+    variance = np.where((count > 1) & (len(shadows) >= FEW), spread / np.maximum(count - 1, 1), pooled)
     floor = _LEAST * max(float(np.mean(np.square(shadows.signals, dtype=float))), 1e-300)
     return RowGaussians(mean, np.maximum(variance, floor))
 

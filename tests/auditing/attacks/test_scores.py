@@ -42,7 +42,7 @@ def test_an_attacker_is_never_given_the_members_of_the_targets() -> None:
     assert not {"member", "members", "truth"} & set(Targets.__dataclass_fields__)
 
 
-@pytest.mark.parametrize("k", [20, 300])
+@pytest.mark.parametrize("k", [20, FEW - 1, FEW, 300])
 def test_lira_is_the_ratio_of_two_normal_densities(k: int) -> None:
     shadows, targets, _ = world(k=k, t=3, n=5)
     online, offline = (get_attack(name).score(targets, shadows) for name in ("lira-online", "lira-offline"))
@@ -51,13 +51,33 @@ def test_lira_is_the_ratio_of_two_normal_densities(k: int) -> None:
         kept = [[shadows.signals[j, i] for j in range(k) if shadows.member[j, i] == kind] for i in range(5)]
         mean, own = [np.mean(v) for v in kept], [np.var(v, ddof=1) for v in kept]
         pooled = sum(np.var(v) * len(v) for v in kept) / sum(len(v) - 1 for v in kept)
-        sides[kind] = [(m, np.sqrt(s if k > 2 * FEW else pooled)) for m, s in zip(mean, own, strict=True)]
+        sides[kind] = [(m, np.sqrt(s if k >= FEW else pooled)) for m, s in zip(mean, own, strict=True)]
     for t in range(3):
         for i in range(5):
             inside, outside = (norm(*sides[kind][i]) for kind in (True, False))
             s = targets.signals[t, i]
             assert online[t, i] == pytest.approx(inside.logpdf(s) - outside.logpdf(s), abs=1e-9)
             assert norm.cdf(offline[t, i]) == pytest.approx(1 - outside.sf(s), abs=1e-9)
+
+
+def test_rows_of_narrow_signals_are_found_among_rows_of_wide_ones() -> None:
+    """Half of the rows tell nothing and vary 20 times as much as the others; one variance for all rows would hide the others."""
+    rng, narrow = np.random.default_rng(0), np.arange(40) < 20
+
+    def models(count: int) -> tuple[np.ndarray, np.ndarray]:
+        member = rng.random((count, 40)) < 0.5
+        return np.where(narrow, 2.0 * member, 50) + np.where(narrow, 1, 20) * rng.standard_normal((count, 40)), member
+
+    (signals, member), (attacked, truth) = models(2 * FEW), models(100)
+
+    def found(count: int) -> float:
+        shadows = Shadows(signals[:count], member[:count], np.zeros((count, 1)))
+        score = get_attack("lira-online").score(Targets(attacked, np.zeros((100, 1))), shadows)
+        return Judged(score, truth).detections_at(0.01).value
+
+    exact = 0.5 * norm.sf(norm.isf(0.02) - 2)  # all false alarms, 1 % of the non-members, are spent on the narrow half
+    assert found(2 * FEW) > 0.8 * exact
+    assert found(FEW - 1) < 0.5 * exact  # the control: one variance for all rows
 
 
 def test_lira_compares_densities_and_not_distribution_functions() -> None:
