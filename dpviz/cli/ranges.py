@@ -1,4 +1,4 @@
-"""`dpviz ranges`: ranges of numeric columns found privately."""
+"""`dpviz ranges`: ranges of numeric columns and categories found privately."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser(
         "ranges",
-        help="ranges of numeric columns found privately, to be declared afterwards",
-        description="Counts values in public bins with Gaussian noise. The ranges may be published and declared with --range; "
-        "what they cost is added to the cost of models. Every call gives other ranges and spends the budget.",
+        help="ranges of numeric columns and categories found privately, to be declared afterwards",
+        description="Counts values with Gaussian noise: numbers in public bins, categories by themselves. They may be published, "
+        "and declared with --range and --categories; what they cost is added to the cost of models. Every call gives other ones "
+        "and spends the budget.",
         epilog="Example: dpviz ranges people.csv --columns age,income --epsilon 0.1 --delta 1e-6 --ledger people.toml",
     )
     made.add_argument("file", metavar="TABLE", help="a table of your own; - reads standard input")
-    made.add_argument("--columns", required=True, metavar="NAME,NAME", help="numeric columns, named without looking at the rows")
-    made.add_argument("--epsilon", required=True, metavar="EPSILON", help="of all ranges together")
+    made.add_argument("--columns", metavar="NAME,NAME", help="numeric columns, named without looking at the rows")
+    made.add_argument("--categories-of", metavar="NAME,NAME", help="columns of categories, named without looking at the rows")
+    made.add_argument("--epsilon", required=True, metavar="EPSILON", help="of all ranges and categories together")
     made.add_argument("--delta", required=True, metavar="DELTA", help="below one over the number of rows")
     made.add_argument("--ledger", metavar="FILE.toml", help="enter the ranges into this ledger, which may refuse them")
     own_file.add_reading(made)
@@ -36,34 +38,44 @@ def run(options: argparse.Namespace) -> int:
     import pandas as pd
 
     from dpviz.datasets.sources import own
+    from dpviz.datasets.table.columns import word
     from dpviz.privacy.budget import Budget, check_delta
     from dpviz.spending import Ledger
     from dpviz.spending.ledger import Entry
-    from dpviz.spending.private_ranges import planned_event, private_ranges
+    from dpviz.spending.private_ranges import planned, private_ranges
 
     budget = Budget(number_from_text("--epsilon", options.epsilon), number_from_text("--delta", options.delta))
     ledger = None if options.ledger is None else Ledger(options.ledger)
     piped = options.file == own_file.STANDARD_INPUT
     content = own_file.standard_input() if piped else None
     frame = own.rows_in(None if piped else Path(options.file), content, reading=own_file.reading(options))
-    names = [name for name in own_file.several(options.columns, ",") if name]
-    for name in names:
-        one_of("--columns", name, map(str, frame.columns))
-    if len(set(names)) < len(names):
-        raise InvalidInput("--columns", "names a column twice", "Name each once.")
+    numbers, others = ([n for n in own_file.several(text or "", ",") if n] for text in (options.columns, options.categories_of))
+    for option, names in (("--columns", numbers), ("--categories-of", others)):
+        for name in names:
+            one_of(option, name, map(str, frame.columns))
+    if len({*numbers, *others}) < len(numbers) + len(others):
+        raise InvalidInput("--columns", "and --categories-of name a column twice", "Name each once.")
+    if not numbers and not others:
+        raise InvalidInput("--columns", "names no column, and neither does --categories-of", "Name at least one.")
     check_delta(budget.delta, max(2, len(frame)))
     if ledger is not None:
-        ledger.spend(Entry(planned_event(len(names), budget), "range", call=options.typed[:500]))
+        ledger.spend(Entry(planned(len(numbers), len(others), budget).release, "range", call=options.typed[:500]))
     # whatever is no number counts as a gap, so that no single value decides whether a column is one of numbers
-    columns = {name: pd.to_numeric(frame[name], errors="coerce").to_numpy(float) for name in names}
-    made = private_ranges(columns, budget)
-    ranges = pd.DataFrame([{"column": name, "low": low, "high": high} for name, (low, high) in made.ranges.items()])
-    options_of = " ".join(f"--range {shlex.quote(f'{name}={low:g},{high:g}')}" for name, (low, high) in made.ranges.items())
+    columns = {name: pd.to_numeric(frame[name], errors="coerce").to_numpy(float) for name in numbers}
+    made = private_ranges(columns, budget, categories={name: frame[name].map(word, na_action="ignore") for name in others})
+    ranges = pd.DataFrame(
+        [{"column": name, "low": low, "high": high} for name, (low, high) in made.ranges.items()],
+        columns=["column", "low", "high"],
+    )
+    options_of = [
+        *(f"--range {shlex.quote(f'{name}={low:g},{high:g}')}" for name, (low, high) in made.ranges.items()),
+        *(f"--categories {shlex.quote(f'{name}={own_file.joined(values)}')}" for name, values in made.categories.items()),
+    ]
     answers.give(
         options,
-        [("guarantee", f"proved: {budget} for all ranges, replace-one"), ("declare them", options_of)],
-        {"budget": budget, "relation": "replace-one", "ranges": ranges, "least": made.least},
+        [("guarantee", f"proved: {budget} for all of them, replace-one"), ("declare them", " ".join(options_of))],
+        {"budget": budget, "relation": "replace-one", "ranges": ranges, "categories": made.categories, "least": made.least},
     )
-    if not options.json:
+    if not options.json and len(ranges):
         print(answers.table(ranges))
     return 0

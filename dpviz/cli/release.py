@@ -25,6 +25,11 @@ def add(commands: Any) -> None:
     made.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
     made.add_argument("--all-rows", action="store_true", help="train on all rows and not on 80 %% of them")
     made.add_argument("--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows")
+    made.add_argument(
+        "--private-ranges",
+        action="store_true",
+        help="find ranges and categories that are not declared privately, for a tenth of epsilon",
+    )
     made.add_argument("--tried", metavar="N", help="how many settings were tried on these rows, for the card")
     made.add_argument("--audit", default="0", metavar="RUNS", help="audit the method with so many trainings on each side")
     made.add_argument(
@@ -77,6 +82,7 @@ def _release(options: argparse.Namespace) -> int:
         all_rows=options.all_rows,
         unproved=options.unproved,
         ranges_from_data=options.ranges_from_data,
+        private_ranges=options.private_ranges,
         tried=tried,
         audit_runs=runs,
         monitor=bar,

@@ -98,10 +98,10 @@ def run(options: argparse.Namespace) -> int:
 def _values(spec: Any, texts: list[str]) -> dict[str, list[Any]]:
     """The settings to choose from, as typed, or those around the run's own that public facts give."""
     from dpviz.experiments.sweeps import grid
+    from dpviz.releasing.tuning import default_values
 
     if not texts:
-        names = grid.first_pair(spec) or ("lam",)
-        return {name: list(dict.fromkeys(grid.values(spec, name, 5))) for name in names}
+        return default_values(spec)
     declared, values = grid.declared(spec), dict[str, list[Any]]()
     for text in texts:
         name, equals, some = text.partition("=")

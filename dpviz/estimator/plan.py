@@ -10,9 +10,8 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.spending.ledger import Entry
 from dpviz.spending.of_run import entry_of
-
-#: the part of epsilon and delta that private ranges take
-RANGES_SHARE = 0.1
+from dpviz.spending.private_ranges import shares
+from dpviz.spending.private_ranges import together as with_ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +43,7 @@ class Plan:
         """Divides the total among ranges and models; epsilons and deltas of the two add up to it."""
         for_ranges, for_models = None, total
         if private_ranges:
-            for_ranges = Budget(RANGES_SHARE * total.epsilon, RANGES_SHARE * total.delta)
-            for_models = Budget((1 - RANGES_SHARE) * total.epsilon, (1 - RANGES_SHARE) * total.delta)
+            for_ranges, for_models = shares(total)
         each, composition = share(mechanism, setting, for_models, models)
         cal = mechanism.calibrate(setting, each)
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
@@ -54,12 +52,7 @@ class Plan:
     def budgets(self) -> tuple[Budget | None, Budget | None]:
         """(claimed, proved) budget of the whole fit."""
         claimed, proved = together(self.cal, self.each, self.for_models, self.models, self.mechanism.pure)
-        return self._with_ranges(claimed), self._with_ranges(proved)
-
-    def _with_ranges(self, budget: Budget | None) -> Budget | None:
-        if budget is None or self.for_ranges is None:
-            return budget
-        return Budget(budget.epsilon + self.for_ranges.epsilon, budget.delta + self.for_ranges.delta)
+        return with_ranges(claimed, self.for_ranges), with_ranges(proved, self.for_ranges)
 
     def entry(self, call: str) -> Entry:
         """The cost of the fit, as an entry of a ledger."""

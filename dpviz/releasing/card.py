@@ -30,6 +30,7 @@ def card(
     tried: int | None,
     audited: AuditResult | None,
     searched: int = 0,
+    of_ranges: Budget | None = None,
 ) -> str:
     """The card in Markdown.
 
@@ -40,6 +41,7 @@ def card(
         tried: settings tried on these rows before, None where not stated.
         audited: an audit of the method, None where none was made.
         searched: settings that a private search chose from, 0 where there was none.
+        of_ranges: what private ranges cost of the total, None where none were found.
     """
     built = spec.build()
     setting = get_model(spec.model).setting(rows, dataset.d, resolve(spec).lam)
@@ -50,7 +52,7 @@ def card(
         ],
         "Data": [
             f"{_named(dataset)}: {rows:,} rows for training; their number is public. Source: {_plain(dataset.source)}.",
-            _looked_at(dataset),
+            _looked_at(dataset, of_ranges),
             *([f"Taken as public: {'; '.join(dataset.taken_as_public)}."] if dataset.taken_as_public else []),
         ],
         "Privacy": [
@@ -97,7 +99,9 @@ def _named(dataset: Dataset) -> str:
     return "A table of the person who released it" if only_here(dataset.name) else _plain(dataset.name)
 
 
-def _looked_at(dataset: Dataset) -> str:
+def _looked_at(dataset: Dataset, of_ranges: Budget | None) -> str:
+    if of_ranges is not None:
+        return f"Ranges or categories of features were found privately, for {of_ranges} of the total."
     if not dataset.looked_at:
         return "Ranges and categories of the features were declared: no row was looked at for them."
     names = ", ".join(_plain(name) for name in dataset.looked_at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,10 @@ from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
+from dpviz.releasing.ranges import declared_privately, of_both, undeclared, with_ranges
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
+from dpviz.spending.private_ranges import shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class Release:
         tried: settings that were tried on these rows before, None where not stated.
         audited: an audit of the method, None where none was made.
         searched: settings that a private search chose from, 0 where there was none.
+        of_ranges: what private ranges cost of the total, None where none were found.
     """
 
     model: ReleasedModel
@@ -60,6 +63,7 @@ class Release:
     tried: int | None
     audited: AuditResult | None
     searched: int = 0
+    of_ranges: Budget | None = None
 
     @property
     def card(self) -> str:
@@ -74,6 +78,7 @@ class Release:
             tried=self.tried,
             audited=self.audited,
             searched=self.searched,
+            of_ranges=self.of_ranges,
         )
 
     def save(self, folder: Path) -> None:
@@ -122,6 +127,7 @@ def release(
     all_rows: bool = False,
     unproved: bool = False,
     ranges_from_data: bool = False,
+    private_ranges: bool = False,
     tried: int | None = None,
     audit_runs: int = 0,
     monitor: Monitor = silent,
@@ -135,6 +141,8 @@ def release(
         all_rows: train on all rows and not on the run's training part.
         unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
+        private_ranges: find ranges and categories that were not declared privately, for a tenth of epsilon and delta; for tables
+            of one's own, see `dpviz.private_ranges`.
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
         monitor: receives progress; raises to cancel.
@@ -146,26 +154,41 @@ def release(
     """
     refuse_seed(spec)
     run = resolve(spec)
-    shared = setup_for(run.spec)
-    dataset = shared.dataset
-    encoder = encoder_of(dataset, ranges_from_data)
-    problem = shared.problem
-    if all_rows:
-        problem = Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.lam)
+    dataset, problem = _rows_of(run, all_rows)
     built = run.spec.build()
     budget = row_budget(run.spec.epsilon, run.spec.delta, problem.n)
-    cal = built.calibrate(problem.setting, budget)
+    of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
+    encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)
+    cal = built.calibrate(problem.setting, of_model)
     if not unproved:
-        _require_proof(cal, budget)
+        _require_proof(cal, of_model)
+    if of_ranges is not None:
+        undeclared(dataset)  # what cannot be mended is said before anything is spent
     if ledger is not None:
-        ledger.spend(entry_of(built, problem.setting, cal, call), cal.neighbouring)
+        entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
+        ledger.spend(entry, cal.neighbouring)
+    if of_ranges is not None:
+        part = replace(run.spec, epsilon=of_model.epsilon, delta=of_model.delta)
+        run = resolve(declared_privately(part, dataset, of_ranges, random.SystemRandom()))
+        dataset, problem = _rows_of(run, all_rows)
+        built = built.settled(problem.setting, of_model)  # automatic hyperparameters follow from this part of the budget
+        run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
+        cal = built.calibrate(problem.setting, of_model)
+    encoder = encoder or encoder_of(dataset, ranges_from_data)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    cal = supposing(cal, dataset, made.exact)
-    model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     audited = _audited(run, cal, audit_runs, monitor)
-    return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited)
+    cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
+    model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
+    return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
+
+
+def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
+    """(rows, problem of the training part, or of all)."""
+    shared = setup_for(run.spec)
+    dataset = shared.dataset
+    return dataset, Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.lam) if all_rows else shared.problem
 
 
 def refuse_seed(spec: RunSpec) -> None:

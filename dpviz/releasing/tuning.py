@@ -54,6 +54,16 @@ def settings_of(spec: RunSpec, values: Mapping[str, Sequence[Any]]) -> list[RunS
     return [tuning.apply(spec, dict(zip(values, some, strict=True))) for some in itertools.product(*values.values())]
 
 
+def default_values(spec: RunSpec) -> dict[str, list[Any]]:
+    """Five values each of the method's first hyperparameter and of lambda, around those that public facts give.
+
+    >>> default_values(RunSpec("teaching", mechanism="output-gaussian", lam=0.01))
+    {'lam': [0.000625, 0.0025, 0.01, 0.04, 0.16]}
+    """
+    names = tuning.first_pair(spec) or ("lam",)
+    return {name: list(dict.fromkeys(tuning.values(spec, name, 5))) for name in names}
+
+
 def private_search(
     spec: RunSpec,
     values: Mapping[str, Sequence[Any]],

@@ -42,7 +42,7 @@ KEYS = {
     "sweep --epsilons 1 --no-cache": "sweep missing rows",
     "release --out model": "run guarantee model card training_rows hardened_sampler tried looked_at audit",
     "predict model new.csv": "classes predictions notes",
-    "ranges rows.csv --columns a --epsilon 1 --delta 1e-5": "budget relation ranges least",
+    "ranges rows.csv --columns a --epsilon 1 --delta 1e-5": "budget relation ranges categories least",
     "tune --out model --try lam=0.01,0.1": "run guarantee model card training_rows searched",
     "ledger a.toml --limit 3 --delta 1e-6": "table unit relation limit total status not_proved conditions entries",
     "report --out a.html": "run out bytes",

@@ -6,29 +6,113 @@ import math
 import random
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import dpviz
+from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.spending import Ledger
 from dpviz.spending import private_ranges as module
-from dpviz.spending.private_ranges import EDGES, planned_event, private_ranges
+from dpviz.spending.private_ranges import EDGES, Noise, _listed, planned, private_ranges
 
 BUDGET = Budget(0.5, 1e-6)
 
 
-@pytest.mark.parametrize("columns", [1, 4, 100])
-def test_the_two_queries_cost_the_budget(columns: int) -> None:
-    event = planned_event(columns, BUDGET)
-    assert total_epsilon([event], BUDGET.delta) == pytest.approx(BUDGET.epsilon, rel=1e-6)
-    assert isinstance(event.event, Gaussian)
-    assert event.event.sensitivity == pytest.approx(math.sqrt(2 * columns))
+@pytest.mark.parametrize(("numbers", "categories"), [(1, 0), (4, 0), (100, 0), (0, 1), (3, 2), (0, 50)])
+@pytest.mark.parametrize("budget", [BUDGET, Budget(3.0, 1e-3)])
+def test_all_queries_cost_the_budget(numbers: int, categories: int, budget: Budget) -> None:
+    """The Gaussian part by the accountant, at the distance that one replaced row can make; the threshold by its definition."""
+    noise = planned(numbers, categories, budget)
+    distance = math.sqrt(2 * 2 * numbers + 2 * categories)
+    lifted = categories * float(norm.sf((noise.threshold - 1) / noise.sigma))
+    delta = budget.delta - (1 + math.exp(budget.epsilon)) * lifted
+    assert delta == pytest.approx(budget.delta / (2 if categories else 1), rel=1e-9)
+    assert total_epsilon([Gaussian(distance, noise.sigma)], delta) == pytest.approx(budget.epsilon, rel=1e-6)
+    assert total_epsilon([noise.release], budget.delta) == pytest.approx(budget.epsilon, rel=1e-6)
+
+
+class Recorded(random.Random):
+    """A source without noise that keeps the standard deviations it was asked for."""
+
+    def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> float:
+        self.asked = [*getattr(self, "asked", []), sigma]
+        return mu
+
+
+def test_categories_are_those_whose_noisy_number_passes() -> None:
+    budget = Budget(1.0, 1e-3)
+    noise = planned(0, 1, budget)
+    enough = math.ceil(noise.threshold) + 1
+    values = ["many"] * 900 + ["b"] * enough + ["a"] * (enough + 5) + ["c"] * (enough - 3) + ["queen", None, float("nan")]
+    source = Recorded()
+    found = private_ranges({}, budget, source, categories={"x": values})
+    assert found.categories == {"x": ("a", "b", "many")}
+    assert found.least >= noise.threshold
+    assert source.asked == [noise.sigma] * 5, "every value that occurs, and gaps are none"
+    listed = Counter(
+        value
+        for k in range(600)
+        for value in private_ranges({}, budget, random.Random(k), categories={"x": values}).categories["x"]
+    )
+    for value, count in Counter(v for v in values if isinstance(v, str)).items():
+        share = float(norm.sf((noise.threshold - count) / noise.sigma))
+        assert listed[value] / 600 == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 600) + 1e-3)
+
+
+def test_a_value_of_one_row_stays_hidden_as_often_as_the_proof_says() -> None:
+    """Replacing the only row of a value, with a delta that can be counted; at 0 as the threshold it is seen."""
+    budget, runs = Budget(1.0, 0.2), 3000
+    noise = planned(0, 1, budget)
+    source = random.Random(3)
+
+    def shown(threshold: float) -> float:
+        weak = replace(noise, threshold=threshold)
+        return sum("queen" in _listed("x", Counter({"many": 10_000, "queen": 1}), weak, source) for _ in range(runs)) / runs
+
+    most = budget.delta / 2 / (1 + math.e)
+    assert shown(noise.threshold) <= most + 4 * math.sqrt(most / runs)
+    assert shown(noise.threshold - 1.5 * noise.sigma) > most + 4 * math.sqrt(most / runs)
+
+
+def test_replacing_a_row_moves_two_counts_of_a_column() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.choice(list("abcd"), (200, 3))
+    most = 0.0
+    for row in range(200):
+        neighbour = values.copy()
+        neighbour[row] = rng.choice(list("abcdxyz"), 3)
+        moved = 0
+        for j in range(3):
+            before, after = Counter(values[:, j]), Counter(neighbour[:, j])
+            moved += sum((before[v] - after[v]) ** 2 for v in before | after)
+        most = max(most, moved)
+    assert most == 2 * 3
+
+
+def test_the_shell_declares_what_was_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    table, ledger = tmp_path / "people.csv", tmp_path / "l.toml"
+    rows = [f"{20 + k % 50},{'no' if k % 3 else 'yes, always'},{'rare' if k == 7 else 'a|b'}" for k in range(6000)]
+    table.write_text("age,word,other\n" + "\n".join(rows).replace("yes, always", '"yes, always"'))
+    Ledger.create(ledger, table="t", limit=Budget(1.0, 1e-5))
+    call = ["ranges", str(table), "--columns", "age", "--categories-of", "word,other", "--epsilon", "1", "--delta", "1e-6"]
+    assert main([*call, "--ledger", str(ledger)]) == 0
+    said = capsys.readouterr().out
+    assert "--categories 'word=no|yes, always'" in said
+    assert "rare" not in said
+    assert """--categories 'other="a|b"'""" in said
+    (entry,) = Ledger(ledger).entries()
+    assert (entry.what, entry.release) == ("range", Budget(1.0, 1e-6))
+    assert main([*call[:2], *call[4:], "--categories-of", "word"]) == 0, "categories alone"
+    for wrong in (call[:2] + call[6:], [*call, "--columns", "word"], [*call, "--categories-of", "nothing"]):
+        assert main(wrong) == 2
 
 
 def test_replacing_a_row_moves_the_counts_by_no_more_than_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,13 +163,13 @@ def test_years_do_not_get_the_range_of_a_power_of_two() -> None:
 
 def outcomes(values: np.ndarray, runs: int, sigma_factor: float, monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
     with monkeypatch.context() as patched:
-        true = planned_event
+        true = planned
 
-        def weaker(columns: int, budget: Budget) -> object:
-            event = true(columns, budget)
-            return type(event)(Gaussian(event.event.sensitivity, sigma_factor * event.event.sigma), 2)  # type: ignore[union-attr]
+        def weaker(*counts_and_budget: object) -> Noise:
+            noise = true(*counts_and_budget)  # type: ignore[arg-type]
+            return replace(noise, sigma=sigma_factor * noise.sigma)
 
-        patched.setattr(module, "planned_event", weaker)
+        patched.setattr(module, "planned", weaker)
         source = random.Random(11)
         return Counter(private_ranges({"x": values}, Budget(1.0, 1e-3), source).ranges["x"] for _ in range(runs))
 
@@ -112,6 +196,11 @@ def test_too_few_rows_are_said_and_not_guessed() -> None:
     for columns, budget in (({}, BUDGET), ({"x": ["a"]}, BUDGET), ({"x": np.zeros((3, 3))}, BUDGET), ({"x": [1.0]}, Budget(1.0))):
         with pytest.raises(InvalidInput):
             private_ranges(columns, budget)  # type: ignore[arg-type]
+    for others in ({"x": ["a"] * 9}, {"x": [["a"]]}, {"x": [None]}):
+        with pytest.raises(InvalidInput):
+            private_ranges({}, BUDGET, categories=others)
+    with pytest.raises(InvalidInput, match="among the numbers"):
+        private_ranges({"x": np.ones(9)}, BUDGET, categories={"x": ["a"]})
 
 
 def test_the_classifier_pays_for_its_ranges(tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""A release that finds ranges and categories privately: what it shows, what it costs, and when it spends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.privacy.budget import Budget, Status
+from dpviz.releasing import ranges, training
+from dpviz.releasing.ranges import PUBLIC_KINDS
+from dpviz.spending import Ledger
+
+TOTAL = Budget(1.0, 1e-5)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    made = pd.DataFrame({"age": rng.integers(17, 91, 6000).astype(float), "job": rng.choice(["a", "b", "c"], 6000)})
+    made.loc[3, "job"], made.loc[4, "age"] = "queen", 1e6
+    return made.assign(old=np.where(made["age"] + rng.normal(0, 5, 6000) > 50, "yes", "no"))
+
+
+def spec(frame: pd.DataFrame, mechanism: str = "output-gaussian", **how: object) -> dpviz.RunSpec:
+    made = dpviz.dataset(frame, target="old", positive="yes", **how)  # type: ignore[arg-type]
+    return dpviz.RunSpec(made.name, mechanism=mechanism, epsilon=TOTAL.epsilon, delta=TOTAL.delta)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "l.toml", table="people", limit=Budget(1.5, 1e-4))
+
+
+@pytest.mark.parametrize("mechanism", ["output-gaussian", "objective-tight"])
+def test_the_total_pays_for_both_and_a_person_alone_is_not_shown(mechanism: str, frame: pd.DataFrame, ledger: Ledger) -> None:
+    made = dpviz.release(spec(frame, mechanism), private_ranges=True, ledger=ledger)
+    cal = made.calibration
+    assert cal.proved_budget is not None
+    assert cal.status is Status.PROVED_IF
+    assert PUBLIC_KINDS in cal.conditions
+    assert (cal.proved_budget.epsilon, cal.proved_budget.delta) == pytest.approx((1.0, 1e-5))
+    assert made.of_ranges is not None
+    assert (made.of_ranges.epsilon, made.of_ranges.delta) == pytest.approx((0.1, 1e-6))
+    age, job = made.model.encoder.columns
+    assert job.levels == ("a", "b", "c")
+    assert age.low <= 17 < 90 <= age.high < 1000
+    for text in (made.card, made.model.to_json()):
+        assert "queen" not in text
+        assert "1000000" not in text
+    assert "found privately, for (ε = 0.1, δ = 1e-06) of the total" in made.card
+    (entry,) = ledger.entries()
+    assert entry.release == cal.proved_budget
+    assert PUBLIC_KINDS in entry.conditions
+    # the noise of the model is that of nine tenths, on the same rows with the same ranges
+    part = dpviz.RunSpec(made.spec.dataset, mechanism=mechanism, epsilon=0.9, delta=9e-6)
+    assert cal.noise_scale == pytest.approx(dpviz.run(part).calibration.noise_scale)
+
+
+def test_the_limit_refuses_before_a_row_is_looked_at(
+    frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dpviz.release(spec(frame), private_ranges=True, ledger=ledger)
+    looked: list[object] = []
+    monkeypatch.setattr(ranges, "private_ranges", lambda *a, **k: looked.append(a))
+    monkeypatch.setattr(training, "train", lambda *a: looked.append(a))
+    with pytest.raises(InvalidInput, match="would bring the total"):
+        dpviz.release(spec(frame), private_ranges=True, ledger=ledger)
+    assert not looked
+    assert len(ledger.entries()) == 1
+
+
+def test_only_what_is_undeclared_is_found(frame: pd.DataFrame) -> None:
+    made = dpviz.release(spec(frame, ranges={"age": (0, 120)}), private_ranges=True)
+    age, job = made.model.encoder.columns
+    assert (age.low, age.high) == (0, 120)
+    assert job.levels == ("a", "b", "c")
+
+
+def test_what_private_ranges_cannot_mend_is_refused_before_anything_is_spent(frame: pd.DataFrame, ledger: Ledger) -> None:
+    declared = {"ranges": {"age": (0, 120)}, "categories": {"job": ["a", "b", "c"]}}
+    for run in (dpviz.RunSpec("teaching"), spec(frame, **declared), spec(frame.assign(same=1.0))):
+        with pytest.raises(InvalidInput):
+            dpviz.release(run, private_ranges=True, ledger=ledger)
+    assert not ledger.entries()
+
+
+def test_the_shell_finds_them_too(frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, out = tmp_path / "people.csv", tmp_path / "model"
+    frame.to_csv(table, index=False)
+    call = ["release", str(table), "--target", "old", "--positive", "yes", "--mechanism", "dp-gd", "--out", str(out)]
+    assert main(call) == 2
+    assert "were read from the rows" in capsys.readouterr().err
+    assert main([*call, "--private-ranges"]) == 0
+    assert "found privately" in (out / "card.md").read_text(encoding="utf-8")
