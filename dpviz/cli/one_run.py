@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from dpviz.cli import answers, own_file
 from dpviz.cli.parser import Parser
@@ -55,12 +56,18 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     Raises:
         InvalidInput: for the first bad value, naming it.
     """
+    from dpviz.experiments.run import links
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
 
     link = is_link(options.file)
     query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
+    older = links.elsewhere(query, SETTINGS)
+    if older and not options.json:
+        meant = f"until {links.UNTIL[links.VERSION - 1]} it meant {urlencode(older).replace('&', ', ')}"
+        back = f"&{links.KEY}={links.VERSION - 1} brings that back"
+        print(f"dpviz: this link names no version; {meant}. Defaults are others now; {back}.", file=sys.stderr)
     query |= {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, None if link else options.file)
     if dataset is not None:
@@ -84,7 +91,9 @@ def own(options: argparse.Namespace, name: str) -> str | None:
     value = getattr(options, name, None)
     if value is not None or not is_link(options.file):
         return None if value is None else str(value)
-    return dict(parse_qsl(urlsplit(options.file).query)).get(name)
+    from dpviz.experiments.run import links
+
+    return links.meant(dict(parse_qsl(urlsplit(options.file).query))).get(name)
 
 
 def shown(dataset: str, options: argparse.Namespace) -> str:

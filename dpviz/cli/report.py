@@ -87,8 +87,11 @@ def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar:
     """The report of a page: what it shows at the run's address, with what the link says beside the run."""
     from dpviz.cli.main import app_script
     from dpviz.dashboard.shell import headless
+    from dpviz.experiments.run import links
+    from dpviz.experiments.run.settings import SETTINGS
 
-    query = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)) | spec.to_query()
+    beside = links.meant(dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)))
+    query = links.signed({k: v for k, v in beside.items() if k not in SETTINGS and "." not in k} | spec.to_query())
     if options.metric:
         query["metric"] = metrics.chosen([options.metric])[0].id
     script = app_script()

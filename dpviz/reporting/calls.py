@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from dpviz.datasets.sources import own, uploads
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.run import links
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
@@ -182,5 +183,9 @@ def _several(words: Sequence[str], between: str) -> str:
 
 def address(spec: RunSpec) -> str:
     """The part of the address that holds a run, percent-encoded."""
-    query = spec.to_query()
-    return f"?{urlencode(query, quote_via=quote)}" if query else "/"
+    return written(spec.to_query())
+
+
+def written(query: Mapping[str, str]) -> str:
+    """An address as text, with the version of its defaults; "/" for the defaults themselves."""
+    return f"?{urlencode(links.signed(query), quote_via=quote)}" if query else "/"

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from support import LIMIT, until
 
+from dpviz.experiments.run.links import KEY, VERSION
+
 ROOT = Path(__file__).parents[2]
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -165,8 +167,8 @@ class Reader:
         if not request.url.startswith((self.address, self.address.replace("http", "ws"), "data:", "blob:")):
             self.foreign.append(request.url)
 
-    def open(self, query: str = "", path: str = "/") -> Any:
-        self.page.goto(f"{self.address}{path}{query}")
+    def open(self, query: str = "", path: str = "/", version: str = f"&{KEY}={VERSION}") -> Any:
+        self.page.goto(f"{self.address}{path}{query}{version if query else ''}")
         self.settled()
         return self.page
 

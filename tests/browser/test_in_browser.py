@@ -10,12 +10,14 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
+from dpviz.experiments.run.links import KEY
+
 Make = Callable[..., Any]
 PICTURE = ".dpviz-accuracy svg"
 
 
 def query(page: Any) -> dict[str, str]:
-    return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items()}
+    return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items() if k != KEY}
 
 
 @pytest.mark.long

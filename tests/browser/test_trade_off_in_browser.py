@@ -17,6 +17,7 @@ from support import until
 
 import dpviz
 from dpviz.cli.main import main
+from dpviz.experiments.run.links import KEY
 
 Make = Callable[..., Any]
 #: long enough to be caught in the middle, many cells
@@ -44,7 +45,7 @@ def over(page: Any) -> None:
 
 
 def query(page: Any) -> dict[str, str]:
-    return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items()}
+    return {k: v[-1] for k, v in parse_qs(urlparse(page.url).query).items() if k != KEY}
 
 
 def finished(cache: Path) -> dict[str, int]:

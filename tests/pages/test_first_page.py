@@ -18,6 +18,7 @@ import dpviz
 from dpviz.dashboard.one_run import views
 from dpviz.dashboard.shell import metric, server, sidebar
 from dpviz.dashboard.work import cached_runs
+from dpviz.experiments.run.links import signed
 from dpviz.models import get_model
 
 opened = partial(support_pages.opened, "")
@@ -111,7 +112,7 @@ def test_controls_and_address_agree_both_ways() -> None:
     assert not page.exception
     query = address(page)
     spec = dpviz.RunSpec.from_query(query)
-    assert query == spec.to_query()
+    assert query == signed(spec.to_query())
     assert (spec.epsilon, spec.lam, dict(spec.params), spec.intercept) == (0.37, 0.02, {"steps": 20}, False)
 
 

@@ -16,6 +16,7 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 
 import dpviz
 from dpviz.dashboard.rows import selection
+from dpviz.experiments.run.links import signed
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.capabilities import HasRule
@@ -88,7 +89,7 @@ def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
         assert float(shown.split()[0].replace("−", "-")) == pytest.approx(value, rel=6e-3)
     frame = dpviz.load_dataset("teaching").frame
     assert facts["Label"] == [frame["label"][ids[17]], frame["label"][ids[200]]]
-    assert address(page) == {"seeds": "2", "row": str(ids[17]), "other": str(ids[200])}
+    assert address(page) == signed({"seeds": "2", "row": str(ids[17]), "other": str(ids[200])})
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert address(page)["row"] == str(ids[17])
     assert person(page)["Label"] == facts["Label"]
@@ -116,7 +117,7 @@ def test_axes_are_in_the_address() -> None:
     assert not page.warning
     assert page.selectbox(key="own.x").value == "mean area"
     page.selectbox(key="own.x").set_value(selection.COMPONENTS[0]).run()
-    assert address(page) == {"dataset": "breast-cancer", "seeds": "2", "y": "worst texture"}
+    assert address(page) == signed({"dataset": "breast-cancer", "seeds": "2", "y": "worst texture"})
     page = opened(x="no such feature")
     assert page.warning[0].value.startswith("**x**")
     assert "x" not in address(page)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -22,6 +21,7 @@ from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line
+from dpviz.reporting.calls import written
 
 SHEET = "sheet"
 _ANSWERS = "dpviz.lesson-answers"  # the engine's answers by lesson, once they were asked for
@@ -215,4 +215,4 @@ def sheet() -> None:
             st.markdown(f"Answer: **{words.markdown(shown)}**. {words.markdown(lesson.explanation)}")
             st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
             links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
-            st.caption(words.markdown(f"{lesson.page}: ?{urlencode(lesson.address())}"))
+            st.caption(words.markdown(f"{lesson.page}: {written(lesson.address())}"))

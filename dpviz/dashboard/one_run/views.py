@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
@@ -22,6 +21,7 @@ from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
+from dpviz.reporting.calls import written
 
 QUICK = 0.35  # seconds of a run that a page draws before its sidebar
 _SHOWN = "dpviz.run-shown"  # the run that was shown last
@@ -196,8 +196,7 @@ def actions(spec: RunSpec) -> None:
         links.claims_about(spec.mechanism)
         with st.popover("Share"):
             st.markdown("This address holds the whole run:")
-            query = spec.to_query() | metric.in_address()
-            st.code(f"?{urlencode(query)}" if query else "/", language=None, wrap_lines=True)
+            st.code(written(spec.to_query() | metric.in_address()), language=None, wrap_lines=True)
 
 
 def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> None:

@@ -16,6 +16,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import private
+from dpviz.experiments.run import links
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
@@ -31,6 +32,7 @@ _PROBLEMS = "dpviz.problems"
 _PAGE = "dpviz.page"  # the page that wrote it
 _OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
 _TOLD = "dpviz.told"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
+_BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
 
@@ -52,11 +54,11 @@ def arrive(own: Sequence[str] = ()) -> None:
     moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
-        st.session_state[_PROBLEMS] = []
-    if opened:
-        seed(query if query or address is None else address, own)
-    elif query != address and not moved and not _late(query):
-        seed(query, own)  # back, forward, or an address changed by hand
+        st.session_state[_PROBLEMS], st.session_state[_BEFORE] = [], {}
+    if opened or (query != address and not moved and not _late(query)):  # back, forward, or an address changed by hand
+        asked = query if query or address is None or not opened else address
+        seed(asked, own)
+        st.session_state[_BEFORE] = links.elsewhere(asked, (*FIELDS, *own))
     else:
         for key in widgets:
             if key in st.session_state:
@@ -104,8 +106,10 @@ def _spoken_of(key: str) -> bool:
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     """Sets every control from an address and keeps what was wrong with it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
-    kept |= {key: query[key] for key in page_keys() if key in query} | {key: query.get(key, "") for key in own}
     mistakes: list[InvalidInput] = []
+    kept |= {key: query[key] for key in page_keys() if key in query}
+    query = links.meant(query, mistakes)
+    kept |= {key: query.get(key, "") for key in own}
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
     unknown = [key for key in query if not _known(key)]
     if unknown:
@@ -130,13 +134,20 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     """Writes the run into the address, and returns it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
-    query = spec.to_query() | {key: value for key, value in kept.items() if value}
-    if dict(st.query_params.to_dict()) != query:
-        st.query_params.from_dict(query)
-    _written(query)
+    query = links.signed(spec.to_query() | {key: value for key, value in kept.items() if value})
+    _write(query)
     st.session_state[_PAGE] = private.page()
     _remember(widgets, own)
     return query
+
+
+def _write(query: dict[str, str]) -> None:
+    """Writes an address. One that says the same without a version stays as it was typed: another one is one more step of Back."""
+    there = dict(st.query_params.to_dict())
+    if there != query and (not there or links.signed(there) != query):
+        st.query_params.from_dict(query)
+        there = query
+    _written(there)
 
 
 def _written(query: dict[str, str]) -> None:
@@ -164,10 +175,8 @@ def amend(own: Sequence[str]) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
     rest = {key: value for key, value in st.session_state[_ADDRESS].items() if key not in own}
-    query = rest | {key: kept[key] for key in own if kept[key]}
-    if dict(st.query_params.to_dict()) != query:
-        st.query_params.from_dict(query)
-    _written(query)
+    query = links.signed(rest | {key: kept[key] for key in own if kept[key]})
+    _write(query)
     st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
 
 
@@ -185,7 +194,19 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
     """
     kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
     more = {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
-    return resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more
+    return links.signed(resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more)
+
+
+def meant_before() -> dict[str, str]:
+    """What the address that was opened meant before a default changed and does not mean now; until a control is moved."""
+    return dict(st.session_state.get(_BEFORE, {}))
+
+
+def as_before() -> None:
+    """Sets the controls to what the address meant before; call from a callback."""
+    older = meant_before()
+    seed(st.session_state[_ADDRESS] | older)
+    st.session_state.update({key: value for key, value in older.items() if key not in FIELDS})
 
 
 def before(key: str, otherwise: Any) -> Any:

@@ -9,8 +9,10 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
-from dpviz.dashboard.shell import address, links, private, server, session
+from dpviz.dashboard.shell import address, links, pinned, private, server, session
 from dpviz.dashboard.work import front
+from dpviz.experiments.run import links as versions
+from dpviz.experiments.run.settings import SETTINGS
 from dpviz.figures.style import THEMES, Theme
 
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
@@ -175,6 +177,19 @@ def problems() -> None:
     """Shows problems of the address or of the last thing typed: field, cause, fix."""
     for problem in address.problems():
         _warn(problem, "The page goes on without it.")
+    older = address.meant_before()
+    if older:
+        until = versions.UNTIL[versions.VERSION - 1]
+        meant = ", ".join(f"{SETTINGS[key].label if key in SETTINGS else key} {value}" for key, value in older.items())
+        with st.container(border=True, key="buttons-older"):
+            st.markdown(words.markdown(f"This link names no version. Until {until} it meant: {meant}. Defaults are others now."))
+            st.button("Open it as it was meant then", on_click=_as_before)
+
+
+def _as_before() -> None:
+    """Opens the link by the older defaults, run A too."""
+    pinned.as_before()
+    address.as_before()
 
 
 def _warn(problem: InvalidInput, then: str) -> None:

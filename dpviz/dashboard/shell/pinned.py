@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
@@ -14,8 +14,10 @@ from dpviz.dashboard.shell import address, metric
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Changes, Form, Knob, Line
@@ -36,7 +38,7 @@ class Kept(Knob):
         return resolve(RunSpec.from_query(text)).spec
 
     def text(self, value: RunSpec) -> str:
-        return urlencode({"dataset": value.dataset} | value.to_query())
+        return urlencode(versions.signed({"dataset": value.dataset} | value.to_query()))
 
     def in_words(self, value: Any) -> str:
         return title(value)
@@ -64,6 +66,14 @@ def controls(spec: RunSpec, **more: Any) -> None:
         return
     st.button("Swap A and B", on_click=_swap, args=(kept, spec), key="swap", **more)
     st.button("Remove A", on_click=PINNED.keep, args=(None,), key="drop", **more)
+
+
+def as_before() -> None:
+    """Gives run A the defaults that a link without a version had before; call with `address.as_before`."""
+    text = str(st.session_state.get(PINNED.key) or "")
+    query = dict(parse_qsl(text))
+    if query:
+        st.session_state[PINNED.key] = urlencode(query | versions.elsewhere(query, SETTINGS))
 
 
 def _swap(kept: RunSpec, present: RunSpec) -> None:

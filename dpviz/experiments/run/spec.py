@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, show
+from dpviz.experiments.run import links
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.mechanisms.knobs import Changes
@@ -118,7 +119,7 @@ class RunSpec(RunSettings):
 
     @classmethod
     def from_query(cls, query: str | Mapping[str, Any], problems: list[InvalidInput] | None = None) -> RunSpec:
-        """A spec from a URL's query; `dpviz.resolve` then checks it against the data.
+        """A spec from a URL's query, by the defaults of its version; `dpviz.resolve` then checks it against the data.
 
         Args:
             query: "a=1&b=2" (a leading "?" is allowed) or a mapping to text or lists of text. Unknown keys are
@@ -126,8 +127,8 @@ class RunSpec(RunSettings):
             problems: where given, bad values are reported here and replaced by their default; otherwise the
                 first one raises.
         """
-        texts = _as_text(query)
         bad: list[InvalidInput] = []
+        texts = links.meant(_as_text(query), bad)
         values: dict[str, Any] = {}
         for name, knob in SETTINGS.items():
             if name in texts:

@@ -1,0 +1,73 @@
+"""Links keep their meaning: an address names the version of the defaults that it leaves out, and older defaults are kept here.
+
+An address holds what differs from the defaults, so a changed default would change what older links mean. Links without a version
+were written by hand or before there was one; they mean today's defaults, and `elsewhere` says what they meant before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from dpviz.common.validate import InvalidInput, show
+
+KEY = "v"
+#: what an address of each older version means where it leaves a key out, by version; whoever changes a default adds an entry
+OLD: Mapping[int, Mapping[str, str]] = {1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"}}
+VERSION = len(OLD) + 1
+#: the last day of each older version
+UNTIL = {1: "25 November 2026"}
+
+
+def signed(query: Mapping[str, str]) -> dict[str, str]:
+    """An address of today's defaults with its version; one that holds nothing is the app itself and needs none.
+
+    >>> signed({"epsilon": "0.5"})
+    {'epsilon': '0.5', 'v': '2'}
+    """
+    rest = {key: value for key, value in query.items() if key != KEY}
+    return rest | {KEY: str(VERSION)} if rest else {}
+
+
+def meant(query: Mapping[str, str], problems: list[InvalidInput] | None = None) -> dict[str, str]:
+    """An address in today's defaults: what it leaves out and what had another default in its version is written out.
+
+    Args:
+        problems: where given, a bad version is reported here and means today's; otherwise it raises.
+
+    >>> meant({"epsilon": "0.5", "lam": "0.01", "v": "1"})
+    {'lam': '0.01', 'row_scaling': 'unit', 'pair': 'worst-case', 'epsilon': '0.5'}
+    """
+    rest = {key: value for key, value in query.items() if key != KEY}
+    try:
+        version = _version(query.get(KEY, str(VERSION)))
+    except InvalidInput as problem:
+        if problems is None:
+            raise
+        problems.append(problem.bare())
+        version = VERSION
+    older: dict[str, str] = {}
+    for other in range(version, VERSION):  # a default of its time is the one that was changed first
+        older = {**OLD[other], **older}
+    return older | rest
+
+
+def _version(text: str) -> int:
+    number = int(text[:9]) if text.isascii() and text.isdigit() else 0
+    if 1 <= number <= VERSION:
+        return number
+    cause = "the link is of a newer dpviz, whose defaults may differ" if number else f"{show(text)} is no version of a link"
+    raise InvalidInput(KEY, cause, f"Versions 1 to {VERSION} are known here.")
+
+
+def elsewhere(query: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
+    """What an address without a version meant before the last change of a default, and does not mean now.
+
+    Args:
+        keys: those that matter where it is opened.
+
+    >>> elsewhere({"epsilon": "0.5", "lam": "0.01"}, ["lam", "row_scaling"])
+    {'row_scaling': 'unit'}
+    """
+    if KEY in query or not query:
+        return {}
+    return {key: value for key, value in OLD[VERSION - 1].items() if key in keys and key not in query}

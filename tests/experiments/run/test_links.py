@@ -1,0 +1,121 @@
+"""A link keeps its meaning when a default changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+from support_pages import opened
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.experiments.run import links
+from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.reporting import address
+
+KEPT = Path(__file__).with_name("link_defaults.json")
+FIRST = {"dataset": "teaching", "epsilon": "0.5"}
+
+
+def defaults() -> dict[str, str]:
+    """Today's default of every key of a run, as text of an address."""
+    spec = RunSpec()
+    run = {name: str(getattr(spec, name)) for name in SETTINGS}
+    own = {f"{name}.{key}": str(value) for name, cls in list_mechanisms().items() for key, value in cls.defaults().items()}
+    return run | own
+
+
+def test_no_default_changes_without_a_new_version() -> None:
+    """Where this fails: add an entry to `links.OLD` and `UNTIL`, then run `python tests/experiments/run/test_links.py`."""
+    kept = json.loads(KEPT.read_text())
+    now = {"version": links.VERSION, "defaults": defaults()}
+    changed = {key for key in kept["defaults"] if kept["defaults"][key] != now["defaults"].get(key)}
+    assert not changed, f"defaults that links leave out have changed: {changed}"
+    assert now == kept, "new keys: write the file again"
+    assert set(links.UNTIL) == set(links.OLD) == set(range(1, links.VERSION))
+
+
+def test_a_link_of_an_older_version_has_its_defaults() -> None:
+    old = RunSpec.from_query({**FIRST, "v": "1"})
+    assert (old.lam, old.row_scaling) == (0.001, "unit") != (RunSpec().lam, RunSpec().row_scaling)
+    assert RunSpec.from_query(address(old)) == old
+    assert RunSpec.from_query({**FIRST, "v": "1", "lam": "0"}).lam == 0.0
+    assert RunSpec.from_query(FIRST) == RunSpec.from_query({**FIRST, "v": "2"}) == RunSpec(**{**FIRST, "epsilon": 0.5})  # type: ignore[arg-type]
+    assert address(RunSpec()) == "/"
+
+
+def test_a_default_that_changed_twice_is_that_of_the_links_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "OLD", {1: {"lam": "0.1", "seeds": "3"}, 2: {"lam": "0.2", "folds": "5"}})
+    monkeypatch.setattr(links, "VERSION", 3)
+    assert links.meant({"v": "1"}) == {"lam": "0.1", "seeds": "3", "folds": "5"}
+    assert links.meant({"v": "2"}) == {"lam": "0.2", "folds": "5"}
+    assert links.meant({"v": "3", "seeds": "7"}) == {"seeds": "7"}
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "", "²", "99999999999999"])
+def test_a_version_that_is_not_known_is_said(text: str) -> None:
+    problems: list[dpviz.InvalidInput] = []
+    assert RunSpec.from_query({**FIRST, "v": text}, problems) == RunSpec.from_query(FIRST)
+    assert [one.field for one in problems] == ["v"]
+    with pytest.raises(dpviz.InvalidInput, match="newer" if text.startswith("9") else "no version"):
+        RunSpec.from_query({**FIRST, "v": text})
+
+
+def test_a_page_writes_the_version_and_reads_older_ones() -> None:
+    page = opened("", v="1", epsilon="0.5")
+    assert dict(page.query_params)["v"] in ("2", ["2"])
+    assert page.query_params["lam"] in ("0.001", ["0.001"])
+    assert page.query_params["row_scaling"] in ("unit", ["unit"])
+    assert "names no version" not in _said(page)
+
+
+def _said(page: object) -> str:
+    return " ".join(m.value for m in page.markdown).replace("\\", "")  # type: ignore[attr-defined]
+
+
+def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click() -> None:
+    """Run A, which such a link holds, follows."""
+    page = opened("Audit", epsilon="0.5", pinned="dataset=teaching&epsilon=3", seeds="3", runs="200")
+    assert "Until 25 November 2026 it meant: Regularisation λ 0.001, Row scaling unit, pair worst-case" in _said(page)
+    next(one for one in page.button if one.label == "Open it as it was meant then").click().run()
+    assert not page.exception
+    query = {key: value if isinstance(value, str) else value[0] for key, value in page.query_params.items()}
+    assert {key: query[key] for key in ("lam", "row_scaling", "pair")} == {
+        "lam": "0.001",
+        "row_scaling": "unit",
+        "pair": "worst-case",
+    }
+    assert RunSpec.from_query(query["pinned"]).lam == 0.001
+    assert "names no version" not in _said(page)
+
+
+def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
+    for query in ({"lam": "0.01", "row_scaling": "clip"}, {"v": "2"}):
+        assert "names no version" not in _said(opened("", **query))
+    assert links.elsewhere({}, SETTINGS) == {}
+
+
+def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[str]) -> None:
+    def lam(link: str) -> tuple[float, str]:
+        assert main(["run", link, "--json"]) == 0
+        out, error = capsys.readouterr()
+        return json.loads(out)["run"]["lam"], error
+
+    assert lam("?dataset=teaching&seeds=1") == (0.0, "")  # programs read the run in the answer
+    assert main(["run", "?dataset=teaching&seeds=1"]) == 0
+    remark = capsys.readouterr().err
+    assert "until 25 November 2026 it meant lam=0.001, row_scaling=unit" in remark
+    assert "&v=1" in remark
+    assert lam("?dataset=teaching&seeds=1&v=1") == (0.001, "")
+    assert lam("?dataset=teaching&seeds=1&v=2") == (0.0, "")
+    assert main(["run", "?dataset=teaching&v=9"]) == 2
+    assert "newer dpviz" in capsys.readouterr().err
+    assert dict(parse_qsl(address(RunSpec("iris"))[1:])) == {"dataset": "iris", "v": "2"}
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps({"version": links.VERSION, "defaults": defaults()}, indent=1) + "\n")
