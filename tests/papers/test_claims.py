@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpviz
@@ -117,6 +118,21 @@ def test_fewer_noised_holds_for_a_rule_that_loosens_and_fails_for_one_that_tight
 def test_follows_influence_holds_for_a_rule_on_influence_and_fails_for_one_on_dice(claim: str, swap: str) -> None:
     assert planted(claim, **{swap: graded(True, True)}).outcome is Outcome.HOLDS
     assert planted(claim, **{swap: graded(False, True)}).outcome is Outcome.FAILS
+
+
+@pytest.mark.long
+def test_rows_of_large_influence_are_found_and_those_of_another_order_are_not() -> None:
+    from dpviz.papers.claims import risk
+
+    verdict = list_claims()["influential-are-found"].test(Context())
+    assert verdict.outcome is Outcome.HOLDS
+    tenths = verdict.table[verdict.table["panel"] == "breast-cancer"]["y"].to_numpy()
+    assert tenths[-1] > 5 > 1 > tenths[0]
+    assert planted("influential-are-found", influence=lambda spec: -risk._influence(spec)).outcome is Outcome.FAILS
+    shuffled = planted("influential-are-found", influence=lambda spec: risk._influence(spec).sample(frac=1, random_state=0))
+    assert shuffled.outcome is verdict.outcome, "rows are found by their ids"
+    dice = planted("influential-are-found", influence=lambda spec: pd.Series(np.random.default_rng(0).random(9999)))
+    assert dice.outcome is not Outcome.HOLDS
 
 
 def test_separation_is_the_chance_of_more_influence() -> None:

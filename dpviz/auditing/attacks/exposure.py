@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import norm, spearmanr
 
 from dpviz.auditing.attacks.attacked import AttackedRun
+from dpviz.auditing.attacks.base import Floats
 from dpviz.auditing.attacks.judging import CONFIDENCE
 from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import setup_for
@@ -45,22 +46,30 @@ def exposure(found: AttackedRun) -> pd.DataFrame:
     return found.rows.join(facts)
 
 
+def rank_correlation(fact: Floats, separation: Floats) -> tuple[float, float, float]:
+    """Spearman's correlation of two columns with its 95 % limits.
+
+    By Fisher's transformation with the variance 1.06/(n - 3) of Fieller, Hartley, Pearson 1957.
+    """
+    r = float(spearmanr(fact, separation).statistic)
+    half = norm.ppf(0.5 + CONFIDENCE / 2) * np.sqrt(1.06 / (len(fact) - 3))
+    at = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
+    return r, float(np.tanh(at - half)), float(np.tanh(at + half))
+
+
 def associations(exposed: pd.DataFrame) -> pd.DataFrame:
     """Rank correlation of each fact with how far a row's signals lie apart: does it predict whom attacks find?
 
     Returns:
-        Columns fact, correlation (Spearman), low, high (95 %, by Fisher's transformation with the variance 1.06/(n - 3) of
-        Fieller, Hartley, Pearson 1957), rows. A fact without values is left out.
+        Columns fact, correlation, low, high (`rank_correlation`), rows. A fact without values is left out.
     """
     rows = []
     for column in FACTS:
         there = exposed[[column, "separation"]].replace([np.inf, -np.inf], np.nan).dropna()
         if len(there) < 10 or there[column].nunique() < 2:
             continue
-        r = float(spearmanr(there[column], there["separation"]).statistic)
-        half = norm.ppf(0.5 + CONFIDENCE / 2) * np.sqrt(1.06 / (len(there) - 3))
-        at = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
-        rows.append((column, r, float(np.tanh(at - half)), float(np.tanh(at + half)), len(there)))
+        found = rank_correlation(there[column].to_numpy(float), there["separation"].to_numpy(float))
+        rows.append((column, *found, len(there)))
     return pd.DataFrame(rows, columns=["fact", "correlation", "low", "high", "rows"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.papers import sentences
-from dpviz.papers.claims import accuracy, audits, constants, numerics, rules
+from dpviz.papers.claims import accuracy, audits, constants, numerics, risk, rules
 from dpviz.papers.claims.context import Claim
 
 _STEPS = ({"steps": 10}, {"steps": 50})
@@ -85,6 +85,15 @@ CLAIMS: tuple[Claim, ...] = (
         "The noise decision rests on influences instead of retraining.",
         ("pidp-sgd", "dbdp-pi"),
         numerics.influence_error,
+    ),
+    Claim(
+        "influential-are-found",
+        "kang-pidp",
+        "Section 5.3, first paragraph",
+        "Attackers can infer least about rows of little influence: rows of large influence are easier to find.",
+        "It is why noise is to be spared where influence is small.",
+        ("pidp-sgd", "dbdp-pi"),
+        risk.influential_are_found,
     ),
     Claim(
         "dbdp-fewer-noised",

@@ -1,0 +1,68 @@
+"""Claims about who is at risk: whether membership attacks find rows of large influence more often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.auditing.attacks.exposure import rank_correlation
+from dpviz.auditing.attacks.study import attack_run
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.influences import influence_of
+from dpviz.papers.claims.context import Context, Floats
+from dpviz.papers.claims.tables import lines, percent
+from dpviz.papers.verdict import Comparison, Picture, Verdict, combine, summary
+
+ATTACK, RATE = "lira-online", 0.01
+LEAST = 0.1  # rank correlation below which influence predicts next to nothing
+_TENTHS = 10
+
+
+def influential_are_found(context: Context) -> Verdict:
+    """Rows of large influence are easier to find, in models trained without noise."""
+    names = context.choose(("breast-cancer", "census-2000"), ("breast-cancer", "census-2000", "wine", "census-10000"))
+    shadows, targets = context.choose((256, 64), (1024, 256))
+    comparisons, tables, numbers = [], [], []
+    for k, name in enumerate(names):
+        context.trained_on.append(name)
+        spec = RunSpec(name, mechanism="non-private", lam=1e-3, row_scaling="unit", seed=context.seed)
+        listen = context.part(k, len(names)).monitor
+        found = attack_run(spec, shadows, targets, attacks=[ATTACK], baseline=False, monitor=listen)
+        influence = context.hook("influence", _influence)(found.spec)[found.row_ids].to_numpy()
+        r, low, high = rank_correlation(influence, found.separation)
+        holds = True if low > LEAST else False if high < LEAST else None
+        limits = f"{r:.2f} (95 % limits {low:.2f} to {high:.2f})"
+        comparisons.append(Comparison(f"on {name}", holds, f"rank correlation {limits}", LEAST - low))
+        called = found.judged[ATTACK].scores > found.judged[ATTACK].threshold_at(RATE)
+        share = _by_tenth(influence, called, found.judged[ATTACK].member)
+        ends = f"{percent(share[0])} and {percent(share[-1])}"
+        numbers += [
+            (f"Rank correlation of influence and how far a row's signals lie apart on {name}", limits),
+            (f"Members found among the tenth of rows of least and of most influence on {name}", ends),
+        ]
+        tables.append(lines(name, "members found", "", range(1, _TENTHS + 1), 100 * share[:, None]))
+    return Verdict(
+        combine(comparisons),
+        summary(comparisons),
+        f"Holds on a dataset if the lower limit of the rank correlation between influence and the distance of a row's signals "
+        f"with and without it is above {LEAST:g}, fails if the upper one is below. Everywhere.",
+        tuple(numbers),
+        "",
+        pd.concat(tables),
+        Picture("tenth of the rows by influence", "members found, %", limit=100 * RATE, limit_label="coin toss"),
+        f"LiRA with {shadows:,} shadow and {targets:,} target models on random halves, without noise; threshold at "
+        f"{percent(RATE)} false alarms over all rows; seed {context.seed}.",
+    )
+
+
+def _influence(spec: RunSpec) -> pd.Series:
+    """Length of each training row's influence, by row id."""
+    return influence_of(replace(spec, seeds=1)).frame()["influence"]
+
+
+def _by_tenth(influence: Floats, called: np.ndarray, member: np.ndarray) -> Floats:
+    """(10,) share of the members that are called members, among tenths of the rows by influence."""
+    tenths = np.array_split(np.argsort(influence, kind="stable"), _TENTHS)
+    return np.array([(called & member)[:, rows].sum() / member[:, rows].sum() for rows in tenths])
