@@ -6,6 +6,7 @@ import argparse
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,12 +104,14 @@ def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: 
     from dpviz.dashboard.shell import server
 
     started: list[list[str]] = []
-    monkeypatch.setattr(server, "prepare", lambda: None)
-    monkeypatch.setattr(server.guard, "install", lambda names, addresses, ancestors: None)
+    guards: list[Any] = []
+    monkeypatch.setattr(server, "prepare", guards.append)
     monkeypatch.setattr(server.private, "start", started.append)
     assert main(["app", "--host", "0.0.0.0", "--port", "8600", "--no-browser"]) == 0
     expected = ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.headless", "true", "--server.allowedHosts", "*"]
     assert started[0][2:] == expected
+    assert guards[0].kwargs["addresses"]
+    assert "localhost" in guards[0].kwargs["names"]
     for bad in ("", "a b", "http://x/", "x\n"):
         assert main(["app", "--host", bad]) == 2
         assert "--host" in capsys.readouterr().err

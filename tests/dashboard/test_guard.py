@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from streamlit import config
 
-from dpviz.dashboard.shell import guard, private
+from dpviz.dashboard.shell import guard, server
 
 
 def ask(kind: str, names: frozenset[str] | None, addresses: bool = False, **headers: str) -> tuple[bool, dict[str, Any]]:
@@ -81,7 +82,6 @@ def test_names_beside_the_local_ones() -> None:
     assert ask("http", wide, addresses=True, host="data.example")[0]
     assert not ask("http", wide, addresses=True, host="evil.example")[0]
     assert "lab" in guard.names_of("lab")
-    assert ask("http", None, host="evil.example")[0], "the operator has left the names to Streamlit"
 
 
 def test_no_other_page_may_show_an_answer_inside_itself() -> None:
@@ -92,7 +92,26 @@ def test_no_other_page_may_show_an_answer_inside_itself() -> None:
         assert any(name == b"content-security-policy" and b"frame-ancestors 'none'" in value for name, value in answer["headers"])
 
 
-def test_it_stands_before_streamlits_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private.starlette_app, "create_streamlit_middleware", list)
-    guard.install(HERE, addresses=False)
-    assert [made.cls for made in private.starlette_app.create_streamlit_middleware()] == [guard.Guard]
+def test_where_names_are_left_to_streamlit_its_list_holds_for_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    monkeypatch.setattr(config, "get_option", lambda name: listed if name == "server.allowedHosts" else None)
+    assert ask("http", None, host="evil.example")[0], "Streamlit takes an empty list for all names"
+    listed += ["localhost", "*.school.example"]
+    for kind in ("http", "websocket"):
+        assert ask(kind, None, host="class.school.example", origin="http://class.school.example")[0]
+        assert not ask(kind, None, host="evil.example", origin="http://evil.example")[0]
+
+
+def test_the_first_guard_stays_and_stands_before_streamlits_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_guard", None)
+    monkeypatch.setattr(server, "_warm", lambda: None)
+    monkeypatch.setattr(server.private, "stay_inside", lambda: None)
+    server.prepare(guard.made(HERE, ancestors=()))
+    (first,) = server.middleware()
+    assert first.cls is guard.Guard
+    assert first.kwargs["names"] == HERE
+    monkeypatch.setattr(server, "_guard", None)
+    (alone,) = server.middleware()
+    assert alone.kwargs["names"] is None, "`streamlit run` leaves the names to its own list"
+    assert (b"x-frame-options", b"DENY") in first.kwargs["answered"]
+    assert (b"x-frame-options", b"DENY") not in alone.kwargs["answered"], "hosts of `streamlit run` show apps in frames"

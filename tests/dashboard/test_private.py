@@ -63,16 +63,15 @@ def test_outside_of_a_page_nothing_is_known() -> None:
     private.on_error(lambda error: True)
     private.forget_controls()
     private.release("a file")
-    assert not private.serving()
 
 
 def test_a_page_knows_its_session_its_script_and_itself() -> None:
     page = page_of(
         "known = isinstance(private.main_script().name, str), private.page() != ''\n"
-        "st.json([private.in_session(), *known, private.through_history(), private.serving()])"
+        "st.json([private.in_session(), *known, private.through_history()])"
     )
     assert not page.exception
-    assert page.json[0].value == "[true, true, true, false, false]"
+    assert page.json[0].value == "[true, true, true, false]"
 
 
 def test_an_error_of_a_page_is_caught() -> None:
@@ -189,3 +188,18 @@ def test_a_refused_origin_asks_nobody_outside(monkeypatch: pytest.MonkeyPatch) -
     private.stay_inside()
     assert not server_util.is_url_from_allowed_origins("http://evil.example")
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", ["http://127.0.0.1:8501"]),
+        ("::1", ["http://[::1]:8501"]),
+        ("0.0.0.0", ["http://localhost:8501", "http://10.0.0.7:8501"]),
+        (None, ["http://localhost:8501", "http://10.0.0.7:8501"]),
+    ],
+)
+def test_addresses_of_the_server(host: str | None, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private, "get_option", lambda name: host)
+    monkeypatch.setattr(net_util, "_internal_ip", "10.0.0.7")
+    assert private.addresses() == expected

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-import inspect
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from dpviz.dashboard.shell import page, server
+from dpviz.dashboard.shell import server
 from dpviz.dashboard.work import cached_runs
 
 ROOT = Path(__file__).parents[2]
@@ -26,26 +27,42 @@ def test_libraries_are_left_out_of_the_collections_after_every_run_of_a_page(mon
         gc.unfreeze()
 
 
-def test_a_page_sets_the_process_up_once_whichever_command_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    monkeypatch.setattr(server, "_ready", False)
+    monkeypatch.setattr(server, "_guard", None)
     monkeypatch.setattr(server, "_warm", lambda: started.append("warm"))
     monkeypatch.setattr(server.sys, "setswitchinterval", lambda seconds: started.append(f"switch {seconds}"))
-    server.prepare_once()
-    assert started == [], "without a server, as in a test of a page, there is nothing to set up"
-    monkeypatch.setattr(server.private, "serving", lambda: True)
+    monkeypatch.setattr(server.private, "stay_inside", lambda: started.append("inside"))
     for _ in range(3):
-        server.prepare_once()
+        server.middleware()
     for thread in threading.enumerate():
         if thread.name == "dpviz-warm":
             thread.join(60)
-    assert sorted(started) == [f"switch {server.SWITCH}", "warm"]
+    assert sorted(started) == ["inside", f"switch {server.SWITCH}", "warm"]
 
 
-def test_every_page_begins_with_the_frame_that_sets_the_process_up() -> None:
+def test_the_address_is_printed_and_opened_where_a_person_sits_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def start() -> None:
+        async with server.lifespan(None):
+            pass
+
+    opened: list[str] = []
+    headless = [False]
+    monkeypatch.setattr(server.private, "open_browser", opened.append)
+    monkeypatch.setattr(server.private, "addresses", lambda: ["http://a:1", "http://b:1"])
+    monkeypatch.setattr(server.private, "get_option", lambda name: headless[0])
+    for headless[0] in (False, True):
+        with ThreadPoolExecutor(1) as apart:
+            apart.submit(lambda: asyncio.run(start())).result()
+    assert capsys.readouterr().out == "dpviz: http://a:1 or http://b:1\n" * 2
+    assert opened == ["http://a:1"]
+
+
+def test_every_page_begins_with_its_frame() -> None:
     for path in [ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
         assert "page.start(" in path.read_text(), path.name
-    assert "server.prepare_once()" in inspect.getsource(page.start)
 
 
 def test_pages_have_numbers_of_their_own_which_give_their_order() -> None:

@@ -23,13 +23,13 @@ EVERYWHERE = ("0.0.0.0", "::")
 SAID = "STREAMLIT_SERVER_ALLOWED_HOSTS"
 
 
-def headers(ancestors: Iterable[str] = ()) -> tuple[tuple[bytes, bytes], ...]:
+def headers(ancestors: Iterable[str] | None = ()) -> tuple[tuple[bytes, bytes], ...]:
     """Headers of every answer.
 
     Args:
-        ancestors: origins of the sites that may show the app in a frame; nobody may where there is none.
+        ancestors: origins of the sites that may show the app in a frame; nobody may where there is none, every site for None.
     """
-    sites = " ".join(ancestors)
+    sites = "*" if ancestors is None else " ".join(ancestors)
     policy = f"frame-ancestors {sites or chr(39) + 'none' + chr(39)}; object-src 'none'; base-uri 'self'"
     frames = () if sites else ((b"x-frame-options", b"DENY"),)
     return (*frames, (b"content-security-policy", policy.encode()), (b"x-content-type-options", b"nosniff"))
@@ -55,15 +55,15 @@ def names_of(host: str | None, more: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(map(_plain, names))
 
 
-def install(names: frozenset[str] | None, *, addresses: bool, ancestors: Iterable[str] = ()) -> None:
-    """Puts a guard in front of the server that this process is about to start.
+def made(names: frozenset[str] | None = None, *, addresses: bool = False, ancestors: Iterable[str] | None = None) -> Middleware:
+    """A guard for a server; without arguments that of `streamlit run`.
 
     Args:
-        names: allowed names; None leaves them to Streamlit.
+        names: allowed names; None leaves them to Streamlit's own list, `server.allowedHosts`.
         addresses: whether addresses in digits are allowed too; they cannot be pointed elsewhere.
-        ancestors: origins of the sites that may show the app in a frame.
+        ancestors: origins of the sites that may show the app in a frame, every site for None.
     """
-    private.put_in_front(Middleware(Guard, names=names, addresses=addresses, answered=headers(ancestors)))
+    return Middleware(Guard, names=names, addresses=addresses, answered=headers(ancestors))
 
 
 class Guard:
@@ -94,7 +94,9 @@ class Guard:
                 await send({"type": "websocket.close", "code": 1008})
             return
         if not allowed:
-            text = b"This server was not started for this name. The operator can allow it with --allow-host."
+            text = b"This server was not started for this name. The operator can allow it with --allow-host (dpviz app) or " + (
+                b"server.allowedHosts (streamlit run)."
+            )
             answered = [(b"content-type", b"text/plain"), *self._answered]
             await send({"type": "http.response.start", "status": 421, "headers": answered})
             await send({"type": "http.response.body", "body": text})
@@ -110,7 +112,7 @@ class Guard:
     def _host(self, header: str) -> bool:
         """True where a Host header is allowed; its port does not matter."""
         if self._names is None:
-            return True
+            return private.host_allowed(header)
         try:
             name = _plain(urlsplit(f"//{header}").hostname or "")
         except ValueError:

@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
-from dpviz.dashboard.shell import address, links, pinned, private, server, session
+from dpviz.dashboard.shell import address, links, pinned, private, session
 from dpviz.dashboard.work import front
 from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.settings import SETTINGS
@@ -122,7 +122,6 @@ def start(title: str, heading: str = "") -> Theme:
     Args:
         title: of the browser's tab, and of the page where no heading is given.
     """
-    server.prepare_once()
     front.drawing_a_page()
     session.watch()
     private.on_error(_stopped)

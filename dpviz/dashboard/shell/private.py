@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import streamlit as st
-from starlette.middleware import Middleware
-from streamlit import get_option, net_util, runtime
+from streamlit import cli_util, get_option, net_util, runtime
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import ScriptRunContext, get_script_run_ctx
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.web import cli
-from streamlit.web.server.starlette import starlette_app
+from streamlit.web.server import server_util
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 _PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
 
@@ -35,20 +35,26 @@ def stay_inside() -> None:
     net_util.get_external_ip = lambda: None
 
 
-def put_in_front(made: Middleware) -> None:
-    """Puts a middleware in front of the server that this process is about to start."""
-    true = starlette_app.create_streamlit_middleware
-    starlette_app.create_streamlit_middleware = lambda: [made, *true()]
+def host_allowed(header: str) -> bool:
+    """True where Streamlit's own list of names, `server.allowedHosts`, allows a Host header."""
+    return is_host_allowed(header)
+
+
+def addresses() -> list[str]:
+    """Addresses under which a browser reaches this process's server."""
+    host = get_option("server.address")
+    names = ["localhost", net_util.get_internal_ip()] if host in (None, "0.0.0.0", "::") else [host]
+    return [server_util.get_url(f"[{name}]" if ":" in name else name) for name in names if name]
+
+
+def open_browser(address: str) -> None:
+    """Opens a page in the browser of whoever sits here."""
+    cli_util.open_browser(address)
 
 
 def running() -> Runtime | None:
     """The runtime of this process's sessions; Streamlit's tests of pages have a stand-in. None where there are none."""
     return runtime.get_instance() if runtime.exists() else None
-
-
-def serving() -> bool:
-    """True where this process is a server."""
-    return type(running()) is Runtime
 
 
 def _context() -> ScriptRunContext | None:

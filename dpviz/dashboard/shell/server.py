@@ -9,8 +9,10 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+
+from starlette.middleware import Middleware
 
 from dpviz.common.limits import DEMO, Limits
 from dpviz.common.validate import InvalidInput
@@ -21,7 +23,7 @@ from dpviz.dashboard.shell import guard, private
 SWITCH = 0.0005
 
 _lock = threading.Lock()
-_ready = False
+_guard: Middleware | None = None
 
 
 def serve(
@@ -62,7 +64,6 @@ def serve(
             raise InvalidInput("--frame-ancestors", f"{origin[:60]!r} is no origin", "Give one like https://example.org.")
     if not re.fullmatch(r"[A-Za-z0-9._~/\-]*", base_path):
         raise InvalidInput("--base-path", f"{base_path[:60]!r} is no path", "Give one like dpviz.")
-    prepare()
     arguments = ["run", str(script)]
     if base_path.strip("/"):
         arguments += ["--server.baseUrlPath", base_path.strip("/")]
@@ -73,26 +74,37 @@ def serve(
     if not browser:
         arguments += ["--server.headless", "true"]
     if guard.left_to_streamlit():
-        guard.install(None, addresses=True, ancestors=ancestors)
+        names = None
     else:
-        guard.install(guard.names_of(host, allowed), addresses=host is not None and host not in guard.LOCAL, ancestors=ancestors)
+        names = guard.names_of(host, allowed)
         arguments += ["--server.allowedHosts", "*"]  # the guard knows the names
+    prepare(guard.made(names, addresses=host is not None and host not in guard.LOCAL, ancestors=ancestors))
     private.start(arguments)
 
 
-def prepare_once() -> None:
-    """`prepare` for a page: `streamlit run app.py` and hosts start the app without `serve`."""
-    if private.serving():
-        prepare()
+def middleware() -> list[Middleware]:
+    """What stands in front of the app: the guard that `serve` has made, or under `streamlit run` one by Streamlit's options."""
+    prepare(guard.made())
+    return [] if _guard is None else [_guard]
 
 
-def prepare() -> None:
-    """Sets this process up for serving; only the first call does anything."""
-    global _ready
+@contextlib.asynccontextmanager
+async def lifespan(app: object) -> AsyncIterator[None]:
+    """Prints where the app is, and opens it in a browser where a person sits at this machine; called when the server listens."""
+    found = private.addresses()
+    print(f"dpviz: {' or '.join(found)}", flush=True)
+    if not private.get_option("server.headless"):
+        private.open_browser(found[0])
+    yield
+
+
+def prepare(guarded: Middleware) -> None:
+    """Sets this process up for serving behind a guard; only the first call does anything."""
+    global _guard
     with _lock:
-        if _ready:
+        if _guard is not None:
             return
-        _ready = True
+        _guard = guarded
     sys.setswitchinterval(SWITCH)
     private.stay_inside()
     logging.getLogger("streamlit.error_util").addFilter(_in_a_line)

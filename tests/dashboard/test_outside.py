@@ -1,0 +1,106 @@
+"""Under `streamlit run`, too, the guard answers from the first request on, and no request leaves the machine."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from streamlit.web.server.app_discovery import discover_asgi_app
+from support import until
+
+ROOT = Path(__file__).parents[2]
+#: runs Streamlit's command, and writes down every name that is looked up and every address that a stream is sent to
+LISTEN = """
+import sys, time
+def hook(event, arguments):
+    asked = None
+    if event == "socket.getaddrinfo":
+        asked = arguments[0]
+    elif event == "socket.connect" and arguments[0].type & 15 == 1 and isinstance(arguments[1], tuple):
+        asked = arguments[1][0]
+    if asked is not None and str(asked) not in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::"):
+        with open("asked", "a") as file:
+            file.write(f"{asked}\\n")
+sys.addaudithook(hook)
+from streamlit.web import cli
+cli.main(sys.argv[1:])
+"""
+
+
+@contextmanager
+def streamlit_run(script: Path, folder: Path) -> Iterator[int]:
+    """The port of a server that `streamlit run` starts for the whole network, without a browser."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    flags = ["--server.port", str(port), "--server.headless", "true", "--server.address", "0.0.0.0"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
+    environment |= {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": str(folder)}
+    command = [sys.executable, "-c", LISTEN, "run", str(script), *flags]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: answers(port), "the server's start")
+            yield port
+        finally:
+            process.kill()
+
+
+def answers(port: int) -> bool:
+    try:
+        return status(port, "/_stcore/health") == 200
+    except OSError:
+        return False
+
+
+def status(port: int, path: str, **headers: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.putrequest("GET", path, skip_host=True)
+    for name, value in ({"host": f"localhost:{port}"} | headers).items():
+        connection.putheader(name.replace("_", "-"), value)
+    connection.endheaders()
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+SOCKET = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_version": "13", "sec_websocket_key": "a" * 22 + "=="}
+PATHS = ("/", "/index.html", "/static/js/none.js", "/Data", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics")
+
+
+def test_streamlit_finds_the_guarded_app_in_the_first_page(tmp_path: Path) -> None:
+    assert discover_asgi_app(ROOT / "app.py").import_string == "app:app"
+    (tmp_path / "app.py").write_text("import streamlit as st\n\nst.title('page')\n")
+    assert not discover_asgi_app(tmp_path / "app.py").is_asgi_app
+
+
+@pytest.mark.long
+def test_the_first_page_is_guarded_and_asks_nobody_outside(tmp_path: Path) -> None:
+    with streamlit_run(ROOT / "app.py", tmp_path) as port:
+        for path in PATHS:
+            assert status(port, path) in (200, 404), path
+            assert status(port, path, host="evil.example") == 421, path
+        stream = "/_stcore/stream"
+        assert status(port, stream, origin=f"http://localhost:{port}", **SOCKET) == 101
+        for origin in ("http://evil.example", "http://localhost:9", "null"):
+            assert status(port, stream, origin=origin, **SOCKET) == 403
+            assert status(port, "/_stcore/health", origin=origin) == 200
+        assert status(port, stream, origin="http://evil.example", **(SOCKET | {"host": "evil.example"})) == 403
+    assert not (tmp_path / "asked").exists(), (tmp_path / "asked").read_text()
+
+
+@pytest.mark.long
+def test_a_page_without_the_guard_would_ask(tmp_path: Path) -> None:
+    """The control: any Host is answered, and Streamlit asks an outside service for this machine's address."""
+    (tmp_path / "page.py").write_text("import streamlit as st\n\nst.title('page')\n")
+    with streamlit_run(tmp_path / "page.py", tmp_path) as port:
+        assert status(port, "/", host="evil.example") == 200
+        assert status(port, "/_stcore/stream", origin="http://evil.example", **SOCKET) == 403
+    assert "amazonaws.com" in (tmp_path / "asked").read_text()
