@@ -28,7 +28,7 @@ PATIENCE = 60.0  # seconds until the processes of a call that was killed are gon
 
 def command(folder: Path, seeds: int, jobs: int, name: str) -> list[str]:
     """One call."""
-    out = ["--cache", str(folder / "cache"), "--jobs", str(jobs), "--out", str(folder / name)]
+    out = ["--cache", str(folder / "cache"), "--jobs", str(jobs), "--out", str(folder / name), "--overwrite"]
     return [sys.executable, "-m", "dpviz", "sweep", *FLAGS.split(), "--seeds", str(seeds), *out]
 
 

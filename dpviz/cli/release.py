@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +49,7 @@ def add(commands: Any) -> None:
     predict.add_argument("--proba", action="store_true", help="a column with the probability of each class, too")
     predict.add_argument("--keep", action="append", default=[], metavar="COLUMN", help="copy a column, for example an id")
     predict.add_argument("--fill", action="append", default=[], metavar="NAME=VALUE", help="a value for gaps in a column")
-    predict.add_argument("--out", metavar="FILE.csv", help="a new file; standard output where it is left out")
+    output.add_place(predict, "a file for the predictions (default: standard output)")
     answers.add(predict)
     predict.set_defaults(command=_predict)
 
@@ -116,15 +115,10 @@ def _predict(options: argparse.Namespace) -> int:
     import numpy as np
     import pandas as pd
 
-    from dpviz.common import files
     from dpviz.datasets.sources import own
     from dpviz.releasing import load_model
 
-    out = None if options.out is None else Path(named(options.out))
-    if out is not None and os.path.lexists(out):
-        raise InvalidInput("--out", f"{str(out)!r} is there already", "Name a new file; nothing is overwritten.")
-    if out is not None and not os.path.isdir(out.absolute().parent):
-        raise InvalidInput("--out", f"the folder of {str(out)!r} is not there", "Make it first, or name one that is there.")
+    out = output.place(options)
     model = load_model(options.model)
     piped = options.rows == "-"
     content = own_file.standard_input() if piped else None
@@ -154,8 +148,5 @@ def _predict(options: argparse.Namespace) -> int:
     if out is None:
         print(text, end="")
         return 0
-    try:
-        files.write(out, text.encode())
-    except OSError as error:
-        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a place that can be written.") from error
+    output.save(out, text.encode())
     return 0

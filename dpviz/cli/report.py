@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dpviz.cli import answers, metrics, one_run, output
 from dpviz.cli.progress import Bar
-from dpviz.common import files
 from dpviz.common.validate import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ def add(commands: Any) -> None:
     made.add_argument("--page", metavar="NAME", help="a page of the app, for example Audit; that of the link by default")
     made.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
     made.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
-    made.add_argument("--out", required=True, metavar="FILE", help="a .html or .ipynb file")
+    output.add_place(made, "a .html or .ipynb file", required=True)
     answers.add(made)
     made.set_defaults(command=run)
 
@@ -42,13 +39,9 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.reporting import render, report_of
     from dpviz.reporting.notebook import notebook_of
 
-    out = Path(options.out)
-    if options.out and os.path.isdir(out):
-        raise InvalidInput("--out", f"{options.out!r} is a folder", "Name a file in it.")
+    out = output.place(options, FORMATS)
+    assert out is not None  # it is required
     kind = out.suffix.lower()
-    if kind not in FORMATS:
-        raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {out.name!r}", "Name a file with that ending.")
-    output.place("--out", out)
     spec = one_run.run_spec(options)
     link = options.file if one_run.is_link(options.file) else ""
     page = options.page or _page_of(link, kind)
@@ -62,12 +55,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         text = notebook_of(spec)
     bar.end()
-    try:
-        files.write(out, text.encode())
-    except OSError as error:
-        raise InvalidInput(
-            "--out", f"cannot be written: {error.strerror}", "Name a file in a folder that can be written."
-        ) from error
+    output.save(out, text.encode())
     size = len(text.encode())
     if options.json:
         answers.document({"run": answers.run(resolve(spec)), "out": out, "bytes": size}, "report")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, metrics, output, own_file
 from dpviz.cli.progress import Bar
-from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def add(commands: Any) -> None:
     metrics.add(
         sweep, "print the means of this measure too, for example roc-auc, or all; the table always holds all; may be repeated"
     )
-    sweep.add_argument("--out", metavar="FILE", help="a .csv or .parquet file; CSV on standard output where it is left out")
+    output.add_place(sweep, "a .csv or .parquet file (default: CSV on standard output)")
     sweep.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
     sweep.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
     sweep.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler, with --backend dask")
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.experiments.sweeps.curves import summarise
     from dpviz.experiments.sweeps.sweep import in_order
 
-    out = _target(options.out)
+    out = output.place(options, FORMATS)
     wanted = metrics.chosen(options.metric)
     spec = spec_of(options)
     if wanted:
@@ -234,18 +233,6 @@ def _jobs(text: str) -> int:
     return -1 if number == -1 else whole("--jobs", number, 1, 1024)
 
 
-def _target(path: str | None) -> Path | None:
-    """The file for the table, checked before anything is computed."""
-    if path is None:
-        return None
-    target = Path(path)
-    if path and os.path.isdir(path):
-        raise InvalidInput("--out", f"{path!r} is a folder", "Name a file in it.")
-    if target.suffix.lower() not in FORMATS:
-        raise InvalidInput("--out", f"must end in {' or '.join(FORMATS)}, got {target.name!r}", "Name a file with that ending.")
-    return output.place("--out", target)
-
-
 def _document(spec: SweepSpec, table: pd.DataFrame, out: Path | None, missing: list[dict[str, Any]]) -> None:
     """Prints the sweep as JSON; its rows are left out where a file holds them."""
     settings = {f.name: getattr(spec, f.name) for f in fields(spec)} | {"mechanisms": spec.named}
@@ -265,11 +252,8 @@ def _save(table: pd.DataFrame, target: Path | None, *, kept: bool, quiet: bool =
         table.to_csv(buffer, index=False)
     else:
         table.to_parquet(buffer, index=False)
-    try:
-        files.write(target, buffer.getvalue())  # never half a table under the name that was asked for
-    except OSError as error:
-        again = "Finished cells are kept; call it again." if kept else "Nothing was kept, because of --no-cache."
-        raise InvalidInput("--out", f"cannot be written: {error.strerror}", again) from error
+    again = "Finished cells are kept; call it again." if kept else "Nothing was kept, because of --no-cache."
+    output.save(target, buffer.getvalue(), again)
 
 
 @contextlib.contextmanager

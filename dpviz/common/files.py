@@ -10,6 +10,7 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 #: begins the names of files and folders that are still being written
 PART = ".part-"
@@ -69,8 +70,8 @@ class Untrusted(Exception):
     """A file is no plain one, too large, or can be written by others."""
 
 
-def read_own(path: Path, most: int) -> bytes:
-    """Content of a plain file that only its owner, who runs this process, can write.
+def open_own(path: Path, most: int) -> BinaryIO:
+    """Opens a plain file that only its owner, who runs this process, can write.
 
     Args:
         most: bytes that it may have.
@@ -82,12 +83,18 @@ def read_own(path: Path, most: int) -> bytes:
     """
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise Untrusted
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _PLAIN)) as stream:
-        status = os.fstat(stream.fileno())  # of what was opened, whatever has its name now
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-            raise Untrusted
-        if os.name == "posix" and (status.st_uid not in (0, os.geteuid()) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-            raise Untrusted
+    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _PLAIN))
+    status = os.fstat(stream.fileno())  # of what was opened, whatever has its name now
+    own = os.name != "posix" or (status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    if stat.S_ISREG(status.st_mode) and status.st_size <= most and own:
+        return stream
+    stream.close()
+    raise Untrusted
+
+
+def read_own(path: Path, most: int) -> bytes:
+    """Content of such a file; see `open_own`."""
+    with open_own(path, most) as stream:
         return stream.read(most)
 
 

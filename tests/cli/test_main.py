@@ -226,13 +226,67 @@ def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("command", ["sweep", "report"])
-@pytest.mark.parametrize(("out", "said"), [("here", "is a folder"), ("none/a{}", "folder 'none' is not there"), ("", "must end")])
-def test_a_place_is_looked_at_first_and_no_folder_is_made(
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("here", "is a folder"),
+        ("none/a{}", "folder 'none' is not there"),
+        ("", "names no file"),
+        ("here/a.txt", "must end in"),
+        ("mine{}", "is there already. Name a new file, or add --overwrite"),
+        ("link{}", "is there already and no plain file"),
+        ("mine{}/a{}", "folder 'mine.*' is not there"),
+        ("a\0{}", "names no file"),
+    ],
+)
+def test_a_place_is_looked_at_before_work_and_nothing_is_overwritten(
     command: str, out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
     ending = {"sweep": ".csv", "report": ".html"}[command]
-    assert main([command, "--dataset", "teaching", "--out", out.format(ending)]) == 2
-    assert said in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+    (tmp_path / f"mine{ending}").write_text("a person's own")
+    (tmp_path / f"link{ending}").symlink_to("/dev/null")
+    for name in ("dpviz.experiments.sweeps.cells.attempts", "dpviz.reporting.report_of"):
+        monkeypatch.setattr(name, lambda *_, **__: pytest.fail("worked before it looked"))
+    assert main([command, "--dataset", "teaching", "--out", out.format(ending, ending)]) == 2
+    assert re.search(said, capsys.readouterr().err)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", f"link{ending}", f"mine{ending}"]
+    assert (tmp_path / f"mine{ending}").read_text() == "a person's own"
+
+
+@pytest.mark.parametrize(
+    ("words", "ending"),
+    [
+        ("sweep --mechanisms majority --epsilons 1 --seeds 1 --no-cache --quiet", ".csv"),
+        ("sweep --mechanisms majority --epsilons 1 --seeds 1 --no-cache --quiet", ".parquet"),
+        ("report --mechanism majority --seeds 1", ".html"),
+        ("report --mechanism majority --seeds 1", ".ipynb"),
+    ],
+)
+def test_a_file_is_replaced_only_where_that_is_asked_for(
+    words: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = [*words.split(), "--dataset", "teaching", "--out", f"a{ending}"]
+    assert main(asked) == 0
+    first = (tmp_path / f"a{ending}").read_bytes()
+    assert main(asked) == 2
+    assert (tmp_path / f"a{ending}").read_bytes() == first
+    (tmp_path / f"a{ending}").write_text("of an earlier run")
+    assert main([*asked, "--overwrite"]) == 0
+    assert len((tmp_path / f"a{ending}").read_bytes()) > 100
+    Path("dir").mkdir()
+    Path(f"dir/x{ending}").symlink_to("/dev/null")
+    assert main([*asked[:-1], f"dir/x{ending}", "--overwrite"]) == 2
+    assert "no plain file" in capsys.readouterr().err
+    assert [path.name for path in Path("dir").iterdir()] == [f"x{ending}"]
+
+
+def test_every_command_that_writes_what_was_named_refuses_what_is_there() -> None:
+    """Files by --overwrite; models, ledgers and TOML files never. A new --out has to say which it is."""
+    commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    options = {name: {text for action in one._actions for text in action.option_strings} for name, one in commands.items()}
+    assert {name for name, known in options.items() if "--out" in known} == {"predict", "release", "report", "sweep", "tune"}
+    assert {name for name, known in options.items() if "--overwrite" in known} == {"predict", "report", "sweep"}
+    assert main(["sweep", "--overwrite"]) == 2

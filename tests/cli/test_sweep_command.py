@@ -71,7 +71,7 @@ def test_a_table_that_cannot_be_written_says_what_is_kept(
     def full(path: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sweep_command, "files", types.SimpleNamespace(write=full))
+    monkeypatch.setattr(sweep_command.output, "files", types.SimpleNamespace(write=full))
     flags = f"--dataset teaching --mechanisms majority --epsilons 1 --seeds 1 --quiet {option}"
     assert sweep(f"{flags} --out {tmp_path}/table.csv") == 2
     assert said in capsys.readouterr().err

@@ -330,6 +330,34 @@ def test_a_damaged_copy_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         dpviz.load_dataset("breast-cancer-original")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no such files there")
+@pytest.mark.parametrize("kind", ["others may write", "of another user", "link", "pipe"])
+def test_a_copy_that_others_can_write_is_not_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder itself may be anybody's (mode 0777): what lies in it is read only where its reader alone could write it."""
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    before = os.umask(0)
+    try:
+        fetch.write("openml-15", pd.DataFrame({"a": [1.0]}), "here")
+        fetch.folder().chmod(0o777)
+    finally:
+        os.umask(before)
+    path = fetch.path_of("openml-15")
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert fetch.read("openml-15")[1]["rows"] == 1
+    if kind == "others may write":
+        path.chmod(0o666)
+    elif kind == "of another user" and os.geteuid() == 0:
+        os.chown(path, 12345, 12345)
+    elif kind == "of another user":
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    else:
+        path.rename(tmp_path / "away")
+        path.symlink_to(tmp_path / "away") if kind == "link" else os.mkfifo(path)
+    assert fetch.facts("openml-15") is None
+    with pytest.raises(dpviz.InvalidInput, match="others can write the copy .* Remove it and download it again"):
+        fetch.read("openml-15")
+
+
 def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     rng = np.random.default_rng(0)

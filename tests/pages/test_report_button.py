@@ -121,7 +121,7 @@ def test_a_link_gives_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "<h1>How far can one row move what is released?</h1>" in text
     assert LINK.format("Sensitivity_and_rates").replace("&", "&amp;") in text
     assert capsys.readouterr().err == ""
-    assert main(["report", LINK.format("Nothing"), "--out", str(out)]) == 2
+    assert main(["report", LINK.format("Nothing"), "--out", str(tmp_path / "b.html")]) == 2
     assert "there is no page 'nothing'" in capsys.readouterr().err
 
 
@@ -129,7 +129,7 @@ def test_single_rows_only_where_asked_for(tmp_path: Path) -> None:
     shown = {}
     for rows in ((), ("--rows",)):
         out = tmp_path / "a.html"
-        assert main(["report", LINK.format("Influence_and_noise"), *rows, "--out", str(out)]) == 0
+        assert main(["report", LINK.format("Influence_and_noise"), *rows, "--out", str(out), "--overwrite"]) == 0
         shown[bool(rows)] = out.read_text()
     named = re.compile(r'class="sentence">[^<]*Row \d+ ')
     assert named.search(shown[True])

@@ -132,6 +132,8 @@ def test_nothing_is_overwritten_and_places_are_checked_before_work(
     assert main(["predict", "model", "new.csv", "--out", "file"]) == 2
     assert main(["predict", "model", "new.csv", "--out", ""]) == 2
     assert Path("file").read_text() == "x"
+    assert main(["predict", "model", "new.csv", "--out", "file", "--overwrite"]) == 0
+    assert "prediction" in Path("file").read_text()
     check_place(folder / "new")
     check_place(folder)
 

@@ -52,10 +52,10 @@ def stamp(file: str) -> Hashable:
 def facts(file: str) -> dict[str, Any] | None:
     """Facts about a download that need no reading of it: rows, size, sha256, source, fetched; None where there is none."""
     try:
-        with path_of(file).open("rb") as stream:
+        with files.open_own(path_of(file), _MOST_BYTES) as stream:
             header = json.loads(stream.readline(10_000))
         return header if isinstance(header, dict) and "sha256" in header else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, files.Untrusted):
         return None
 
 
@@ -63,12 +63,20 @@ def read(file: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """(table, facts) of a download.
 
     Raises:
-        InvalidInput: it is not there, or size or hash differ from what was written.
+        InvalidInput: it is not there, others can write it, or size or hash differ from what was written.
     """
+    try:
+        payload = files.read_own(path_of(file), _MOST_BYTES).partition(b"\n")[2]
+    except files.Untrusted:
+        cause = f"others can write the copy of {file} in {folder()}, or it is no plain file of its reader or of root"
+        raise InvalidInput(
+            "dataset", cause, "Remove it and download it again, or set DPVIZ_CACHE to a folder of your own."
+        ) from None
+    except OSError:
+        payload = b""
     header = facts(file)
     if header is None:
         raise InvalidInput("dataset", f"{file} is not on this machine", "Download it on the page Data.")
-    payload = path_of(file).read_bytes().partition(b"\n")[2]
     if len(payload) != header["size"] or hashlib.sha256(payload).hexdigest() != header["sha256"]:
         raise InvalidInput(
             "dataset", f"the copy of {file} on this machine was damaged after its download", "Download it again on the page Data."
@@ -92,7 +100,7 @@ def store(file: str, payload: bytes, rows: int, source: str) -> None:
         "source": source,
         "fetched": time.strftime("%Y-%m-%d", time.gmtime()),
     }
-    files.write(path_of(file), json.dumps(header).encode() + b"\n" + payload)
+    files.write(path_of(file), json.dumps(header).encode() + b"\n" + payload, mode=0o644)  # others may read it only
 
 
 def fetch(file: str, rows: int, progress: Callable[[int], None] = lambda size: None, *, limits: Limits | None = None) -> None:
