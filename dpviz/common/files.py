@@ -36,8 +36,8 @@ def data_folder() -> Path:
 
 
 _writing: set[Path] = set()
-#: flags that follow no link and do not wait for a pipe, where there are any
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+#: flags that follow no link, do not wait for a pipe and read bytes, where there are any
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def write(path: Path, content: bytes, mode: int = 0o666) -> None:
@@ -83,12 +83,12 @@ def open_own(path: Path, most: int) -> BinaryIO:
     """
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise Untrusted
-    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _PLAIN))
-    status = os.fstat(stream.fileno())  # of what was opened, whatever has its name now
+    descriptor = os.open(path, os.O_RDONLY | _PLAIN)
+    status = os.fstat(descriptor)  # of what was opened, whatever has its name now
     own = os.name != "posix" or (status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     if stat.S_ISREG(status.st_mode) and status.st_size <= most and own:
-        return stream
-    stream.close()
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
     raise Untrusted
 
 

@@ -354,7 +354,7 @@ def test_a_copy_that_others_can_write_is_not_read(kind: str, tmp_path: Path, mon
         path.rename(tmp_path / "away")
         path.symlink_to(tmp_path / "away") if kind == "link" else os.mkfifo(path)
     assert fetch.facts("openml-15") is None
-    with pytest.raises(dpviz.InvalidInput, match="others can write the copy .* Remove it and download it again"):
+    with pytest.raises(dpviz.InvalidInput, match=r"others can write the copy .* Remove it and download it again"):
         fetch.read("openml-15")
 
 
