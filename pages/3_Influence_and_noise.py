@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.groups import PAYS, cost_by_group, over_epsilon, settings
 from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
@@ -22,6 +23,7 @@ reports = st.container()
 inspection = in_front.computed(spec, inspected.inspect, "rows")
 if inspection is not None:
     influence = inspected.row_influence(spec)
+    attacked = exposed_rows.known(spec)
     chosen = selection.choose(own, inspection, influence.newton_norm)
     kept = pinned.beside(spec)
     a = None if kept is None else in_front.computed(kept, inspected.inspect, "pinned")
@@ -35,7 +37,7 @@ if inspection is not None:
     with left:
         influence_map.draw(inspection, influence, chosen, theme, a)
     with right:
-        person.card(own, inspection, influence, chosen, a)
+        person.card(own, inspection, influence, chosen, a, attacked)
     influence_map.not_private()
     before_after.draw(inspection, influence, chosen, theme)
     with st.expander("All about this row, beside another one"):
@@ -50,13 +52,16 @@ if inspection is not None:
         influence_map.axes(own)
     with st.expander("Which rows received noise, and the rule"):
         noised_rows.draw(inspection, influence, chosen, theme)
+    with folds.on_request("Which rows do membership attacks find?", "attacked") as opened:
+        if opened:
+            exposed_rows.draw(spec, theme)
     with folds.on_request("Another method: noise on the most influential rows only", "idea") as opened:
         if opened:
             noised_rows.idea(inspection, influence, theme)
     with st.expander("Is the influence right?"):
         retraining.draw(inspection, influence, chosen, theme)
     with st.expander("All rows as a table"):
-        influence_map.rows(inspection, influence, chosen)
+        influence_map.rows(inspection, influence, chosen, attacked)
     with st.expander("Guarantee"):
         guarantee.badge(inspection.calibration, fold=False)
         links.examine(spec.mechanism)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +9,17 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
-from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
 from dpviz.auditing.attacks.judging import RATES, Judged
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.registry import get_attack, list_attacks
-from dpviz.auditing.attacks.study import attack_over_epsilon, watch_attacks
+from dpviz.auditing.attacks.study import attack_over_epsilon
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
@@ -30,7 +28,6 @@ from dpviz.figures.style import Theme
 ROWS = {"": "One row, the others known", "ordinary": "Ordinary rows"}
 COUNTS = ("64", "256", "1024", "4096")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-_MOST = 12  # exposed rows in the table
 _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "AUC", "Advantage")
 
 
@@ -52,24 +49,11 @@ def chosen(own: Group) -> bool:
 def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
     """The whole view: the control, the answer in `answer`, the picture, and what explains it below."""
     shadows = int(own["shadows"].draw())
-    task = _attack(spec, shadows)
+    task = exposed_rows.attack(spec, shadows)
     with answer:
         watching.live(task, lambda: _headline(task, spec, shadows), every=1.0)
     watching.live(task, lambda: _picture(task, spec, theme), every=1.0)
     watching.live(task, lambda: _below(task, spec, theme, shadows))
-
-
-def _attack(spec: RunSpec, shadows: int) -> Job[Any]:
-    fixed = replace(spec, seeds=1)
-
-    def work(monitor: Monitor) -> Iterator[AttackedRun]:
-        return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
-
-    key = f"ordinary rows {resolve(fixed).key()} {shadows}"
-    task = watching.watch(Job(key, work, dataset=fixed.dataset), "watched.ordinary")
-    if watching.state(task) in (State.CANCELLED, State.FAILED):
-        st.button("Start again", on_click=watching.again, args=(task,))
-    return task
 
 
 def _headline(task: Job[Any], spec: RunSpec, shadows: int) -> None:
@@ -118,14 +102,9 @@ def _below(task: Job[Any], spec: RunSpec, theme: Theme, shadows: int) -> None:
         )
     with folds.fold("Most exposed rows", "exposed"):
         panels.not_private("Real rows, and numbers computed from them without noise. No ε covers them.")
-        tables.table(_exposed(found), ("Row", "Apart", "Attacks that find it", "Who"), real=True)
-        panels.note(
-            "Apart: how many standard deviations a row's signal is larger under shadow models that were trained on it. An attack "
-            "finds a row where it calls it a member more often in models trained on it than chance explains."
-        )
-        tables.download(lambda: found.rows.reset_index(), "exposed")
+        exposed_rows.table(found)
     with st.expander("Does influence predict who is found?"):
-        _predicts(found, spec, theme)
+        exposed_rows.predicts(found, spec, theme)
     with st.expander("Over ε"):
         _over(found, spec, theme, shadows)
     with folds.fold("How is this computed?", "computed"):
@@ -139,44 +118,6 @@ def _numbers(found: AttackedRun) -> list[tuple[str, ...]]:
         cells = (first["detections"], second["detections"], first["allowed"], first["non_private"])
         shown.append((first["label"], *map(_share, cells), words.two(first["auc"]), _share(first["advantage"])))
     return shown
-
-
-def _exposed(found: AttackedRun) -> list[tuple[str, ...]]:
-    rows = found.rows.head(_MOST)
-    return [
-        (
-            str(row_id),
-            words.two(row["separation"]),
-            f"{int(row['attacks_that_find'])} of {len(found.judged)}",
-            who(found, int(row_id)),
-        )
-        for row_id, row in rows.iterrows()
-    ]
-
-
-def _predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
-    key = f"exposure {resolve(found.spec).key()} {found.shadows}"
-    answer, current = tasks.observe(
-        key, "Influence", lambda monitor: exposure(found), section="exposure", dataset=found.spec.dataset, ask="Compare the rows"
-    )
-    if answer is None or not current:
-        return
-    known = associations(answer)
-    fact = st.selectbox("Compare with", list(known["fact"]), format_func=FACTS.__getitem__, key="own.exposure-fact")
-    row = known[known["fact"] == fact].iloc[0]
-    fig = pictures.risk(
-        answer[fact].to_numpy(float),
-        answer["separation"].to_numpy(float),
-        theme,
-        fact=FACTS[fact],
-        found=(answer["attacks_that_find"] > 0).to_numpy(),
-        names=[f"row {i}" for i in answer.index],
-    )
-    summary = (
-        f"Rank correlation of {FACTS[fact]} with how far a row's signals lie apart: {words.two(row['correlation'])} (95 % limits "
-        f"{words.two(row['low'])} to {words.two(row['high'])}, {int(row['rows']):,} rows)."
-    )
-    charts.chart(fig, "exposure", summary, lambda: answer.reset_index(), rows=True, of=spec)
 
 
 def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None:

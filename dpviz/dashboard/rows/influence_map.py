@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
+from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
@@ -218,8 +219,8 @@ def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Flo
     return np.column_stack(columns), (titles[0], titles[1]), not any(name in selection.COMPONENTS for name in names)
 
 
-def table(run: Inspected, influence: Influence) -> pd.DataFrame:
-    """All that is known about every training row, most influential first: noise and influence, then the readable row."""
+def table(run: Inspected, influence: Influence, attacked: AttackedRun | None = None) -> pd.DataFrame:
+    """All that is known about every training row, most influential first: noise, influence, attacks, then the readable row."""
     numbers = influence.frame().set_index(run.rows.index)
     out = pd.DataFrame(
         {
@@ -243,13 +244,16 @@ def table(run: Inspected, influence: Influence) -> pd.DataFrame:
             out[f"passes {view.name}"] = view.passes
     out["margin without privacy"], out["margin with noise"] = run.rows["margin_non_private"], run.rows["margin"]
     out["right with noise, share of draws"] = run.rows["correct"]
+    if attacked is not None:
+        found = attacked.rows.reindex(run.row_ids).set_axis(out.index)  # NaN where a row was not attacked
+        out = pd.concat([out, found.add_prefix("attacks: ")], axis=1)
     readable = dataset_of(run.spec).frame.iloc[run.row_ids]
     return pd.concat([out, readable.set_axis(out.index).add_prefix("data: ")], axis=1).sort_values("rank")
 
 
-def rows(run: Inspected, influence: Influence, chosen: Chosen) -> None:
+def rows(run: Inspected, influence: Influence, chosen: Chosen, attacked: AttackedRun | None = None) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
-    shown = table(run, influence)
+    shown = table(run, influence, attacked)
     if chosen.group.any():
         shown = shown[np.isin(shown["row id"], run.row_ids[chosen.group])]
     whole, shown = shown, shown.head(1000)

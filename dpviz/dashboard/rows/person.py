@@ -7,6 +7,7 @@ import math
 import numpy as np
 import streamlit as st
 
+from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import tables, words
 from dpviz.dashboard.rows import selection
@@ -22,11 +23,14 @@ from dpviz.models import get_model
 Line = tuple[str, list[str]]
 
 
-def card(own: Group, run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None) -> None:
-    """Five lines about the chosen row: who, why influential, what removing it changes, attack, noise.
+def card(
+    own: Group, run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None, attacked: AttackedRun | None = None
+) -> None:
+    """Lines about the chosen row: who, why influential, what removing it changes, attack, noise, and who finds it.
 
     Args:
         a: run A on the same rows, for a column of its own.
+        attacked: membership attacks on these rows, where they are computed.
     """
     i = chosen.person
     left, right = st.columns(2, vertical_alignment="bottom")
@@ -40,13 +44,15 @@ def card(own: Group, run: Inspected, influence: Influence, chosen: Chosen, a: In
         ("Without this row", _without(run, influence, i)),
         ("Best attack", _attack(run, i)),
         ("Noise", _received(run, influence, i)),
+        *([] if attacked is None else [("Membership attacks", _found(attacked, int(run.row_ids[i])))]),
     ]
     heads = [f"Row {run.row_ids[i]}", label_of(run, i)]
     if a is None:
         tables.table(lines, heads, real=True)
         return
     theirs = ("the same", "the same", _without(a, inspected.row_influence(a.spec), i), _attack(a, i), _received(a, influence, i))
-    tables.table([(*line, other) for line, other in zip(lines, theirs, strict=True)], (*heads, "A"), real=True)
+    others = (*theirs, *["not attacked here"] * (len(lines) - len(theirs)))
+    tables.table([(*line, other) for line, other in zip(lines, others, strict=True)], (*heads, "A"), real=True)
 
 
 def _who(run: Inspected, i: int) -> str:
@@ -84,6 +90,16 @@ def _attack(run: Inspected, i: int) -> str:
         return f"right at most {anybody}" if run.attack is not None else anybody
     mine = words.percent(attack_on_person(run.individual, i, run.attack))
     return f"right about {mine} on this row, an estimate; {'' if run.attack is None else 'at most '}{anybody}"
+
+
+def _found(attacked: AttackedRun, row_id: int) -> str:
+    """How far the row's signals lie apart, and how many attacks find it."""
+    rows = attacked.rows
+    if row_id not in rows.index:
+        return f"not among the {len(rows):,} rows that were attacked"
+    row, rank = rows.loc[row_id], 1 + rows.index.get_loc(row_id)
+    count = f"{int(row['attacks_that_find'])} of {len(attacked.judged)} attacks find it"
+    return f"{count}; its signals lie {words.two(row['separation'])} deviations apart, {_ordinal(rank)} of {len(rows):,} rows"
 
 
 def _received(run: Inspected, influence: Influence, i: int) -> str:

@@ -1,0 +1,110 @@
+"""Rows that membership attacks find: the job, the most exposed rows, and what predicts them; on two pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dpviz.auditing.attacks.attacked import AttackedRun
+from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
+from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.auditing.attacks.study import watch_attacks
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.shell import pinned
+from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.job import Job, State
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.figures import membership as pictures
+from dpviz.figures.style import Theme
+
+SHADOWS = 256
+_MOST = 12  # exposed rows in the table
+
+
+def _key(spec: RunSpec, shadows: int) -> str:
+    return f"ordinary rows {resolve(replace(spec, seeds=1)).key()} {shadows}"
+
+
+def known(spec: RunSpec) -> AttackedRun | None:
+    """The attacks on a run's rows, where this page or Audit has computed them with `SHADOWS` models."""
+    task = tasks.find(_key(spec, SHADOWS))
+    return task.results[-1] if task is not None and task.results else None
+
+
+def attack(spec: RunSpec, shadows: int) -> Job[Any]:
+    """The attacks on a run's rows, as a job that this session watches."""
+    fixed = replace(spec, seeds=1)
+
+    def work(monitor: Monitor) -> Iterator[AttackedRun]:
+        return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
+
+    task = watching.watch(Job(_key(spec, shadows), work, dataset=fixed.dataset), "watched.ordinary")
+    if watching.state(task) in (State.CANCELLED, State.FAILED):
+        st.button("Start again", on_click=watching.again, args=(task,))
+    return task
+
+
+def draw(spec: RunSpec, theme: Theme) -> None:
+    """The attacks in a sentence, the most exposed rows, and what predicts them."""
+    task = attack(spec, SHADOWS)
+
+    def show() -> None:
+        tasks.controls(task, "Training and attacking")
+        if task.results:
+            st.markdown(words.markdown(task.results[-1].sentence(run=pinned.title(spec))))
+            table(task.results[-1])
+
+    watching.live(task, show, every=1.0)
+    if task.results and task.over:
+        predicts(task.results[-1], spec, theme)
+
+
+def table(found: AttackedRun) -> None:
+    """The most exposed rows with who they are, and all of them as a download."""
+    rows = found.rows.head(_MOST)
+    lines = [
+        (
+            str(row_id),
+            words.two(row["separation"]),
+            f"{int(row['attacks_that_find'])} of {len(found.judged)}",
+            who(found, int(row_id)),
+        )
+        for row_id, row in rows.iterrows()
+    ]
+    tables.table(lines, ("Row", "Apart", "Attacks that find it", "Who"), real=True)
+    panels.note(
+        "Apart: how many standard deviations a row's signal is larger under shadow models that were trained on it. An attack "
+        "finds a row where it calls it a member more often in models trained on it than chance explains."
+    )
+    tables.download(lambda: found.rows.reset_index(), "exposed")
+
+
+def predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
+    """How far the rows' signals lie apart against influence, leverage, individual epsilon or margin, on request."""
+    key = f"exposure {resolve(found.spec).key()} {found.shadows}"
+    answer, current = tasks.observe(
+        key, "Influence", lambda monitor: exposure(found), section="exposure", dataset=found.spec.dataset, ask="Compare the rows"
+    )
+    if answer is None or not current:
+        return
+    known = associations(answer)
+    fact = st.selectbox("Compare with", list(known["fact"]), format_func=FACTS.__getitem__, key="own.exposure-fact")
+    row = known[known["fact"] == fact].iloc[0]
+    fig = pictures.risk(
+        answer[fact].to_numpy(float),
+        answer["separation"].to_numpy(float),
+        theme,
+        fact=FACTS[fact],
+        found=(answer["attacks_that_find"] > 0).to_numpy(),
+        names=[f"row {i}" for i in answer.index],
+    )
+    summary = (
+        f"Rank correlation of {FACTS[fact]} with how far a row's signals lie apart: {words.two(row['correlation'])} (95 % limits "
+        f"{words.two(row['low'])} to {words.two(row['high'])}, {int(row['rows']):,} rows)."
+    )
+    charts.chart(fig, "exposure", summary, lambda: answer.reset_index(), rows=True, of=spec)
