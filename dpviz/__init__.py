@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpviz.common.validate import InvalidInput
     from dpviz.common.version import __version__
     from dpviz.datasets import Dataset, dataset, list_datasets, load_dataset
-    from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier
+    from dpviz.estimator import Guarantee, PrivacyWarning, PrivateClassifier, PrivateSearchCV
     from dpviz.experiments.run.resolve import ResolvedRun, resolve
     from dpviz.experiments.run.run import Baseline, Result, calibrate, list_models, run, run_epsilons
     from dpviz.experiments.run.setup import Setup, setup_for
@@ -45,7 +45,7 @@ _HOMES = {
     "dpviz.common.version": ("__version__",),
     "dpviz.common.validate": ("InvalidInput",),
     "dpviz.datasets": ("Dataset", "dataset", "list_datasets", "load_dataset"),
-    "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier"),
+    "dpviz.estimator": ("Guarantee", "PrivacyWarning", "PrivateClassifier", "PrivateSearchCV"),
     "dpviz.experiments.sweeps.folds": ("cross_validate",),
     "dpviz.experiments.studies.influences": ("influence_of",),
     "dpviz.experiments.run.resolve": ("ResolvedRun", "resolve"),
@@ -84,6 +84,7 @@ __all__ = [
     "OneRunResult",
     "PrivacyWarning",
     "PrivateClassifier",
+    "PrivateSearchCV",
     "Release",
     "ReleasedModel",
     "ResolvedRun",

@@ -27,10 +27,10 @@ from dpviz.estimator.search import cloned, count
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
-from dpviz.mechanisms import Training, get_mechanism, list_mechanisms
-from dpviz.models import Rows, get_model
+from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
+from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import row_budget
+from dpviz.privacy.budget import Budget, row_budget
 from dpviz.releasing.grid import publish
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_ranges import private_ranges
@@ -147,10 +147,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InvalidInput: an argument that cannot be used, by name.
         """
-        rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
-        rows = rows.toarray() if issparse(rows) else rows
-        check_classification_targets(labels)
-        classes, codes, read = self._coded(labels)
+        rows, classes, codes, read = self._read(X, y)
         self._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", self.fit_intercept)
         planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes))
@@ -166,22 +163,37 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             assert planned.for_ranges is not None
             columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
             mapped = self._map(rows, intercept, private_ranges(columns, planned.for_ranges, of_ranges).ranges)
+        x = self._inside(mapped, rows, intercept)
+        theta, constant, exact = self._train(x, codes, planned, streams, source)
+        supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
+        self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
+        self._settle(classes, mapped, theta, constant)
+        return self
+
+    def _read(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
+        """((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels)."""
+        rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        check_classification_targets(labels)
+        return rows.toarray() if issparse(rows) else rows, *self._coded(labels)
+
+    def _inside(self, mapped: LinearMap, rows: Floats, intercept: bool) -> Floats:
+        """Rows in the unit ball, with a warning where some had to be clipped."""
         x, outside = mapped.rows(rows, intercept)
         if outside:
             what = "data_norm" if self.ranges is None else "ranges"
             message = f"{outside:,} of {len(x):,} rows outside {what} were clipped, as the guarantee needs."
-            warnings.warn(message, PrivacyWarning, stacklevel=2)
-        theta, constant, exact = self._train(x, codes, planned, streams, source)
-        supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
-        self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
+            warnings.warn(message, PrivacyWarning, stacklevel=3)
+        return x
+
+    def _settle(self, classes: NDArray[Any], mapped: LinearMap, theta: Floats, constant: Floats) -> None:
+        """Sets the parameters in the rows' own units."""
         self.classes_ = classes
-        self.coef_, self.intercept_ = mapped.coefficients(theta, intercept)
+        self.coef_, self.intercept_ = mapped.coefficients(theta, bool(self.fit_intercept))
         self.intercept_ += constant
         if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
             del self.guarantee_
             what = "data_norm" if self.ranges is None else "ranges"
             raise InvalidInput(what, "gives coefficients beyond double precision", "Use units in which values are near 1.")
-        return self
 
     def _coded(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
         """((K,) classes in order, (n,) position of each label among them, what was read from the labels)."""
@@ -216,15 +228,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def _plan(self, n: int, d: int, classes: int) -> Plan:
         """The division of the budget, from public facts: one binary model for two classes, else one for each."""
+        built, setting, total = self._setting(n, d)
         models = 1 if classes == 2 else classes
+        return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
+
+    def _setting(self, n: int, d: int) -> tuple[Mechanism, Setting, Budget]:
+        """(mechanism, public facts of n rows with d features, total budget)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         built = get_mechanism(self.mechanism).from_params(self._knobs())
         refusal = built.refusal(model.setting(n, d, lam or 1.0))
         if refusal:
             raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
         total = row_budget(check_epsilon(self.epsilon), self.delta, n)
-        setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total))
-        return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
+        return built, model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total)), total
 
     def _names(self, d: int) -> list[str]:
         return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))

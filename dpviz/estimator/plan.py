@@ -48,6 +48,11 @@ class Plan:
         cal = mechanism.calibrate(setting, each)
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
 
+    @classmethod
+    def given(cls, mechanism: Mechanism, setting: Setting, models: int, each: Budget, cal: Calibration) -> Plan:
+        """The plan of models that are calibrated already, without ranges."""
+        return cls(mechanism, setting, models, None, each, each, "", cal)
+
     @property
     def budgets(self) -> tuple[Budget | None, Budget | None]:
         """(claimed, proved) budget of the whole fit."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, one_of
@@ -26,7 +27,7 @@ from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.training import Release, encoder_of, model_of, refuse_seed, supposing
-from dpviz.spending.ledger import Entry, Ledger
+from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
 MOST_SETTINGS = 200
@@ -101,13 +102,11 @@ def private_search(
     encoder = encoder_of(shared.dataset, ranges_from_data)
     rows = Rows(shared.dataset.X, shared.dataset.y) if all_rows else shared.problem.rows
     runs = settings_of(run.spec, values)
-    tried = _Tried.of(runs, *_parts(rows, share, run.spec.split_seed))
+    tried = _Tried.of(runs, *map(rows.take, parted(len(rows), share, run.spec.split_seed)))
     total = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
     made = plan(tried.candidates, repetitions(distribution, mean_runs), total)
     if ledger is not None:
-        cal = made.calibrations[0]
-        status = replace(cal, proved_budget=made.total).conditional(*made.conditions).status
-        ledger.spend(Entry(made.total, "search", status, made.conditions, call), cal.neighbouring)
+        made.enter(ledger, call)
     source = random.SystemRandom()
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
     if best is None:
@@ -115,11 +114,11 @@ def private_search(
     return _released(runs[index], tried.candidates[index], made, index, best, shared.dataset, encoder)
 
 
-def _parts(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
-    """(rows to train on, rows to score on): by position, which does not depend on what is in the rows."""
-    order = np.random.default_rng(seed).permutation(len(rows))
-    cut = len(rows) - max(1, round(share * len(rows)))
-    return rows.take(np.sort(order[:cut])), rows.take(np.sort(order[cut:]))
+def parted(n: int, share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(positions to train on, positions to score on) of n rows, which do not depend on what is in the rows."""
+    order = np.random.default_rng(seed).permutation(n)
+    cut = n - max(1, round(share * n))
+    return np.sort(order[:cut]), np.sort(order[cut:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,16 +176,7 @@ def _released(
 ) -> Release:
     """The best model with the guarantee of the whole search."""
     fit, published = best
-    cal = replace(
-        made.calibrations[index],
-        budget=made.total,
-        proved_budget=made.total,
-        claimed_budget=None,
-        accountant=made.accountant,
-        mu=None,
-        details={},
-    ).conditional(*made.conditions)
-    cal = supposing(cal, dataset, published.exact)
+    cal = supposing(made.calibration(index), dataset, published.exact)
     # automatic hyperparameters followed from the budget of one run, and not from the total
     settled = candidate.mechanism.settled(candidate.setting, made.each)
     chosen = resolve(replace(spec, params={name: getattr(settled, name) for name in settled.knobs()}))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import largest
+from dpviz.spending.ledger import Entry, Ledger
 
 Floats = NDArray[np.float64]
 Model = TypeVar("Model")
@@ -42,10 +43,12 @@ class Candidate:
     Attributes:
         mechanism: with its hyperparameters.
         setting: public facts of the rows that are trained on, its regularisation included.
+        models: trained with this setting in one run, each with a calibration of its own: one for each of several classes.
     """
 
     mechanism: Mechanism
     setting: Setting
+    models: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,7 @@ class Plan:
 
     Attributes:
         total: what the release of the best model is proved to cost.
-        each: the budget that every run is calibrated for.
+        each: the budget that every model of a run is calibrated for.
         calibrations: one for each candidate.
         score_sigma: standard deviation of the noise on the number of right predictions.
         repetitions: the distribution of the number of runs.
@@ -78,6 +81,23 @@ class Plan:
     def conditions(self) -> tuple[str, ...]:
         """The conditions of the total."""
         return tuple(dict.fromkeys([*(c for cal in self.calibrations for c in cal.conditions), *CONDITIONS]))
+
+    def calibration(self, index: int) -> Calibration:
+        """The calibration of the best model, which has this setting, with the guarantee of the whole search."""
+        return replace(
+            self.calibrations[index],
+            budget=self.total,
+            proved_budget=self.total,
+            claimed_budget=None,
+            accountant=self.accountant,
+            mu=None,
+            details={},
+        ).conditional(*self.conditions)
+
+    def enter(self, ledger: Ledger, call: str) -> None:
+        """Writes the search into a ledger, or refuses it."""
+        cal = self.calibration(0)
+        ledger.spend(Entry(self.total, "search", cal.status, cal.conditions, call), cal.neighbouring)
 
 
 def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budget) -> Plan:
@@ -134,7 +154,7 @@ def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration])
         if event is None:
             cause = f"{mechanism.id} states no proved release that a search could count"
             raise InvalidInput("mechanism", cause, "Choose output-gaussian or dp-gd, for example.")
-        curves.append(replace_one_curve(event))
+        curves.append(candidate.models * replace_one_curve(event))
     return np.max(curves, axis=0)
 
 

@@ -1,0 +1,174 @@
+"""`PrivateSearchCV`: what it promises, what it spends, and mistakes that a search could make."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpviz import Budget, Ledger, PrivacyWarning, PrivateClassifier, PrivateSearchCV
+from dpviz.common.validate import InvalidInput
+from dpviz.estimator import private_search as module
+from dpviz.mechanisms.conditions import SECRET_SEED
+from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
+from dpviz.privacy.budget import Status
+from dpviz.spending.private_search import CONDITIONS
+
+GRID = {"lam": [1e-3, 1e-2, 1e-1]}
+
+
+def rows(n: int = 3000, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(classes, size=n)
+    return np.eye(4)[y] * 0.5 + 0.05 * rng.normal(size=(n, 4)), y
+
+
+def searched(**how: object) -> PrivateSearchCV:
+    defaults = {"estimator": PrivateClassifier("output-gaussian"), "param_grid": GRID, "epsilon": 2.0, "random_state": 0}
+    return PrivateSearchCV(**(defaults | how))  # type: ignore[arg-type]
+
+
+@parametrize_with_checks([searched(epsilon=100.0)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks(estimator: PrivateSearchCV, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_it_keeps_the_best_model_with_the_guarantee_of_the_search(classes: int) -> None:
+    x, y = rows(classes=classes)
+    model = searched().fit(pd.DataFrame(x, columns=list("abcd")), y)
+    assert model.score(pd.DataFrame(x, columns=list("abcd")), y) > 0.95
+    assert model.best_params_["lam"] in GRID["lam"]
+    assert model.best_estimator_.lam == model.best_params_["lam"]
+    guarantee = model.guarantee_
+    assert guarantee is model.best_estimator_.guarantee_
+    assert guarantee.proved is not None
+    assert 1.98 <= guarantee.proved.epsilon <= 2.0
+    assert (guarantee.status, guarantee.models) == (Status.PROVED_IF, 1 if classes == 2 else 3)
+    assert {*CONDITIONS, SECRET_SEED} <= set(guarantee.conditions)
+    assert list(model.feature_names_in_) == list("abcd")
+    assert model.predict_proba(pd.DataFrame(x, columns=list("abcd"))).shape == (len(x), classes)
+    assert not hasattr(model, "cv_results_")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_run_is_calibrated_for_its_share(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole cost, counted anew from the noise that training received; the control is that of a run that takes the total."""
+    used = []
+    train = PrivateClassifier._train
+    monkeypatch.setattr(
+        PrivateClassifier, "_train", lambda self, x, c, plan, *more: (used.append(plan), train(self, x, c, plan, *more))[1]
+    )
+    x, y = rows(classes=classes)
+    model = searched(mean_runs=5.0, distribution="geometric").fit(x, y)
+    models = 1 if classes == 2 else 3
+    assert model.guarantee_.proved is not None
+    delta = model.guarantee_.proved.delta
+
+    def cost(cal: object, setting: object) -> float:
+        event = used[0].mechanism.released(setting, cal)
+        return best_of(models * replace_one_curve(event), repetitions("geometric", 5.0), delta)
+
+    assert used
+    for planned in used:
+        assert planned.setting.n == 2400
+        assert cost(planned.cal, planned.setting) <= 2.0 * (1 + 1e-9)
+    assert cost(used[0].mechanism.calibrate(used[0].setting, Budget(2.0, delta)), used[0].setting) > 3.0
+
+
+def test_models_are_scored_on_rows_that_they_were_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = []
+    train, right = module._Runs.train, module._Runs.right
+    monkeypatch.setattr(module._Runs, "train", lambda self, i: (parts.append((self.training, self.scoring)), train(self, i))[1])
+    scores: list[int] = []
+    monkeypatch.setattr(module._Runs, "right", lambda self, one: (scores.append(right(self, one)), scores[-1])[1])
+    x, y = rows(1000)
+    searched(held_out=0.3).fit(x, y)
+    assert parts
+    for training, scoring in parts:
+        assert sorted([*training, *scoring]) == list(range(1000))
+        assert len(scoring) == 300
+    assert max(scores) <= 300
+
+
+def test_runs_draw_noise_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    thetas = []
+    train = module._Runs.train
+    monkeypatch.setattr(module._Runs, "train", lambda self, i: (thetas.append(train(self, i)), thetas[-1])[1])
+    x, y = rows(500)
+    for state in (None, np.random.RandomState(1)):
+        model = searched(param_grid={"lam": [0.1]}, mean_runs=20.0, distribution="geometric", random_state=state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            while len(thetas) < 3:
+                model.fit(x, y)
+        assert len({tuple(theta.ravel()) for theta, *_ in thetas}) == len(thetas)
+        thetas.clear()
+
+
+def test_a_seed_repeats_and_leaves_in_no_pickle() -> None:
+    x, y = rows(500)
+    model, again = searched(random_state=3).fit(x, y), searched(random_state=3).fit(x, y)
+    np.testing.assert_array_equal(model.best_estimator_.coef_, again.best_estimator_.coef_)
+    for one in (pickle.loads(pickle.dumps(model)), model.best_estimator_):
+        assert (one.random_state, getattr(one, "best_estimator_", one).random_state) == (None, None)
+    assert clone(model).random_state == 3
+
+
+def test_parameters_and_clones() -> None:
+    model = searched()
+    assert model.set_params(estimator__lam=0.5, mean_runs=3.0).get_params()["estimator__lam"] == 0.5
+    copy = clone(model)
+    assert (copy.mean_runs, copy.estimator.lam, copy.param_grid) == (3.0, 0.5, GRID)
+    with pytest.warns(PrivacyWarning, match=r"cross_val_score made 3 fits, ε = 6"):
+        cross_val_score(searched(mean_runs=2.0), *rows(900), cv=3)
+
+
+def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(3.0, 1e-4))
+    x, y = rows(500)
+    model = searched(ledger=ledger).fit(x, y)
+    (entry,) = ledger.entries()
+    assert (entry.what, entry.release) == ("search", model.guarantee_.proved)
+    monkeypatch.setattr(PrivateClassifier, "_train", lambda *a: pytest.fail("trained before the ledger was asked"))
+    with pytest.raises(InvalidInput, match="would bring the total"):
+        searched(ledger=str(ledger.path)).fit(x, y)
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "field"),
+    [
+        ({"estimator": 3}, "estimator"),
+        ({"estimator": PrivateClassifier(ranges="private")}, "ranges"),
+        ({"estimator": PrivateClassifier("objective-tight")}, "mechanism"),
+        ({"param_grid": {}}, None),
+        ({"param_grid": {"lam": []}}, "param_grid"),
+        ({"param_grid": {"lam": 0.1}}, "param_grid"),
+        ({"param_grid": {"lam": list(np.geomspace(1e-4, 1, 300))}}, "param_grid"),
+        ({"param_grid": {"epsilon": [1.0]}}, "param_grid"),
+        ({"param_grid": {"lam": [-1.0]}}, "lam"),
+        ({"mean_runs": 1.0}, "mean_runs"),
+        ({"distribution": "uniform"}, "distribution"),
+        ({"held_out": 0.9}, "held_out"),
+        ({"delta": 0.1}, "delta"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": "2"}, "epsilon"),
+    ],
+)
+def test_what_cannot_be_searched_is_said_in_words(how: dict[str, object], field: str | None) -> None:
+    x, y = rows(300)
+    if field is None:
+        assert searched(**how).fit(x, y).best_params_ == {}
+        return
+    with pytest.raises(InvalidInput) as problem:
+        searched(**how).fit(x, y)
+    assert problem.value.field == field
