@@ -141,8 +141,7 @@ def release(
         all_rows: train on all rows and not on the run's training part.
         unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
-        private_ranges: find ranges and categories that were not declared privately, for a tenth of epsilon and delta; for tables
-            of one's own, see `dpviz.private_ranges`.
+        private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget.
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
         monitor: receives progress; raises to cancel.
@@ -162,7 +161,7 @@ def release(
     cal = built.calibrate(problem.setting, of_model)
     if not unproved:
         _require_proof(cal, of_model)
-    if of_ranges is not None:
+    if private_ranges:
         undeclared(dataset)  # what cannot be mended is said before anything is spent
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
