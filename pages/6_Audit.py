@@ -8,11 +8,11 @@ from dpviz.dashboard.shell import fields, guessing, links, page, pinned, sidebar
 theme = page.start("Audit", "Can an attacker tell that one row was in the data?")
 answer = st.container()
 own = fields.Group(KEYS, lambda spec: (*attack.of(spec), *one_training.of(spec), *ordinary_rows.of(spec)))
-left, right = st.columns(2, gap="large")
+left, right = st.columns(2, gap="large", vertical_alignment="center")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"))
 with right:
     ordinary = ordinary_rows.chosen(own)
-    asked = None if ordinary else attack.controls(own)
+asked = None if ordinary else attack.controls(own)
 page.problems()
 if asked is None:
     ordinary_rows.page(spec, own, theme, answer)

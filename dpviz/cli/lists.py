@@ -108,7 +108,7 @@ def _prepared(options: argparse.Namespace) -> int:
 
         print(answers.table(pd.DataFrame(columns)))
     for heading, sentences in (
-        ("read from the rows, outside every epsilon", [", ".join(dataset.looked_at) or "nothing"]),
+        ("read from the rows, not covered by ε", [", ".join(dataset.looked_at) or "nothing"]),
         ("prepared", dataset.notes),
         ("not trained on", [one.sentence for one in dataset.lost]),
         ("remark", dataset.remarks),

@@ -76,7 +76,7 @@ class Dataset:
         facts: known truths, for example the best accuracy that any model can reach ("bayes_accuracy").
         plane: names of the two features to draw, where the set is two-dimensional.
         looked_at: columns whose range or categories were read off the rows, or that were left out because of their
-            values, outside every epsilon; none where all that was declared in advance.
+            values, not covered by epsilon; none where all that was declared in advance.
         taken_as_public: what the rows decided beside that and every guarantee takes as public: class labels that were read from
             them, the number of rows without gaps. It follows from how the table was to be read, not from its values.
         notes: what was done to the rows before, one sentence each.

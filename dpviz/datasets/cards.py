@@ -105,7 +105,7 @@ def cards() -> list[Card]:
         source = remote.source_of(name) or r.source.split("; ")[1]
         label = " or ".join(r.label_names)
         made.append(Card(name, r.title, r.variant, label, r.licence, source, r.rows, state, r.megabytes))
-    for name in folder.names():
+    for name in (name for name in folder.names() if not remote.read_from(name)):
         made.append(
             Card(name, name.removeprefix(folder.PREFIX), "your file", "see the preview", "yours", "the data folder", None, "here")
         )

@@ -43,9 +43,16 @@ _cache: Cache[Dataset | InvalidInput] = Cache("datasets", _CACHE_BYTES, _size)
 def list_datasets() -> tuple[str, ...]:
     """Names that `load_dataset` accepts now: bundled, synthetic, in the data folder, downloaded.
 
-    "census-N" takes any N up to a million. Uploads are not listed: they belong to one session.
+    "census-N" takes any N up to a million. Not listed: uploads, which belong to one session, and files of the data folder that
+    stand in for a download, such as adult.data.
     """
-    return tuple(name for source in SOURCES for name in source.names())
+    return tuple(name for source in SOURCES for name in source.names() if not remote.read_from(name))
+
+
+def short_list() -> tuple[str, ...]:
+    """`list_datasets()` without those that are another one less its rows with gaps, for a short list on a page."""
+    names = list_datasets()
+    return tuple(name for name in names if not (name in remote.REMOTE and remote.REMOTE[name].complete_of in names))
 
 
 def sized(name: str) -> bool:
@@ -107,8 +114,8 @@ def dataset(
     """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
 
     Its name is random; the rows stay in this process. A class of fewer than 10 rows is said as a warning. Features are one-hot or
-    numbers scaled to [0, 1] by their range. Ranges and categories that are not declared are read from the rows, outside every
-    epsilon, and are listed in `Dataset.looked_at`.
+    numbers scaled to [0, 1] by their range. Ranges and categories that are not declared are read from the rows, are listed in
+    `Dataset.looked_at`, and no epsilon covers them.
 
     Args:
         data: (n, d) numbers, a frame, or the path of a table as `dpviz run` takes it.

@@ -31,7 +31,7 @@ class Guarantee:
         accountant: how the budget was turned into noise.
         status: how far the guarantee can be trusted.
         conditions: what must hold for `proved`.
-        looked_at: what was read from the rows before training, outside every epsilon.
+        looked_at: what was read from the rows before training, not covered by epsilon.
         models: binary models in the release, 1, or one for each class of three or more.
         composition: how the budget was divided among them, "" for one.
         notes: remarks for people.
@@ -52,7 +52,7 @@ class Guarantee:
     def __str__(self) -> str:
         message = f"{self.status.value}: {self.proved or self.claimed or 'nothing'} ({self.relation.value}), {self.accountant}"
         if self.looked_at:
-            message += f"; read from the rows, outside ε: {', '.join(self.looked_at)}"
+            message += f"; read from the rows, not covered by ε: {', '.join(self.looked_at)}"
         return message
 
 

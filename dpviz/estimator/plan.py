@@ -71,7 +71,7 @@ class Plan:
         """The guarantee of the fit.
 
         Args:
-            looked_at: what was read from the rows outside every epsilon.
+            looked_at: what was read from the rows, not covered by epsilon.
             supposed: what must hold for the proof.
         """
         claimed, proved = self.budgets

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, faint, figure, margin, plain, shorten
 
 _ROW = 74  # pixels of a paper's name and its tiles
-_TILE = 29
+_TILE = 24
 
 
 def verdict_colour(theme: Theme, kind: str) -> str:
@@ -41,16 +41,16 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
                 "mode": "markers+text",
                 "name": str(outcome),
                 "text": part["sign"],
-                "textfont": {"color": theme.paper, "size": FONT_SIZE + 1},
+                "textfont": {"color": theme.paper, "size": FONT_SIZE},
                 "customdata": part[["claim"]],
                 "hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]],
                 "hoverinfo": "text",
                 "showlegend": False,
                 "marker": {
                     "symbol": "square",
-                    "size": [_TILE + 6 if h else _TILE for h in here],
+                    "size": [_TILE + 3 if h else _TILE for h in here],
                     "color": verdict_colour(theme, part["kind"].iloc[0]),
-                    "line": {"color": theme.ink, "width": [4 if h else 0 for h in here]},
+                    "line": {"color": theme.ink, "width": [3 if h else 0 for h in here]},
                     "opacity": 1,
                 },
             }

@@ -40,7 +40,7 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
         [bars],
         height=200,
         margin=margin(left=min(210, 50 + 9 * max(12, *(len(name) + 5 for name in short))), top=10),
-        x={"title": "rows", "range": [0, 1.05 * max(counts)], "nticks": 3},
+        x={"title": "rows", "range": [0, 1.05 * max(counts)], "nticks": 3, "tickformat": ","},
         y={"tickvals": [0, 1], "ticktext": ticks, "showgrid": False, "range": [-0.6, 1.6]},
     )
 
@@ -66,7 +66,7 @@ def row_norms(norms: Floats, theme: Theme) -> go.Figure:
         height=260,
         margin=margin(left=84, top=10),
         x={"title": "row norm", "range": [0, 1.03]},
-        y={"title": "rows"},
+        y={"title": "rows", "tickformat": ","},
     )
 
 

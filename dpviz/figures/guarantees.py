@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, figure, margin, plain, shorten
 
 _ROW = 21  # pixels of a method's line
-_NAMES = (250, 32), (136, 17)  # pixels and signs of the names at the left, and on a narrow screen
+#: pixels and signs of the names at the left and the share of the axis that a number takes, and on a narrow screen
+_NAMES = (250, 32, 0.14), (136, 17, 0.3)
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,15 @@ def ranked(
     """
     unit, form, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
     low, high = _ends([unit * v for v in (non_private, majority, overlay, *(p.value for p in points)) if math.isfinite(v)])
-    pixels, signs = _NAMES[narrow]
+    lines = (unit * non_private, unit * majority, unit * overlay)
+    pixels, signs, width = _NAMES[narrow]
     heads, placed, k = _placed(points, names, rising, pixels)
     marks = {
         "x": [unit * p.value for _, p in placed],
         "y": [at for at, _ in placed],
         "mode": "markers+text",
         "text": [f"{unit * p.value:{form}}{sign}" for _, p in placed],
-        "textposition": "middle right",
+        "textposition": [_side(unit * p.value, lines, width * (high - low)) for _, p in placed],
         "textfont": {"size": FONT_SIZE - 3, "color": theme.ink},
         "cliponaxis": False,
         "showlegend": False,
@@ -70,7 +72,7 @@ def ranked(
         [marks],
         height=_ROW * k + 102,
         margin=margin(left=pixels, right=16, top=26),
-        shapes=_lines(unit * non_private, unit * majority, unit * overlay, theme),
+        shapes=_lines(*lines, theme),
         annotations=heads + _names({"majority": unit * majority, "non-private": unit * non_private, "<b>A</b>": unit * overlay}),
         hovermode="closest",
         x={"title": title, "range": [low, high], "ticksuffix": sign, "nticks": 4 if narrow else 6},
@@ -88,6 +90,12 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     """The ends of an axis that holds the values, with room for the numbers right of the marks."""
     room = 0.08 * (max(values) - min(values)) + 1e-3
     return min(values) - room, max(values) + 3 * room
+
+
+def _side(value: float, lines: Sequence[float], width: float) -> str:
+    """The side of a mark on which its number crosses no upright line; the right one where both or neither do."""
+    right, left = (any(0 <= sign * (at - value) < width for at in lines) for sign in (1, -1))
+    return "middle left" if right and not left else "middle right"
 
 
 def _placed(

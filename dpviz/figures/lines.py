@@ -141,6 +141,7 @@ def _marks(marks: Sequence[tuple[float, str]], theme: Theme, log_x: bool) -> tup
             "yanchor": "bottom",
             "textangle": -90,
             "font": {"size": FONT_SIZE - 2},
+            "bgcolor": theme.paper,
         }
         for at, words in marks
     ]

@@ -356,5 +356,5 @@ def knob(
 
 def clip_norm_knob() -> Any:
     """The clip norm of methods that clip each row's gradient."""
-    words: str = "Longest gradient a row may contribute; 1 clips nothing for linear models."
+    words: str = "Largest norm of a row's gradient; longer ones are shortened to it. For linear models 1 shortens none."
     return knob(1.0, "Clip norm", words, low=0.001, high=100.0, log=True)

@@ -59,7 +59,7 @@ def regularisation(n: int, d: int) -> float:
     return one_two_five(d / (n * _REACH**2))
 
 
-LAM = "d/(400 n) for d features and n training rows; more where a method's noise asks for it"
+LAM = "d/(400 n) for d features and n training rows; more where a method's noise needs it"
 
 
 def against_objective_noise(setting: Setting, length: float) -> float:
@@ -180,4 +180,4 @@ def step_size(setting: Setting, steps: int, noise_scale: float, *, steeper: floa
     return max(_SHORTEST, min(longest_step(setting) / steeper, time / (steps * setting.unit_step)))
 
 
-STEP_SIZE = "by the noise, at most 1.9 (SVM: 4, network: 1)"
+STEP_SIZE = "follows from the noise, at most 1.9 (SVM: 4, network: 1)"

@@ -105,7 +105,7 @@ def _looked_at(dataset: Dataset, of_ranges: Budget | None) -> str:
     if not dataset.looked_at:
         return "Ranges and categories of the features were declared: no row was looked at for them."
     names = ", ".join(_plain(name) for name in dataset.looked_at)
-    return f"**Read from the rows, outside ε, and shown by the model's file:** ranges or categories of {names}."
+    return f"**Read from the rows, not covered by ε, and shown by the model's file:** ranges or categories of {names}."
 
 
 def _selection(cal: Calibration, tried: int | None, searched: int) -> str:
@@ -113,13 +113,13 @@ def _selection(cal: Calibration, tried: int | None, searched: int) -> str:
         return f"A private search chose from a list of {searched:,} settings. The ε above pays for the choice, too."
     if tried is None:
         return (
-            "Not stated. Where settings were chosen by looking at results on these rows, that choice is outside ε, and so is "
-            "every number that was looked at."
+            "Not stated. Where settings were chosen by looking at results on these rows, ε does not cover that choice, nor "
+            "any number that was looked at."
         )
     if tried <= 1:
         return "The person who released it states that no other setting was tried on these rows."
     each = cal.proved_budget or cal.claimed_budget
-    message = f"{tried:,} settings were tried on these rows, this one among them. That is outside the ε above."
+    message = f"{tried:,} settings were tried on these rows, this one among them. The ε above does not cover that."
     if each is None:
         return message
     return (

@@ -214,7 +214,7 @@ def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
     if dataset.looked_at and not ranges_from_data:
         some = ", ".join(dataset.looked_at[:3]) + (", ..." if len(dataset.looked_at) > 3 else "")
         cause = (
-            f"the ranges or categories of {some} were read from the rows, outside every epsilon, and the model would show them"
+            f"the ranges or categories of {some} were read from the rows, which ε does not cover, and the model would show them"
         )
         raise InvalidInput("ranges", cause, "Declare them, or allow it with --ranges-from-data.")
     return dataset.encoder

@@ -195,7 +195,7 @@ def _guarantee(result: Result) -> pd.DataFrame:
     ]
     dataset = result.setup.dataset
     read = ", ".join(dataset.looked_at) if dataset.looked_at else "nothing"
-    return pd.DataFrame([*rows, ("read from the rows, outside ε", read)], columns=["what", "value"])
+    return pd.DataFrame([*rows, ("read from the rows, not covered by ε", read)], columns=["what", "value"])
 
 
 def settings_of(spec: RunSpec) -> list[tuple[str, object]]:

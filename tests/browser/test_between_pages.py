@@ -45,7 +45,7 @@ def test_one_back_undoes_one_link(reader: Callable[..., Any], link: str) -> None
     assert page.evaluate("history.length") == before + 1
     page.go_back()
     page.wait_for_function(
-        "() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText.includes('at ε = 0.5 ')"
+        "() => location.pathname === '/' && /at ε.=.0\\.5 /.test(document.querySelector('.st-key-headline')?.innerText)"
     )
 
 

@@ -93,7 +93,8 @@ def agree(one: Any, *epsilons: str) -> None:
     """Waits until sentence, address and slider are at the same value, one of these, and the page is quiet."""
     one.page.wait_for_function(
         "([all, settled]) => document.querySelector(settled) && all.some(e =>"
-        " document.querySelector('.st-key-headline')?.innerText.includes(`at ε = ${e} `)"
+        " document.querySelector('.st-key-headline')?.innerText.replaceAll('\u00a0', ' ')"
+        ".includes(`at ε = ${e} `)"
         " && new URL(location).searchParams.get('epsilon') === e"
         " && document.querySelector('.st-key-budget input[type=range]')?.getAttribute('aria-valuetext') === e)",
         arg=[list(epsilons), SETTLED],
@@ -140,7 +141,7 @@ def test_what_was_set_stays_when_a_second_request_leaves_before_the_first_is_ans
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     line.loses = address
     one.page.get_by_role("slider", name="Privacy budget ε").press("ArrowRight")
-    one.page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.includes('at ε = 0.56 ')")
+    one.page.wait_for_function("() => /at ε.=.0\\.56 /.test(document.querySelector('.st-key-headline')?.innerText)")
     one.quiet()
     line.loses = lambda from_server, kind: False
     one.page.evaluate("() => document.querySelector('.st-key-draw-again button').click()")

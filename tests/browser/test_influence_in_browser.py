@@ -97,11 +97,11 @@ def test_the_chosen_row_goes_along_to_other_pages_and_back(reader: Make) -> None
     one = reader()
     page = one.open("?dataset=teaching&row=8&y=principal component 1", PATH)
     page.get_by_role("link", name="One private model").click()
-    page.wait_for_function("document.querySelector('.st-key-headline')?.innerText.includes(' is right ')")
+    page.wait_for_function("/ is right /.test(document.querySelector('.st-key-headline')?.innerText)")
     one.settled()
     assert page.locator("[data-testid=stAlert]").count() == 0
     page.get_by_role("link", name="Influence and noise").click()
-    page.wait_for_function("document.querySelector('.st-key-headline')?.innerText.includes('moves the model most')")
+    page.wait_for_function("/moves the model most/.test(document.querySelector('.st-key-headline')?.innerText)")
     one.settled()
     assert page.get_by_label("Row id", exact=True).input_value() == "8"
     assert "row=8" in page.url

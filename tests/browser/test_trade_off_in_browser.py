@@ -144,7 +144,7 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => location.pathname === '/'")
     one.settled()
-    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.includes('at ε = ')")
+    page.wait_for_function("() => /at ε.=./.test(document.querySelector('.st-key-headline')?.innerText)")
     assert "at ε = 1 " in one.sentence
     asked = dpviz.RunSpec.from_query({k: v for k, v in query(page).items() if k in RUN or "." in k})
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1, lam=0.01, seeds=3, params={"steps": 20})
@@ -168,7 +168,7 @@ def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
     box = page.get_by_role("spinbutton", name="Accuracy wanted, %")
     box.fill("75")
     box.press("Enter")
-    page.wait_for_function("() => document.querySelector('.st-key-headline').innerText.includes('For 75.0\u00a0%')")
+    page.wait_for_function("() => /For 75\\.0.%/.test(document.querySelector('.st-key-headline')?.innerText)")
     assert one.sentence != first
     assert query(page)["want"] == "75"
     over(page)
@@ -176,7 +176,7 @@ def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
     epsilon = button.inner_text().split("ε = ")[1].split(",")[0]
     button.click()
     page.wait_for_function("() => location.pathname === '/'")
-    page.wait_for_function("() => document.querySelector('.st-key-headline')?.innerText.includes('at ε = ')")
+    page.wait_for_function("() => /at ε.=./.test(document.querySelector('.st-key-headline')?.innerText)")
     assert f"at ε = {epsilon} " in one.sentence
 
 

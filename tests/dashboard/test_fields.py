@@ -20,6 +20,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import settings as accounting
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import verdicts
+from dpviz.dashboard.data import settings as data
 from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
 from dpviz.dashboard.kit.lessons import LESSONS
@@ -54,6 +55,7 @@ PAGES: dict[str, tuple[Make, str]] = {
     "lessons": (lessons.of, "9_Lessons"),
     "groups": (groups.of, "1_Groups_and_scores"),
     "one_run": (one_run.of, "../app"),
+    "data": (lambda spec: (data.FIRST,), "8_Data"),
 }
 
 
@@ -278,6 +280,7 @@ FULL = {
     "guarantees": {"order": "name"},
     "claims": {"about": "mechanism", "claim": "averaging-raises-accuracy", "thorough": "yes"},
     "lessons": {"lesson": "attack"},
+    "data": {"upload": "true"},
     "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
     "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0", "metric": "roc-auc"} | SIDEBAR,
 }

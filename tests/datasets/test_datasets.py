@@ -75,7 +75,7 @@ def test_breast_cancer_is_the_papers_preprocessing() -> None:
 
 
 def test_census_grows_by_adding_people_and_is_as_hard_as_it_says() -> None:
-    small, large = dpviz.load_dataset("census-15000"), dpviz.load_dataset("census", n=40_000)
+    small, large = dpviz.load_dataset("census-15000"), dpviz.load_dataset("Census 40,000")
     assert large.name == "census-40000"
     np.testing.assert_array_equal(small.X, large.X[:15_000])
     pd.testing.assert_frame_equal(small.frame, large.frame.iloc[:15_000])

@@ -17,6 +17,7 @@ from support_pages import ROOT
 import dpviz
 from dpviz.cli.main import main
 from dpviz.common.limits import Limits
+from dpviz.datasets.cards import cards
 from dpviz.datasets.process import fetch
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import originals, remote
@@ -114,6 +115,8 @@ def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data: Pa
     page.run()
     assert not page.exception
     assert page.toggle(key="published_split").value
+    assert [name for name in page.selectbox(key="dataset").options if "dult" in name] == ["Adult"], "one Adult, not its files"
+    assert [card.name for card in cards() if card.name and "adult" in card.name] == ["adult", "adult-complete"]
     assert page.query_params["published_split"] in ("true", ["true"])
     assert "(400 training rows)" in page.text_input(key="delta").help
     page.selectbox(key="dataset").set_value("iris").run()

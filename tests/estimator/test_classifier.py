@@ -141,7 +141,7 @@ def test_nothing_is_read_from_the_rows_unless_it_is_written_out() -> None:
         PrivateClassifier(data_norm=None).fit(x, y)
     model = PrivateClassifier(ranges="from data").fit(x, y)
     assert model.guarantee_.looked_at == ("the range of every feature", "class labels")
-    assert "outside ε" in str(model.guarantee_)
+    assert "not covered by ε" in str(model.guarantee_)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,18 @@ def give(page: AppTest, content: bytes, name: str = "people.csv") -> AppTest:
     return page
 
 
+def test_use_my_data_leads_to_the_upload_above_all_else() -> None:
+    def order(page: AppTest) -> list[str]:
+        shown = {"file_uploader": "upload", "header": "set"}  # headings of the chosen set's pictures
+        return [shown[one.type] for one in page.main if one.type in shown]
+
+    assert order(opened()) == ["set", "set", "upload"]
+    page = opened(upload="true")
+    assert order(page) == ["upload", "set", "set"]
+    give(page, csv()).button(key="dpviz.make").click().run()
+    assert "upload" not in page.query_params, "a person who has uploaded looks at the set"
+
+
 def text(page: AppTest) -> str:
     parts = [*page.markdown, *page.caption, *page.error, *page.warning]
     return "\n".join(str(p.value) for p in parts).replace("\\", "")

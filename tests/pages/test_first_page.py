@@ -25,7 +25,7 @@ opened = partial(support_pages.opened, "")
 
 
 def sentence(page: AppTest) -> str:
-    return next(m.value for m in page.markdown if " is right " in m.value).replace("\\", "")
+    return next(m.value for m in page.markdown if " is right " in m.value).replace("\\", "").replace("\u00a0", " ")
 
 
 def address(page: AppTest) -> dict[str, str]:
@@ -292,21 +292,21 @@ def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypat
 
         monkeypatch.setattr(room, name, tell)
 
-    told(sidebar, "_more")
+    told(sidebar, "_of_mechanism")
     told(views, "first")
     monkeypatch.setattr(views, "QUICK", float("inf"))  # whatever the machine is busy with
     cached_runs.clear()
     page = opened()
-    assert drawn == ["_more", "first"]  # a run that nobody has computed may take long
+    assert drawn == ["_of_mechanism", "first"]  # a run that nobody has computed may take long
     before = sentence(page)
     drawn.clear()
     page.select_slider(key="epsilon").set_value(2.0).run()
-    assert drawn == ["first", "_more"]
+    assert drawn == ["first", "_of_mechanism"]
     assert sentence(page) != before
     assert address(page)["epsilon"] == "2.0"
     drawn.clear()
     page.selectbox(key="mechanism").set_value("cms-objective").run()
-    assert drawn == ["_more", "first"]
+    assert drawn == ["_of_mechanism", "first"]
 
 
 def test_a_page_that_draws_itself_again_tells_the_browser_what_its_controls_say() -> None:

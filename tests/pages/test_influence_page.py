@@ -37,7 +37,7 @@ def said(page: AppTest) -> str:
 
 
 def sentence(page: AppTest) -> str:
-    return next(m.value for m in page.markdown if "moves the model most" in m.value).replace("\\", "")
+    return next(m.value for m in page.markdown if "moves the model most" in m.value).replace("\\", "").replace("\u00a0", " ")
 
 
 def address(page: AppTest) -> dict[str, str]:

@@ -73,13 +73,14 @@ class Asked(NamedTuple):
 def controls(own: Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
     used = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
-    pair = own["pair"].draw()
-    asked = [key for key, pairs in used.items() if pair in pairs]
+    asked = [key for key, pairs in used.items() if own["pair"].value() in pairs]
     chosen: dict[str, int | None] = {"row": None, "other": None}
-    places = st.columns(1 + len(asked))
+    places = st.columns(2 + len(asked))
     with places[0]:
+        pair = own["pair"].draw()
+    with places[1]:
         runs = int(own["runs"].draw())
-    for key, place in zip(asked, places[1:], strict=True):
+    for key, place in zip(asked, places[2:], strict=True):
         with place:
             chosen[key] = own[key].draw(placeholder="row id")
     return Asked(pair, chosen["row"], chosen["other"], runs)

@@ -19,6 +19,7 @@ from dpviz.datasets.catalogue import peek
 from dpviz.datasets.table.encoding import SCALINGS
 from dpviz.datasets.table.sidecar import decided, document
 from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
@@ -73,18 +74,22 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     """Size, majority and what privacy will cost."""
     n, features = resolve(spec).n_train, dataset.d - dataset.intercept
     plural = "" if features == 1 else "s"
-    counted = f" d = {dataset.d:,} counts the intercept." if dataset.intercept else ""
     sentence = (
         f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on. "
         f"Privacy costs {glance(n, dataset.d)}."
     )
     panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
-        tested = (
-            "These are the test rows now." if spec.published_split else "“Published split” under “More settings” tests on them."
-        )
+        switch = SETTINGS["published_split"].label
+        tested = "These are the test rows now." if spec.published_split else f"“{switch}”, on the left, tests on them."
         aside = int(dataset.published_test.sum())
         st.markdown(words.markdown(f"The publisher set {aside:,} of the rows aside as a test file. {tested}"))
+
+
+def about(dataset: Dataset, spec: RunSpec) -> None:
+    """The source of the rows, and what is known of privacy's cost by their number."""
+    n = resolve(spec).n_train
+    counted = f" d = {dataset.d:,} counts the intercept." if dataset.intercept else ""
     st.caption(
         words.markdown(
             f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "

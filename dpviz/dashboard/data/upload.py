@@ -11,6 +11,7 @@ import streamlit as st
 from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput, number_from_text
+from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import private, session
 from dpviz.datasets.process.reading import read_table
@@ -46,20 +47,26 @@ def own() -> None:
         st.info("This server is a demonstration and takes no data. Install dpviz on your own machine to use a table of yours.")
         return
     limits = Limits.from_environment()
-    st.markdown(
-        "The file is kept in this app's memory for this session. Nobody else sees it, and it is gone with the session, two "
-        "minutes after the page is closed at the latest; a page that is loaded again before that finds it. While a file above "
-        "1 MB arrives, the web server may buffer it in a temporary file without a name; nothing else is written to disk. "
-        f"Limits: {limits.megabytes} MB, {limits.rows:,} rows, {limits.features:,} features after encoding."
-    )
     upload: tuple[str, Table] | None = st.session_state.get(_TABLE)
     if upload is None:
         _upload(limits)
     else:
         _choices(upload[0], upload[1], limits)
+    st.caption(
+        "The file is kept in this app's memory for this session. Nobody else sees it, and it is gone with the session, two "
+        "minutes after the page is closed at the latest; a page that is loaded again before that finds it. While a file above "
+        "1 MB arrives, the web server may buffer it in a temporary file without a name; nothing else is written to disk. "
+        f"Limits: {limits.megabytes} MB, {limits.rows:,} rows, {limits.features:,} features after encoding."
+    )
 
 
 def _upload(limits: Limits) -> None:
+    # a new key after each file, so that Streamlit lets go of the bytes
+    file = st.file_uploader(
+        f"A table: CSV or ARFF (plain or gzipped, {', '.join(SUFFIXES[:7])}), Parquet, or an Excel workbook",
+        key=f"dpviz.file.{st.session_state.get(_TURN, 0)}",
+        max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
+    )
     columns = st.columns(4)
     header = columns[0].radio("The first line holds", list(_HEADERS), horizontal=True, key="dpviz.header")
     delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
@@ -67,12 +74,6 @@ def _upload(limits: Limits) -> None:
     encodings: dict[str, str | None] = {"find out": None} | {word: sign for sign, word in ENCODINGS.items()}
     encoding = columns[2].selectbox("The text is in", list(encodings), key="dpviz.encoding")
     sheet = columns[3].text_input("Sheet of a workbook", placeholder="the first", key="dpviz.sheet").strip()
-    # a new key after each file, so that Streamlit lets go of the bytes
-    file = st.file_uploader(
-        f"A table: CSV or ARFF (plain or gzipped, {', '.join(SUFFIXES[:7])}), Parquet, or an Excel workbook",
-        key=f"dpviz.file.{st.session_state.get(_TURN, 0)}",
-        max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
-    )
     if file is None:
         st.session_state.pop(_REFUSED, None)
         return
@@ -212,6 +213,7 @@ def _use(made: Upload) -> None:
     for old in session.hold(made):
         st.toast(f"{words.markdown(old.title)} made room and was forgotten.")
     session.want(made.name)
+    FIRST.keep(False)
     st.rerun()
 
 

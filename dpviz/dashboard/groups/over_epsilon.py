@@ -84,12 +84,13 @@ def controls(own: Group, spec: RunSpec) -> None:
 
 def columns(own: Group, spec: RunSpec) -> None:
     """The column of the table, and its cuts where it is a number; cuts that a column of text cannot have can be emptied."""
-    if not (own["cuts"].value() or settings.is_number(spec, own["group"].value())):
+    cut = own["cuts"].value() or settings.is_number(spec, own["group"].value())
+    left, right = st.columns(2) if cut else (st.container(), None)
+    with left:
         own["group"].draw()
-        return
-    for place, key in zip(st.columns(2), ("group", "cuts"), strict=True):
-        with place:
-            own[key].draw()
+    if right is not None:
+        with right:
+            own["cuts"].draw(placeholder="automatic")
 
 
 def headline(view: Seen, measure: str) -> None:

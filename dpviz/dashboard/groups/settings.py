@@ -101,6 +101,5 @@ def paying(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The groups, and whether they are compared row by row, for a run's table."""
     dataset = _dataset(spec)
     options, first = ({}, "") if dataset is None else _offered(dataset, spec)
-    help_text = "Any column of the table, also one that is not trained on."
-    column = Field("group", Choice(label="Groups by", help=help_text, options=tuple(options)), first, few=0)
+    column = Field("group", Choice(label="Groups by (any column)", help="", options=tuple(options)), first, few=0)
     return column, CUTS, WHY

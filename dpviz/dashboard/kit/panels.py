@@ -25,7 +25,7 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
         if of is not None and st.query_params.get(TASK):
             st.caption("The answer of this page is not shown while you look for yours: read it off the picture.")
             return
-        st.markdown(" ".join(filter(None, ["  \n".join(words.together(words.markdown(one)) for one in sentences), badge])))
+        st.markdown(" ".join(filter(None, ["  \n".join(words.sentence(words.markdown(one)) for one in sentences), badge])))
 
 
 def failed(cause: str, fix: str) -> None:

@@ -44,6 +44,7 @@ NO_MINIMUM = "Nobody knows the least objective of a network, so a private one ma
 
 _SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")
 _SIGNS = re.compile(r" (?=[%…±])|(?<=[±≥]) ")
+_EQUATION = re.compile(r" (?=\\?[=≥])|(?<=[=≥]) ")
 _WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=[\w+/-]+:)", re.IGNORECASE)
 
 
@@ -55,6 +56,11 @@ def minimum(convex: bool) -> str:
 def together(text: str) -> str:
     """The same text in which no line ends between a number and its sign."""
     return _SIGNS.sub("\u00a0", text)
+
+
+def sentence(text: str) -> str:
+    """The same Markdown in which no line ends within "ε = 1" either, for large type."""
+    return _EQUATION.sub("\u00a0", together(text))
 
 
 def percent(share: float) -> str:

@@ -69,7 +69,7 @@ def controls(spec: RunSpec) -> None:
             st.button("Weaker", on_click=_move, args=(1,), key="weaker", shortcut="Right")
         st.button("End presenting" if presents else "Present", on_click=PRESENT.keep, args=(not presents,), key="present-switch")
         if flat(spec):
-            TRAINING.draw()
+            TRAINING.draw(help=None)  # its label says it, and a help icon would be one control more
 
 
 def flat(spec: RunSpec) -> bool:

@@ -79,7 +79,7 @@ def around(beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:
         playing.controls(controls.spec)
         with st.container(horizontal=True, key="buttons-start"):
             links.to(links.FIRST, "See it", dataset="teaching")
-            links.to("Data", "Use my data")
+            links.to("Data", "Use my data", upload="true")
             links.to("Paper claims", "Test a paper")
     controls.draw()
 

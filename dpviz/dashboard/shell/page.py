@@ -22,6 +22,7 @@ _CSS = """<style>
 .stMainBlockContainer h1 {font-size: 1.15rem; font-weight: 600; padding: .3rem 0; opacity: .75}
 .stMainBlockContainer h2 {font-size: 1.45rem; padding: 1.2rem 0 .2rem}
 .stMainBlockContainer h3 {font-size: 1.2rem; padding: .8rem 0 .1rem}
+.st-key-headline {margin-top: .35rem}
 .st-key-headline p {font-size: 1.55rem; line-height: 1.35; font-weight: 500; text-wrap: balance}
 [class*="st-key-working-"] {position: fixed; right: 1rem; bottom: 1rem; z-index: 1000; width: min(22rem, 90vw);
 background: PAPER; border-radius: .5rem}
@@ -85,6 +86,9 @@ _FOLLOW = """<script>
     const here = links.find((a) => new URL(a.href).pathname === location.pathname) ?? links[0];
     links.forEach((a) => { a.tabIndex = a === here ? 0 : -1; });
     document.querySelector(".stMain")?.setAttribute("tabindex", "-1");
+    for (const table of document.querySelectorAll(".stTable table"))  // what scrolls sideways can be scrolled by keys
+      if (table.offsetWidth > table.parentElement.clientWidth) table.parentElement.tabIndex = 0;
+      else table.parentElement.removeAttribute("tabindex");
     const other = innerWidth < 640 ? "narrow" : "wide";  // only the button that would change something is there
     document.querySelector(`.st-key-window-${other} button`)?.click();
   }, 500);

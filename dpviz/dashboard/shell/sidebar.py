@@ -15,9 +15,9 @@ from dpviz.dashboard.kit.panels import TASK
 from dpviz.dashboard.shell import address, links, metric, pinned, session
 from dpviz.dashboard.shell.fields import Group, RunField
 from dpviz.dashboard.shell.widgets import control
-from dpviz.datasets import canonical_name, list_datasets, load_dataset, rows_of
+from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
-from dpviz.datasets.catalogue import cautions, sized
+from dpviz.datasets.catalogue import cautions, short_list, sized
 from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
@@ -46,7 +46,7 @@ _WIDTH = Whole(
 _SIZE = Whole(label="People", help="", low=CENSUS_MIN, high=CENSUS_MAX)
 
 #: fields above the drawer; it has all others, below what they change
-_ABOVE = "dataset", "model", "mechanism", "epsilon"
+_ABOVE = "dataset", "published_split", "model", "mechanism", "epsilon"
 _HEADINGS = {
     Changes.FIT: "Model",
     Changes.DATA: "Data",
@@ -60,9 +60,9 @@ _SCALE = """<div aria-hidden="true" class="dpviz-scale">
 <span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
 
 
-#: the drawer of all that a newcomer does not need
-MORE = "More settings, compare, report"
 Shows = Literal["run", "data", "nothing"]
+#: the name of the drawer with all that a newcomer does not need, by what of it is seen
+MORE: dict[Shows, str] = {"run": "More settings, compare, report", "data": "More settings, report", "nothing": "Report"}
 
 
 class Sidebar:
@@ -112,6 +112,8 @@ class Sidebar:
             unseen = st.container(key="unseen")
             with st.container() if self._shows != "nothing" else unseen:
                 run["dataset"].draw(on_change=_dataset_typed, help=None)
+                if state["published_split"] or _published(state["dataset"]):
+                    run["published_split"].draw(help=None)
                 if sized(self.spec.dataset):
                     address.tell(_PEOPLE, rows_of(self.spec.dataset))
                     control(_PEOPLE, _SIZE, on_change=_people_typed)
@@ -120,11 +122,16 @@ class Sidebar:
             with st.container() if self._shows == "run" else unseen:
                 run["model"].draw()
                 run["mechanism"].draw()
-            with st.expander(MORE):
+            with st.expander(MORE[self._shows]):
                 with st.container() if self._shows == "run" else unseen:
                     if self._measured:
                         metric.draw(state["dataset"], state["intercept"])
-                    _more(run, state, self.spec)
+                    _of_mechanism(run, state, self.spec)
+                for changes, heading in _HEADINGS.items():
+                    seen = self._shows == "run" or (self._shows == "data" and changes is Changes.DATA)
+                    with st.container() if seen else unseen:
+                        _settings(run, changes, heading, self.spec)
+                with st.container() if self._shows == "run" else unseen:
                     st.button("Back to the defaults", on_click=_reset, width="stretch")
                     _compare(self.spec)
                 recorder.button(self.spec, dataset_label(self.spec.dataset))
@@ -174,7 +181,7 @@ def controls(state: Any) -> dict[str, RunField[Any]]:
     mechanism, n = get_mechanism(state["mechanism"]), _trained_on(state)
     below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
     knobs = SETTINGS | {
-        "dataset": _Datasets(**_words("dataset"), options=(*list_datasets(), *session.held())),
+        "dataset": _Datasets(**_words("dataset"), options=(*short_list(), *session.held())),
         "mechanism": MechanismName(**_words("mechanism"), options=tuple(offered)),
         "delta": replace(
             SETTINGS["delta"],
@@ -210,8 +217,8 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
     return spec
 
 
-def _more(run: dict[str, RunField[Any]], state: Any, spec: RunSpec) -> None:
-    """Draws the drawer."""
+def _of_mechanism(run: dict[str, RunField[Any]], state: Any, spec: RunSpec) -> None:
+    """Draws the mechanism's hyperparameters, and the width of a network."""
     mechanism = get_mechanism(state["mechanism"])
     if mechanism.knobs():
         st.markdown(f"**{words.markdown(mechanism.label)}**")
@@ -223,16 +230,20 @@ def _more(run: dict[str, RunField[Any]], state: Any, spec: RunSpec) -> None:
         st.markdown("**Network**")
         address.tell(_UNITS, model.width)
         control(_UNITS, _WIDTH, on_change=_units_typed)
-    more = {"delta": {"placeholder": f"{default_delta(_trained_on(state)):g} (default)"}, "lam": {"rule": _automatic_lam(spec)}}
-    unpublished = set() if state["published_split"] or _published(state["dataset"]) else {"published_split"}
-    for changes, heading in _HEADINGS.items():
-        names = [name for name in SETTINGS if SETTINGS[name].changes is changes and name not in {*_ABOVE, *unpublished}]
-        if names:
-            st.markdown(f"**{heading}**")
-        for name in names:
-            run[name].draw(**more.get(name, {}))
-        if changes is Changes.NOISE:
-            st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
+
+
+def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spec: RunSpec) -> None:
+    """Draws the settings below a heading of the drawer: those that change the same."""
+    names = [name for name in SETTINGS if SETTINGS[name].changes is changes and name not in _ABOVE]
+    if names:
+        st.markdown(f"**{heading}**")
+    for name in names:
+        more = {"rule": _automatic_lam(spec)} if name == "lam" else {}
+        if name == "delta":
+            more = {"placeholder": f"{default_delta(_trained_on(st.session_state)):g} (default)"}
+        run[name].draw(**more)
+    if changes is Changes.NOISE:
+        st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
 
 
 def _automatic_lam(spec: RunSpec) -> str:

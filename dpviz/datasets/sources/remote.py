@@ -38,6 +38,7 @@ class Remote:
         label_names: words for -1 and +1.
         derive: what is done to the table before; keeps its rows where the publisher has a test part.
         note: one sentence on what `derive` does.
+        complete_of: the set that this is without its rows with gaps, "" for most.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Remote:
     licence: str
     derive: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
     note: str = ""
+    complete_of: str = ""
 
     @property
     def source(self) -> str:
@@ -133,6 +135,7 @@ REMOTE: dict[str, Remote] = {
         rows=45_222,
         spec=TableSpec("class", (">50K",), missing=("?",)),
         description="45,222 people of the US census of 1994 without gaps: more than 50,000 dollars a year?",
+        complete_of="adult",
     ),
     "bank": Remote(
         "Bank Marketing",

@@ -140,21 +140,21 @@ def teaching(name: str, intercept: bool) -> Dataset:
 
 
 def _owns(name: str) -> bool:
-    return name == "teaching" or re.fullmatch(r"census([- ]\d{1,9})?", name, re.ASCII) is not None
+    return name == "teaching" or re.fullmatch(r"census([-, ]*\d[\d,]{0,8})?", name, re.ASCII | re.IGNORECASE) is not None
 
 
 def _canonical(name: str, n: int | None) -> str:
-    """ "teaching", or "census-N"."""
+    """ "teaching", or "census-N", which people also write "Census 20,000"."""
     if name == "teaching":
         if n is not None:
             raise InvalidInput("n", "'teaching' has a fixed number of rows", "Leave n out, or choose 'census'.")
         return name
-    size = n if n is not None else int(name.removeprefix("census").lstrip("- ") or CENSUS_DEFAULT)
+    size = n if n is not None else int(re.sub(r"\D", "", name) or CENSUS_DEFAULT)
     return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
 
 
 def _size(name: str) -> int | None:
-    return None if name == "teaching" else int(name.removeprefix("census-"))
+    return None if name == "teaching" else int(re.sub(r"\D", "", name) or CENSUS_DEFAULT)
 
 
 def _load(name: str, intercept: bool) -> Dataset:

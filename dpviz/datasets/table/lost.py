@@ -15,7 +15,7 @@ class Lost:
         count: rows or values that were lost; for a column, its values.
         sentence: all of it in words.
         share: for lengths, the share of the features' variance that is lost.
-        looked: whether the values of several rows decided it, so that it tells about them, outside every epsilon.
+        looked: whether the values of several rows decided it, so that it tells about them; epsilon does not cover that.
     """
 
     kind: str

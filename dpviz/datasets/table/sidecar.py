@@ -21,7 +21,7 @@ _HEAD = """\
 # Written by `dpviz datasets TABLE --write-toml`. Each line is a decision about the table beside it: correct what is wrong.
 #
 # `proposed` names the columns whose range or categories below were proposed from the rows, or that were left out because of
-# their values. They are not public knowledge and are outside every epsilon. Take a column off that list when you have given
+# their values. They are not public knowledge and are not covered by epsilon. Take a column off that list when you have given
 # it a range or categories that you know without these rows.
 
 """

@@ -1,7 +1,7 @@
 """The meaning of a person's table: its label, its features, its missing values.
 
 Every choice is a value (`TableSpec`), so that a dataset can be made again exactly. Declared ranges and categories are
-public knowledge; those read off the data are outside every epsilon and are listed in `Dataset.looked_at`.
+public knowledge; those read off the data are not covered by epsilon and are listed in `Dataset.looked_at`.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Result:
         """(S rows) every metric on the test rows, one column each (`Metric.column`); computed when first asked for.
 
         NaN where a metric has no value: measures of ranks and probabilities for a released label, measures of
-        probabilities for models without. Computed from private rows and outside every epsilon.
+        probabilities for models without. Computed from private rows; epsilon does not cover it.
         """
         return self.metrics_in(tuple(METRICS))
 

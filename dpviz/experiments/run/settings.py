@@ -150,7 +150,7 @@ SETTINGS: dict[str, Knob] = {
     "mechanism": MechanismName(label="Mechanism", help=""),
     "epsilon": Epsilon(
         label="Privacy budget ε",
-        help="How much one person may change what is seen: small is strong privacy.",
+        help="How much one person may change the released model. Small ε is strong privacy.",
         low=LEAST_EPSILON,
         high=MOST_EPSILON,
         log=True,
@@ -158,21 +158,23 @@ SETTINGS: dict[str, Knob] = {
     "delta": Delta(label="Failure probability δ", help=""),
     "lam": Number(
         label="Regularisation λ",
-        help="Weight of |θ|²/2 beside the mean loss. More of it makes the model steadier, so less noise is needed.",
+        help="Weight of |θ|²/2. A larger λ lowers the sensitivity, so less noise is needed.",
         low=LEAST_LAM,
         high=MOST_LAM,
         log=True,
         automatic=rules.LAM,
         changes=Changes.FIT,
     ),
-    "seeds": Whole(label="Noise draws", help="Models trained with independent noise, together.", low=1, high=MAX_SEEDS),
+    "seeds": Whole(
+        label="Noise draws", help="Number of models, each with its own noise. Results are means over them.", low=1, high=MAX_SEEDS
+    ),
     "split_seed": Whole(
         label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED, changes=Changes.DATA
     ),
     "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
     "intercept": Switch(
         label="Intercept",
-        help="A constant feature inside the unit ball, regularised with the rest.",
+        help="Adds a constant feature, regularised like the others; rows stay in the unit ball.",
         changes=Changes.DATA,
     ),
     "row_scaling": Choice(
@@ -193,8 +195,8 @@ SETTINGS: dict[str, Knob] = {
         changes=Changes.DATA,
     ),
     "published_split": Switch(
-        label="Published split",
-        help="Test on the rows that the publisher set aside, such as adult.test, and train on all others. The split seed has "
+        label="Test on the publisher’s test rows",
+        help="The rows that the publisher set aside, such as adult.test; all others are trained on. The split seed has "
         "no effect then.",
         changes=Changes.DATA,
     ),

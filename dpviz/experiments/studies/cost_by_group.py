@@ -1,6 +1,6 @@
 """Cost of privacy by group: influence, noise, clipping, individual epsilon and changed predictions, side by side.
 
-Of the training rows, because only they have influence, noise and an epsilon. Read from private rows, outside every epsilon.
+Of the training rows, because only they have influence, noise and an epsilon. Read from private rows, not covered by epsilon.
 """
 
 from __future__ import annotations

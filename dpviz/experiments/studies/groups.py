@@ -1,7 +1,7 @@
 """Groups of rows (subgroups, fairness): size, accuracy, recall, false-positive rate and mean score of each over epsilon.
 
 A group is a value of a column of the table, also of one that is not trained on, or an interval of a number. Everything here
-is read from private rows and is outside every epsilon.
+is read from private rows and is not covered by epsilon.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scores and thresholds: score distributions, ROC and precision-recall curves, reliability, and the confusion matrix.
 
 Of the private models (one for each noise draw) and of the non-private one, on the test rows. Everything here is read from
-private rows and is outside every epsilon, as is any threshold chosen by looking at it.
+private rows and is not covered by epsilon, as is any threshold chosen by looking at it.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ class BassilySGD(PoissonSGD):
     label = "Bassily SGD"
     citation = "Bassily, Smith, Thakurta, FOCS 2014, Algorithm 1, Theorems 2.1 and 2.4"
     noise_enters = (
-        "The gradient of every step: of the row drawn in the published form, of a Poisson batch in the accounted form. "
-        "A row counts as receiving noise where the step was its own."
+        "The gradient of every step: of one drawn row (published form) or of a Poisson batch (accounted form). "
+        "A row counts as receiving noise in the steps that use it alone."
     )
     guarantee = (
-        "(ε, δ)-DP, proved by composition of the subsampled steps; at usual ε the published noise is far more than that needs."
+        "(ε, δ)-DP, proved by composition of the subsampled steps; at usual ε the published noise is far more than needed."
     )
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G^2 p\log^2(n/\delta)\log(1/\delta)}{n\Delta\varepsilon^2}\right)"

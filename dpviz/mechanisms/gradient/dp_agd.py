@@ -78,7 +78,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
     splits: int = knob(
         0,
         "Splits",
-        "Sets the first price of a choice and of a gradient, and so how many there are (published: 60).",
+        "Sets the budget of the first choice and gradient: more splits, smaller budgets, more steps (published: 60).",
         low=2,
         high=100,
         automatic=rules.SPLITS,
@@ -86,7 +86,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
     gamma: float = knob(
         1.0,
         "Raise",
-        "By what share the budget of a gradient grows when no step length helps (published: 0.1).",
+        "Relative growth of a gradient's budget when no step length lowers the loss (published: 0.1).",
         low=0.01,
         high=10.0,
         log=True,
@@ -95,7 +95,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
     clip_loss: float = knob(
         3.0,
         "Clip loss",
-        "Largest loss that a row may add to a candidate's score; too small, and hard rows no longer count.",
+        "Largest loss that a row may add to a candidate's score. If it is small, rows with a large loss count too little.",
         low=0.01,
         high=100.0,
         log=True,
@@ -105,8 +105,8 @@ class DPAGD(ProtectsQuery, BoundsDistance):
     shrink: float = knob(
         0.5,
         "Shrink",
-        "Factor on all step lengths where none helps although noise is less than half of the squared gradient "
-        "(published: 1, never).",
+        "Factor on all step lengths where none lowers the loss although noise is below half of the squared gradient "
+        "(published: 1, no change).",
         low=0.1,
         high=1.0,
     )

@@ -58,7 +58,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
     steps: int = knob(
         0,
         "Steps",
-        "Full passes over the data; noise grows with the root of this.",
+        "Full passes over the data; the noise grows with its square root.",
         low=1,
         high=10_000,
         log=True,

@@ -52,7 +52,7 @@ class DPLSSGD(EqualSteps):
     epochs: float = knob(
         40.0,
         "Epochs",
-        "Steps times sampling rate; twice those of DP-SGD, as smoothing shortens the gradient where steps cannot make up for it.",
+        "Steps times sampling rate; twice those of DP-SGD, because smoothing shortens the gradient.",
         low=0.1,
         high=1000.0,
         log=True,

@@ -68,10 +68,10 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         "accounting: Mironov, Talwar, Zhang 2019 and Canonne, Kamath, Steinke 2020"
     )
     noise_enters = (
-        "Every full gradient at a snapshot, and every inner step's difference of gradients. No noise is put on a row of its own."
+        "Every full gradient at a snapshot, and every inner step's difference of gradients. No noise is added to single rows."
     )
     guarantee = (
-        "(ε, δ)-DP, proved, in the accounted form; the published form is a claim, because its range of ε is empty in practice."
+        "(ε, δ)-DP, proved, in the accounted form; the published form is a claim, because its theorem holds for no usual ε."
     )
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N)
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\lambda\varepsilon^2}\right)"
@@ -81,7 +81,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     rounds: int = knob(20, "Rounds", "Full gradients.", low=1, high=1000, log=True)
     inner_steps: int = knob(10, "Inner steps", "Steps between two full gradients.", low=1, high=100_000, log=True)
     sampling_rate: float = knob(
-        0.1, "Sampling rate", "Chance of a row to be in an inner step's batch (accounted form).", low=1e-4, high=1.0, log=True
+        0.1, "Sampling rate", "Probability that a row is in an inner step's batch (accounted form).", low=1e-4, high=1.0, log=True
     )
     share: float = knob(
         0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
@@ -93,7 +93,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     snapshot: str = knob(
         "last",
         "Snapshot",
-        "What a round hands on: its last iterate, or the mean of them (as published).",
+        "Start of the next round: the last iterate of this one, or the mean of all (as published).",
         options=("average", "last"),
     )
     noise: str = knob(
@@ -106,7 +106,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value,
         "Neighbouring",
-        "replace-one follows from add-remove by two hops and needs more noise.",
+        "replace-one counts as one removal and one addition, and needs more noise.",
         options=tuple(r.value for r in Neighbouring),
     )
 

@@ -45,10 +45,10 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     citation = (
         'Kang, Li, Liu, Wang, "Data Heterogeneity Differential Privacy: From Theory to Algorithm", Algorithm 1, Theorems 4 to 7'
     )
-    noise_enters = "The gradient of a drawn row, afresh each time, unless the rule lets the row pass; and the rule's statistic."
+    noise_enters = "The gradient of a drawn row, a new draw each time, unless the rule exempts the row; and the rule's statistic."
     guarantee = (
         "Claimed to be (ε, δ)-DP as written; the proof does not hold and the start is not private. The intended readings "
-        "give no privacy: rows that pass are used without noise."
+        "give no privacy: exempt rows are used without noise."
     )
     supposes = (BOUNDED_ROWS, PUBLIC_N)
     rate = r"O\!\left(\frac{k\,m\,G^2\log(1/\delta_1)\log n}{n^3\varepsilon_1^2}\right)"
@@ -56,7 +56,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     rounds: int = knob(
         5,
         "Global rounds",
-        "How often the Hessian is renewed (R); the rule's own noise grows with it.",
+        "How often the Hessian is computed anew (R); the noise of the rule grows with it.",
         low=1,
         high=1000,
         log=True,
@@ -64,7 +64,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     local_steps: int = knob(
         2,
         "Local steps",
-        "Rows drawn between two rounds (T_local); the theory wants R T_local of order ln n.",
+        "Rows drawn between two rounds (T_local); the theory needs R·T_local of order ln n.",
         low=1,
         high=1000,
         log=True,
@@ -77,7 +77,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         high=10.0,
         log=True,
         unit="1/L",
-        automatic="0.01 from the non-private model, which few noisy steps can only leave; 1 from zero",
+        automatic="0.01 from the non-private model, since noisy steps move away from it; 1 from zero",
     )
     rule: str = knob(
         "literal",
@@ -88,7 +88,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     threshold: float = knob(
         0.1,
         "Influence threshold",
-        "Rows of influence up to this pass (threshold rule only); at the minimiser none exceeds 2.",
+        "Rows of influence up to this receive no noise (threshold rule only). At the minimiser none exceeds 2.",
         low=1e-6,
         high=10.0,
         log=True,
@@ -110,7 +110,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     share: float = knob(
         0.75,
         "Share of ε for training",
-        "ε₁/ε; the rest pays for the rule (the experiments use 3/4).",
+        "ε₁/ε; the rest is spent on the rule (the experiments use 3/4).",
         low=0.01,
         high=0.99,
     )

@@ -38,13 +38,13 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     family = "gradient"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one Gaussian draw to it. "
-        "No noise is put on a row of its own, so rows count as visited and not as receiving noise."
+        "No noise is added to single rows, so rows count as visited and not as receiving noise."
     )
 
     sampling_rate: float = knob(
         0.1,
         "Sampling rate",
-        "Chance of a row to be in a batch; the mean batch is this times the number of rows.",
+        "Probability that a row is in a batch; the mean batch size is this times n.",
         low=1e-4,
         high=1.0,
         log=True,
@@ -53,11 +53,11 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.", low=0.1, high=1000.0, log=True
     )
     clip_norm: float = clip_norm_knob()
-    accountant: str = knob("pld", "Accountant", "How the steps are added up; pld is tighter than rdp.", options=_ACCOUNTANTS)
+    accountant: str = knob("pld", "Accountant", "Adds up the costs of the steps; pld is tighter.", options=_ACCOUNTANTS)
     relation: str = knob(
         Neighbouring.REPLACE_ONE.value,
         "Neighbouring",
-        "replace-one follows from add-remove by two hops and needs more noise.",
+        "replace-one counts as one removal and one addition, and needs more noise.",
         options=tuple(r.value for r in Neighbouring),
     )
 

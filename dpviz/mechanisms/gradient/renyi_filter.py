@@ -67,17 +67,17 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
     full_steps: int = knob(
         0,
         "Budget per row",
-        "How many gradients of clip-norm length every row can afford; sets the noise.",
+        "How many gradients of clip-norm length a row's budget pays for; sets the noise.",
         low=1,
         high=10_000,
         log=True,
         unit="full-length gradients",
-        automatic=f"{rules.FULL_STEPS}, over the steps that a row affords for each",
+        automatic=f"{rules.FULL_STEPS}, divided by the steps taken for each",
     )
     stretch: float = knob(
         0.35,
         "Stretch",
-        "Steps taken, as a share of what a row affords whose gradients stay as long as at the start; at least "
+        "Number of steps, relative to what a row can pay for whose gradients stay as long as at the start; at least "
         "the budget per row.",
         low=0.01,
         high=100.0,
@@ -97,7 +97,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
     when_spent: str = knob(
         "leave",
         "When spent",
-        "A row whose next gradient is too dear leaves for good (as published), or gives what is left.",
+        "A row that cannot pay for its next gradient is left out from then on (as published), or uses up what is left.",
         options=("leave", "give what is left"),
     )
 

@@ -52,9 +52,9 @@ class SongSGD(ProtectsQuery, BoundsDistance):
     citation = "Song, Chaudhuri, Sarwate, GlobalSIP 2013, mini-batch SGD with pure-ε noise"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one draw of density proportional to exp(-β|z|) to it. "
-        "No noise is put on a row of its own, so rows count as visited and not as receiving noise."
+        "No noise is added to single rows, so rows count as visited and not as receiving noise."
     )
-    guarantee = "ε-DP, proved: each row is in one batch of a pass, and passes add up."
+    guarantee = "ε-DP, proved: each row is in one batch of a pass, and the budgets of the passes add up."
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     pure = True
 
@@ -65,7 +65,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         low=1,
         high=100_000,
         log=True,
-        automatic="so that noise and the longest stable steps allow the same training time, which makes 1, 2, 4, 8 … batches",
+        automatic="1, 2, 4, 8 … batches, by the noise and the longest stable step",
     )
     passes: int = knob(1, "Passes", "Passes over the data; each one gets an equal share of the budget.", low=1, high=50)
     step_size: float = knob(
@@ -76,7 +76,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         high=100.0,
         log=True,
         unit="1/L",
-        automatic="by the noise, at most 19 (SVM: 40, network: 1)",
+        automatic="follows from the noise, at most 19 (SVM: 40, network: 1)",
     )
     average: bool = knob(
         True,

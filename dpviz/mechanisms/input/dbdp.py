@@ -77,18 +77,18 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
-    steps: int = steps_knob("Mini-batch steps T", "as many as pay before the noise holds the model back, 5 to 200")
+    steps: int = steps_knob("Mini-batch steps T", "as many as raise accuracy before the noise dominates, 5 to 200")
     step_size: float = step_size_knob(_STEP)
     average: bool = knob(
         True,
         "Averaging",
         "Release the mean of the second half of the iterates, in which the choice of batches weighs less; off: the last "
-        "iterate, as published. The published noise already counts every step, so the mean changes nothing of it.",
+        "iterate, as published. The published noise already counts every step, so averaging does not change it.",
     )
     batch: float = knob(
         1.0,
         "Batch size",
-        "Rows in a batch; the theorem needs the order of √n. The noise is proportional to it.",
+        "Rows in a batch; the theorem needs a size of order √n. The noise is proportional to it.",
         low=0.01,
         high=100.0,
         log=True,

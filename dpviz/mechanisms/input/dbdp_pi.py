@@ -48,10 +48,10 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     citation = (
         'Kang, Liu, Ding, Liu, Tong, Wang, "Differentially Private ERM Based on Data Perturbation", Algorithm 2, Theorems 2 and 3'
     )
-    noise_enters = "The features of a row when it is drawn, afresh each time, unless the rule lets the row pass; labels stay."
+    noise_enters = "The features of a drawn row, a new draw each time, unless the rule exempts the row; labels stay as they are."
     guarantee = (
         "Claimed to be (ε, δ)-DP; the proof does not hold: the start is not private, the rule's decisions are not accounted "
-        "for, and rows that pass are used, and published, without noise."
+        "for, and exempt rows are used, and published, without noise."
     )
     supposes = (BOUNDED_ROWS, PUBLIC_N)
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
@@ -59,7 +59,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     rounds: int = knob(
         5,
         "Global rounds",
-        "How often the model that the rule looks at is renewed (R).",
+        "How often the model that the rule uses is computed anew (R).",
         low=1,
         high=1000,
         log=True,
@@ -80,7 +80,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         high=10.0,
         log=True,
         unit="1/L",
-        automatic="0.001 from the non-private model, which few noisy steps can only leave; 0.1 from zero",
+        automatic="0.001 from the non-private model, since noisy steps move away from it; 0.1 from zero",
     )
     rule: str = knob(
         "as-written",

@@ -49,7 +49,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
     noise_enters = "Every row, once, before it leaves its owner: its label times its features, and its products of features."
     guarantee = (
         "(ε, δ)-DP of the model and of the summed reports, labels included, proved; each single "
-        "report is locally private with √n times the Gaussian parameter μ, a far larger ε. Everybody must add honest noise."
+        "report is locally private with √n times the Gaussian parameter μ, a far larger ε. All must add noise as prescribed."
     )
     supposes = (BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{p\,G^2(\log(16/\delta)+\varepsilon)}{L\,n\,\varepsilon}\right)"

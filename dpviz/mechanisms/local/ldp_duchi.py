@@ -63,7 +63,7 @@ class LDPDuchi(LocalMechanism):
         "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), the l2 randomiser; "
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
     )
-    noise_enters = "Every row: each person reports a random vector of fixed length that leans towards their own."
+    noise_enters = "Every row: each person reports a random vector of fixed length, more often near their own row."
     guarantee = (
         "ε-LDP of every report, proved; all training is post-processing. "
         "Shuffling can give a smaller central ε, not for every ε and n."

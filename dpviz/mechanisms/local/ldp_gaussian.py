@@ -46,7 +46,13 @@ class LDPGaussian(LocalMechanism):
     supposes = (BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION)
 
     floor: float = knob(
-        0.1, "Noise floor", "Smallest curvature that the surrogate trusts.", low=0.01, high=10.0, log=True, unit="noise edge"
+        0.1,
+        "Noise floor",
+        "Least curvature of the surrogate; smaller ones are raised to it.",
+        low=0.01,
+        high=10.0,
+        log=True,
+        unit="noise edge",
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

@@ -33,7 +33,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
     training: str = knob(
         "surrogate",
         "Training",
-        "On reported records: the quadratic surrogate without the noise's bias, or the plain objective.",
+        "On reported records: a quadratic surrogate, corrected for the bias of the noise, or the plain objective.",
         options=("surrogate", "plain"),
     )
     batches: int = knob(20, "Batches", "Steps of the single pass (gradient reports only).", low=1, high=1000, log=True)

@@ -65,12 +65,12 @@ class AMP(ObjectivePerturbation, BoundsDistance):
     stop_power: float = knob(
         2.0,
         "Stopping power",
-        "The solver stops at gradient norm n to the power of minus this, whatever the data.",
+        "The solver stops at a gradient norm of n to the power of minus this, a bound that no row decides.",
         low=1.0,
         high=2.5,
     )
     curvature_share: float = knob(
-        0.1, "Curvature share", "Largest part of ε that curvature may cost (exact noise only).", low=0.01, high=0.9
+        0.1, "Curvature share", "Largest share of ε for the change of curvature (exact noise only).", low=0.01, high=0.9
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

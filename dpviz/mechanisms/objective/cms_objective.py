@@ -38,7 +38,7 @@ class CMSObjective(ObjectivePerturbation):
     slack: str = knob(
         "balanced",
         "Slack",
-        "What curvature costs of ε: one log term (tight), two (published), or one and never over ε/2 (balanced).",
+        "Share of ε for the change of curvature: one log term (tight), two (published), or one, at most ε/2 (balanced).",
         options=("tight", "balanced", "published"),
     )
 

@@ -47,7 +47,7 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
     curvature_share: float = knob(
         0.1,
         "Curvature share",
-        "Largest part of ε that curvature may cost; regularisation is added beyond it.",
+        "Largest share of ε for the change of curvature; where that needs more, regularisation is added.",
         low=0.01,
         high=0.9,
     )

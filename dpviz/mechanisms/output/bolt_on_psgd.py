@@ -60,23 +60,25 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
     step_size: float = knob(
         10.0,
         "Constant step",
-        "Step of the two constant rules; the paper uses 1/√n, ten passes of which hardly leave 0.",
+        "Step of the two constant rules. With the paper's 1/√n ten passes hardly move the parameters from 0.",
         low=0.01,
         high=100.0,
         log=True,
         unit="1/√n",
     )
-    decay: float = knob(0.5, "Exponent c", "How late the two decreasing convex rules begin to fall.", low=0.0, high=0.99)
+    decay: float = knob(
+        0.5, "Exponent c", "The larger c, the later the two decreasing convex rules shrink steps.", low=0.0, high=0.99
+    )
     bound: str = knob(
         "recursion",
         "Sensitivity",
-        "From the step and the contraction of every single update, or the published closed form.",
+        "Computed update by update, or the published closed form.",
         options=("recursion", "published"),
     )
     noise: str = knob(
         "exact",
         "Noise",
-        "Exact Gaussian, Gaussian with the permutation counted in, the published Gaussian, or pure ε.",
+        "Exact Gaussian; Gaussian that uses the secret permutation; the published Gaussian; or pure ε-DP.",
         options=tuple(ACCOUNTANTS),
     )
 

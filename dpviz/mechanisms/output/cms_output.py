@@ -27,7 +27,7 @@ from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
-REFINED: str = "Use how far two gradients can differ within the radius that no minimiser leaves, D(r) ≤ 2G (logistic only)."
+REFINED: str = "Every minimiser has norm at most r, where two gradients differ by at most D(r) ≤ 2G: less noise (logistic only)."
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, BoundsDistance, DeclaresEvent,
     family = "output"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 1 and Theorem 6"
     noise_enters = "The finished parameters: one draw with a Gamma-distributed length is added to the minimiser."
-    guarantee = "ε-DP, proved: a replaced row moves the minimum by a bounded length."
+    guarantee = "ε-DP, proved: replacing one row moves the minimiser by a bounded distance."
     supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, ACCURATE_MINIMUM, PUBLIC_N)
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)\,(L+\lambda)}{\lambda^2 n^2\varepsilon^2}\right)"
     pure = True

@@ -61,12 +61,12 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
         low=1,
         high=10_000,
         log=True,
-        automatic="by the training time that the noise allows",
+        automatic="follows from the noise",
     )
     step_size: float = knob(
         1.0,
         "Step size",
-        "Length of a step; beyond 2/(L+μ) runs come together more slowly.",
+        "Length of a step. Above 2/(L+μ) the effect of one row shrinks more slowly.",
         low=0.01,
         high=1.0,
         log=True,

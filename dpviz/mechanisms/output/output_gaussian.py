@@ -33,7 +33,7 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
         "Sensitivity: Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Corollary 8; noise: Balle, Wang, ICML 2018, Theorem 8"
     )
     noise_enters = "The finished parameters: one Gaussian draw is added to the minimiser."
-    guarantee = "(ε, δ)-DP, proved: a replaced row moves the minimum by a bounded length."
+    guarantee = "(ε, δ)-DP, proved: replacing one row moves the minimiser by a bounded distance."
     supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, ACCURATE_MINIMUM, PUBLIC_N)
     needs_strong_convexity = True
 

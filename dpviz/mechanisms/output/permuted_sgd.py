@@ -43,7 +43,7 @@ from dpviz.privacy.sensitivity.bounds import (
 #: decay of the step size over epochs, with the exponent of s
 DECAYS = {"1/s": 1.0, "1/sqrt(s)": 0.5}
 _LEAST_EPOCHS, _MOST_EPOCHS = 20, 200
-FIRST_STEP: str = "by the training time that the noise allows, at most 1.5 (SVM: 1.9)"
+FIRST_STEP: str = "follows from the noise, at most 1.5 (SVM: 1.9)"
 WORST_POSITION: str = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
 
 
@@ -63,7 +63,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1000,
         log=True,
-        automatic="20; where a batch size is set, up to 200 by the training time that the noise of ε = 10 allows",
+        automatic="20; up to 200 where a batch size is set: more where noise is small at ε = 10",
     )
     batch_size: int = knob(
         0,
@@ -72,7 +72,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1_000_000,
         unit="rows",
-        automatic="so that the epochs take the training time that the noise of ε = 10 allows",
+        automatic="follows from the noise at ε = 10",
     )
     step_size: float = knob(
         0.0,

@@ -16,9 +16,7 @@ class RSGDAR(Permuted):
     id = "rsgd-ar"
     label = "RSGD-AR (averaged, restarted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 3 and Proposition 3"
-    guarantee = (
-        "(ε, δ)-DP, proved; averaging lowers the sensitivity that restarts raise, and the secret permutation makes it random."
-    )
+    guarantee = "(ε, δ)-DP, proved; restarts raise the sensitivity, averaging lowers it; the secret permutation makes it random."
     supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
 
     step_size: float = knob(
