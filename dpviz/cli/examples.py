@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "ledger": ("dpviz ledger spent.toml --limit 3 --delta 1e-6 --table mine.csv", "dpviz ledger spent.toml"),
     "predict": ("dpviz predict model new.csv", "dpviz predict model new.csv --json"),
     "report": ("dpviz report --dataset wine --page Audit --out audit.html", f"dpviz report {_ADULT} --out run.ipynb"),
+    "gallery": ("dpviz gallery --out site --live https://class.example.org/dpviz/",),
     "datasets": ("dpviz datasets", "dpviz datasets mine.csv --target income", "dpviz datasets mine.csv --write-toml"),
     "fetch": ("dpviz fetch adult",),
     "mechanisms": ("dpviz mechanisms", "dpviz mechanisms --json"),

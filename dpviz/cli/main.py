@@ -15,6 +15,7 @@ from dpviz.cli import (
     audit,
     calibrate,
     claims,
+    gallery,
     groups,
     guarantees,
     influence,
@@ -54,6 +55,7 @@ _MODULES = (
     tune,
     ledger,
     report,
+    gallery,
     lists,
 )
 _SHELLS = ("bash", "zsh", "tcsh")
@@ -75,6 +77,7 @@ COMMANDS = (
     "ledger",
     "predict",
     "report",
+    "gallery",
     "datasets",
     "fetch",
     "mechanisms",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 import pandas as pd
-from jinja2 import Environment
+from jinja2 import Environment, Template
 
 from dpviz.common.version import __version__
 from dpviz.figures import still
@@ -76,6 +76,7 @@ class Document:
         link: the address of the page, or the part of it that holds the run.
         reveals: whether real rows, or numbers computed from them without noise, are shown.
         subject: method, data and ε that it is about.
+        live: address at which the app shows it, where it is a page of a gallery.
     """
 
     question: str
@@ -87,6 +88,7 @@ class Document:
     link: str = ""
     reveals: bool = True
     subject: str = ""
+    live: str = ""
 
 
 def render(document: Document, *, date: datetime | None = None) -> str:
@@ -95,8 +97,6 @@ def render(document: Document, *, date: datetime | None = None) -> str:
     Args:
         date: to be written into it; now by default.
     """
-    template = files("dpviz.reporting").joinpath("report.html.j2").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     shown: list[dict[str, Any]] = []
     drawn = 0
     for part in document.parts:
@@ -112,7 +112,7 @@ def render(document: Document, *, date: datetime | None = None) -> str:
             picture = still.picture(lightened(part.figure), f"picture-{drawn}", part.words, hints=True)
             shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
-    return environment.from_string(template).render(
+    return _template("report").render(
         document=document,
         parts=shown,
         settings=[(name, f"{value:.6g}" if isinstance(value, float) else value) for name, value in document.settings],
@@ -120,6 +120,21 @@ def render(document: Document, *, date: datetime | None = None) -> str:
         version=__version__,
         libraries=libraries,
     )
+
+
+def gallery(parts: Mapping[str, Sequence[tuple[str, str, str]]], live: str) -> str:
+    """The first page of a folder of reports.
+
+    Args:
+        parts: heading to (file, title, sentence) of each report.
+        live: address of the app.
+    """
+    return _template("gallery").render(parts=parts, live=live, version=__version__)
+
+
+def _template(name: str) -> Template:
+    text = files("dpviz.reporting").joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
 
 
 def _html(table: pd.DataFrame) -> str:

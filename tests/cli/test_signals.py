@@ -151,6 +151,7 @@ LONG = {
     "ledger": "",
     "predict": "{model} -",
     "report": f"{RUN} --out a.html",
+    "gallery": "--out site",
     "report of a page": f"{RUN} --page Audit --out a.html",
     "datasets": "",
     "fetch": "",

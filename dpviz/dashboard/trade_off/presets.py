@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import address, session
+from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import tasks, watching
@@ -85,21 +87,35 @@ def _other() -> None:
     settings.figure_field().keep("")
 
 
-def _start(name: str, spec: RunSpec) -> None:
-    """Puts a figure's settings into the controls; a callback."""
-    setup = base.setup(name, _uploads())
+def of_figure(name: str, epsilon: float, uploads: Mapping[str, str] | None = None) -> tuple[RunSpec, dict[str, str]]:
+    """The run of a figure, and what the page keeps in the address beside it.
+
+    Args:
+        epsilon: the chosen one, brought into the figure's range.
+        uploads: names of uploads that may be used, with the names of their files.
+    """
+    setup = base.setup(name, uploads)
     values = dict(setup.values)
     methods = values.pop("mechanisms")
     first = next(iter(methods))
-    run = RunSpec(mechanism=first, params=methods[first], epsilon=min(max(spec.epsilon, setup.low), setup.high), **values)
+    run = RunSpec(mechanism=first, params=methods[first], epsilon=min(max(epsilon, setup.low), setup.high), **values)
+    kept: list[tuple[Field[Any], object]] = [
+        (settings.methods_field(run), tuple(methods)),
+        (settings.KNOBS, {m: k for m, k in methods.items() if m != first}),
+        (settings.figure_field(), name),
+        (settings.SHOWN, setup.shows),
+        (settings.FROM, setup.low),
+        (settings.TO, setup.high),
+        (settings.POINTS, setup.points),
+    ]
+    return run, {field.key: field.write(value) for field, value in kept}
+
+
+def _start(name: str, spec: RunSpec) -> None:
+    """Puts a figure's settings into the controls; a callback."""
+    run, beside = of_figure(name, spec.epsilon, _uploads())
     address.put(run)
-    settings.methods_field(run).keep(tuple(methods))
-    settings.KNOBS.keep({m: k for m, k in methods.items() if m != first})
-    settings.figure_field().keep(name)
-    settings.SHOWN.keep(setup.shows)
-    settings.FROM.keep(setup.low)
-    settings.TO.keep(setup.high)
-    settings.POINTS.keep(setup.points)
+    st.session_state.update(beside)
     settings.forget_sidebar()
 
 

@@ -1,0 +1,131 @@
+"""`dpviz gallery`: lessons, pages and figures of the papers as static pages for any host, each with a link to the app."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from dpviz.cli import answers, output
+from dpviz.cli.progress import Bar
+from dpviz.common import files
+from dpviz.common.validate import InvalidInput, number_from_text, whole
+
+if TYPE_CHECKING:
+    from dpviz.dashboard.kit.lessons import Lesson
+    from dpviz.reporting import Document
+    from dpviz.reporting.document import Part
+
+LIVE = "http://127.0.0.1:8501/"
+_LESSONS, _PAGES, _FIGURES = "Lessons", "Pages of the app", "Figures of papers"
+_FILES = {_LESSONS: "lesson", _PAGES: "page", _FIGURES: "figure"}
+
+
+def add(commands: Any) -> None:
+    """Adds the subcommand to a parser's subparsers."""
+    made = commands.add_parser(
+        "gallery",
+        help="write lessons, pages and figures of the papers as static pages",
+        description="A folder of HTML files that needs no server and sends nothing. Single real rows are left out.",
+    )
+    made.add_argument("--out", required=True, metavar="FOLDER", help="where the pages go; it must hold nothing yet")
+    made.add_argument("--live", default=LIVE, metavar="ADDRESS", help="the app that “Open live” leads to")
+    made.add_argument(
+        "--figure-rows", default="2000", metavar="N", help="figures on sets of up to so many rows; 0 for none, 100000 for all"
+    )
+    answers.add(made)
+    made.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the pages. Returns 0."""
+    from dpviz.reporting.document import gallery, render
+
+    out = Path(options.out)
+    if not options.out.strip() or out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise InvalidInput("--out", f"{options.out!r} is no new or empty folder", "Name a new one; nothing is overwritten.")
+    if not out.is_dir():
+        output.place("--out", out)
+    if urlsplit(options.live).scheme not in ("http", "https") or not urlsplit(options.live).netloc:
+        raise InvalidInput("--live", f"{options.live[:60]!r} is no address", f"Give one like {LIVE}.")
+    most = whole("--figure-rows", number_from_text("--figure-rows", options.figure_rows), 0, 10**9)
+    live = options.live.rstrip("/") + "/"
+    parts: dict[str, list[tuple[str, str, str]]] = {heading: [] for heading in _FILES}
+    os.makedirs(out, exist_ok=True)
+    size = 0
+    bar = Bar()
+    for heading, title, document in _documents(live, most, bar):
+        name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.html"
+        size += _write(out / name, render(document))
+        parts[heading].append((name, title, document.sentence))
+    size += _write(out / "index.html", gallery({heading: pages for heading, pages in parts.items() if pages}, live))
+    bar.end()
+    count = sum(map(len, parts.values()))
+    if options.json:
+        answers.document({"out": out, "pages": count, "bytes": size}, "gallery")
+        return 0
+    print(f"{out / 'index.html'}: {count} pages, {size / 1e6:.1f} MB")
+    return 0
+
+
+def _write(path: Path, text: str) -> int:
+    try:
+        files.write(path, text.encode())
+    except OSError as error:
+        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
+    return len(text.encode())
+
+
+def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Document]]:
+    """(part of the gallery, title, content) of each page."""
+    from dpviz.cli.main import app_script
+    from dpviz.dashboard.kit.lessons import LESSONS
+    from dpviz.dashboard.shell import headless, links
+    from dpviz.dashboard.trade_off.presets import of_figure
+    from dpviz.papers.figures import base
+    from dpviz.reporting.calls import written
+
+    script = app_script()
+
+    def drawn(title: str, query: dict[str, str]) -> Document:
+        page = headless.page_of(script, title)
+        record = headless.drawn(script, page, query, bar)
+        assert record.run is not None  # every page has the controls of a run
+        path = "" if page == script else re.sub(r"^\d+_", "", page.stem)
+        return replace(record.document(*record.run), live=f"{live}{path}{written(query).removeprefix('/')}")
+
+    for number, lesson in enumerate(LESSONS, 1):
+        yield _LESSONS, f"{number}. {lesson.title}", _lesson(lesson, drawn(lesson.page, lesson.address()))
+    for stem in ["", *(path.stem for path in sorted((script.parent / "pages").glob("*.py")))]:
+        title = links.title(stem) or links.FIRST
+        if title != _LESSONS:
+            yield _PAGES, title, drawn(title, {})
+    for name, (figure, panel) in base.panels().items():
+        setup = base.setup(name)
+        if panel.rows <= most and not setup.unavailable:
+            spec, beside = of_figure(name, 1.0)
+            document = drawn("Trade-off", spec.to_query() | {key: value for key, value in beside.items() if value})
+            title = f"{figure.source.name}, {figure.number}, {panel.title}"
+            yield _FIGURES, title, replace(document, question=title)
+
+
+def _lesson(lesson: Lesson, page: Document) -> Document:
+    """A lesson: its question, the pictures that answer it, and the engine's answer below."""
+    from dpviz.dashboard.lessons.view import said
+    from dpviz.reporting import Chart, Table, Text
+
+    answer = lesson.measure(lesson.spec)
+    parts: list[Part] = [
+        *(part for part in page.parts if isinstance(part, Chart)),
+        Text("Answer", heading=True),
+        Text(f"{said(lesson, answer)}."),
+        Table(answer.quantity, answer.evidence.drop(columns="chosen", errors="ignore")),
+        Text(lesson.explanation),
+        Text(f"A common mistake: {lesson.pitfall}"),
+    ]
+    return replace(page, question=lesson.title, sentence=lesson.question, parts=parts)

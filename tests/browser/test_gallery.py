@@ -1,0 +1,68 @@
+"""The gallery: static pages that ask for nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpviz.cli.main import main
+from dpviz.dashboard.kit.lessons import LESSONS
+from dpviz.experiments.run.spec import RunSpec
+
+LIVE = "https://class.example.org/dpviz/"
+
+
+@pytest.mark.long
+def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
+    chromium: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "site"
+    assert main(["gallery", "--out", str(site), "--live", LIVE, "--figure-rows", "150", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer) == ["command", "version", "schema", "out", "pages", "bytes"]
+    names = {path.name for path in site.iterdir()}
+    assert len([name for name in names if name.startswith("lesson-")]) == len(LESSONS)
+    assert len([name for name in names if name.startswith("page-")]) == 10
+    assert len([name for name in names if name.startswith("figure-")]) == 2
+    assert len(names) == answer["pages"] + 1
+    assert sum(path.stat().st_size for path in site.iterdir()) < 3_000_000
+    asked: list[str] = []
+    page = chromium.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"file://{site}/index.html")
+    links = page.eval_on_selector_all("li a", "all => all.map(a => a.getAttribute('href'))")
+    assert set(links) == names - {"index.html"}
+    for name in links:
+        page.goto(f"file://{site}/{name}")
+        assert page.locator("h1").inner_text()
+        lives = page.eval_on_selector_all("a", "all => all.map(a => a.getAttribute('href'))")
+        assert {link for link in lives if link != "index.html"} == {next(link for link in lives if link.startswith(LIVE))}
+        if name.startswith("lesson-2"):
+            run = RunSpec.from_query(lives[1].partition("?")[2])
+            assert (run.dataset, run.epsilon) == ("census-2000", 0.1)
+            assert "v=" in lives[1]
+    page.close()
+    assert all(url.startswith("file://") for url in asked), asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "{full}"], "no new or empty folder"),
+        (["--out", ""], "no new or empty folder"),
+        (["--out", "{new}", "--live", "javascript:alert(1)"], "is no address"),
+        (["--out", "{new}", "--figure-rows", "-1"], "figure-rows"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    places = {"full": tmp_path / "full", "new": tmp_path / "new"}
+    assert main(["gallery", *(one.format(**places) for one in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "new").exists()
