@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from dpviz.cli import answers, output
+from dpviz.cli import answers
 from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, whole
@@ -49,16 +49,18 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     if not options.out.strip() or out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise InvalidInput("--out", f"{options.out!r} is no new or empty folder", "Name a new one; nothing is overwritten.")
-    if not out.is_dir():
-        output.place("--out", out)
+    if not os.path.isdir(out.absolute().parent):
+        raise InvalidInput("--out", f"the folder of {options.out!r} is not there", "Make it first, or name one that is there.")
     if urlsplit(options.live).scheme not in ("http", "https") or not urlsplit(options.live).netloc:
         raise InvalidInput("--live", f"{options.live[:60]!r} is no address", f"Give one like {LIVE}.")
     most = whole("--figure-rows", number_from_text("--figure-rows", options.figure_rows), 0, 10**9)
     live = options.live.rstrip("/") + "/"
     parts: dict[str, list[tuple[str, str, str]]] = {heading: [] for heading in _FILES}
-    os.makedirs(out, exist_ok=True)
-    size = 0
-    bar = Bar()
+    try:
+        os.makedirs(out, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InvalidInput("--out", f"cannot be made: {error}", "Name a folder that can be written.") from error
+    size, bar = 0, Bar()
     for heading, title, document in _documents(live, most, bar):
         name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.html"
         size += _write(out / name, render(document))

@@ -53,6 +53,7 @@ def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
     [
         (["--out", "{full}"], "no new or empty folder"),
         (["--out", ""], "no new or empty folder"),
+        (["--out", "{new}/deeper"], "is not there"),
         (["--out", "{new}", "--live", "javascript:alert(1)"], "is no address"),
         (["--out", "{new}", "--figure-rows", "-1"], "figure-rows"),
     ],
