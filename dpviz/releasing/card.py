@@ -55,18 +55,7 @@ def card(
             _looked_at(dataset, of_ranges),
             *([f"Taken as public: {'; '.join(dataset.taken_as_public)}."] if dataset.taken_as_public else []),
         ],
-        "Privacy": [
-            f"- Unit of privacy: one row; neighbouring relation: {cal.neighbouring.value}.",
-            f"- Claimed: {cal.claimed_budget or 'nothing'}.",
-            f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
-            *[f"- Only if: {condition}." for condition in cal.conditions],
-            f"- Accountant: {cal.accountant}.",
-            f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
-            + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
-            f"- Floating point: all parameters are multiples of 2^{math.log2(grid):.0f}. "
-            f"{_arithmetic(built.family, cal, hardened)}",
-            *[f"- Note: {note}" for note in cal.notes],
-        ],
+        "Privacy": _privacy(built.family, cal, grid, hardened),
         "Method": [
             f"{built.label} ({built.id}). {built.noise_enters} {built.citation}.",
             "",
@@ -80,6 +69,20 @@ def card(
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
     return f"# Model card\n\n{text}\n"
+
+
+def _privacy(family: str, cal: Calibration, grid: float, hardened: bool) -> list[str]:
+    return [
+        f"- Unit of privacy: one row; neighbouring relation: {cal.neighbouring.value}.",
+        f"- Claimed: {cal.claimed_budget or 'nothing'}.",
+        f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
+        *[f"- Only if: {condition}." for condition in cal.conditions],
+        f"- Accountant: {cal.accountant}.",
+        f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
+        + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
+        f"- Floating point: all parameters are multiples of 2^{math.log2(grid):.0f}. {_arithmetic(family, cal, hardened)}",
+        *[f"- Note: {note}" for note in cal.notes],
+    ]
 
 
 def _plain(text: str) -> str:

@@ -171,8 +171,10 @@ def release(
         run = resolve(declared_privately(part, dataset, of_ranges, random.SystemRandom()))
         dataset, problem = _rows_of(run, all_rows)
         built = built.settled(problem.setting, of_model)  # automatic hyperparameters follow from this part of the budget
-        run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
-        cal = built.calibrate(problem.setting, of_model)
+        run, cal = (
+            resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()})),
+            built.calibrate(problem.setting, of_model),
+        )
     encoder = encoder or encoder_of(dataset, ranges_from_data)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
