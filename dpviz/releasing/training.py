@@ -167,14 +167,10 @@ def release(
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
-        part = replace(run.spec, epsilon=of_model.epsilon, delta=of_model.delta)
-        run = resolve(declared_privately(part, dataset, of_ranges, random.SystemRandom()))
+        run = _settled(declared_privately(run.spec, dataset, of_ranges, random.SystemRandom()), of_model, all_rows)
         dataset, problem = _rows_of(run, all_rows)
-        built = built.settled(problem.setting, of_model)  # automatic hyperparameters follow from this part of the budget
-        run, cal = (
-            resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()})),
-            built.calibrate(problem.setting, of_model),
-        )
+        built = run.spec.build()
+        cal = built.calibrate(problem.setting, of_model)
     encoder = encoder or encoder_of(dataset, ranges_from_data)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
@@ -183,6 +179,13 @@ def release(
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
+
+
+def _settled(spec: RunSpec, budget: Budget, all_rows: bool) -> ResolvedRun:
+    """The run at another budget, from which its automatic hyperparameters follow."""
+    run = resolve(replace(spec, epsilon=budget.epsilon, delta=budget.delta))
+    built = run.spec.build().settled(_rows_of(run, all_rows)[1].setting, budget)
+    return resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
 
 
 def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
