@@ -18,6 +18,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from planted_spending import SPENDING
+
 ROOT = Path(__file__).parents[1]
 M, E, R, C, P = "tests/models/", "tests/estimator/", "tests/releasing/", "tests/common/", "tests/papers/"
 S = "tests/experiments/"
@@ -187,7 +189,7 @@ MISTAKES: list[Mistake] = [
             "stream = np.random.SeedSequence(run.spec.seed)  #",
             R,
         ),
-        ("an unproved method needs no switch", "    if not unproved:\n        _require_proof(cal, budget)", "    pass", R),
+        ("an unproved method needs no switch", "    if not unproved:\n        _require_proof(cal, of_model)", "    pass", R),
         ("ranges from the rows need no switch", "if dataset.looked_at and not ranges_from_data:", "if False:", R),
     ),
     *_(
@@ -309,6 +311,7 @@ MISTAKES: list[Mistake] = [
             "tests/auditing/test_false_alarms.py",
         ),
     ),
+    *[mistake for room, rows in SPENDING.items() for mistake in _(room, *rows)],
 ]
 
 

@@ -1,0 +1,86 @@
+"""Mistakes of the ledger, of private searches and of private ranges, for the table in `planting.py`, by file."""
+
+from __future__ import annotations
+
+R, E = "tests/releasing/", "tests/estimator/"
+LEDGER, RANGES = "tests/spending/test_ledger.py", "tests/spending/test_private_ranges.py"
+SEARCH, OWN_SEARCH = f"{R}test_private_search.py", f"{E}test_private_search.py"
+FOUND = f"{R}test_private_ranges_of_release.py"
+
+SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
+    "estimator/plan": [
+        (
+            "private ranges of a fit are free",
+            "for_ranges, for_models = shares(total)",
+            "for_ranges, for_models = shares(total)[0], total",
+            RANGES,
+        ),
+    ],
+    "estimator/private_search": [
+        (
+            "scores of a search are those of rows trained on",
+            "self.x[self.scoring] @",
+            "self.x[self.training][: len(self.scoring)] @",
+            OWN_SEARCH,
+        ),
+        ("runs of a seed share their noise", "self.source.getrandbits(32) if", "1 if", OWN_SEARCH),
+        ("a pickle of a search keeps the seed", 'state["random_state"] = None', "pass", OWN_SEARCH),
+        ("a model for each class is counted as one", "x.shape[1])[:2], models)", "x.shape[1])[:2], 1)", OWN_SEARCH),
+        (
+            "all runs are returned",
+            "self.guarantee_, self.classes_ =",
+            "self.cv_results_ = runs\n        self.guarantee_, self.classes_ =",
+            OWN_SEARCH,
+        ),
+    ],
+    "releasing/ranges": [
+        ("private ranges of a release cost nothing", "(together(budget, of_ranges) for", "(budget for", FOUND),
+        ("kinds of columns are no condition", ".conditional(*cal.conditions, PUBLIC_KINDS)", "", FOUND),
+    ],
+    "releasing/tuning": [
+        (
+            "scoring rows are trained on",
+            "return np.sort(order[:cut]), np.sort(order[cut:])",
+            "return np.sort(order), np.sort(order[cut:])",
+            SEARCH,
+        ),
+    ],
+    "spending/ledger": [
+        ("two writers do not wait for each other", "self._lock.acquire()", "pass", LEDGER),
+        ("a limit is stated and not checked", "_check(content, entry, relation)\n            ", "", LEDGER),
+        (
+            "the limit counts the entry alone",
+            "(*_entries(content), entry), limit.delta, counted",
+            "(entry,), limit.delta, counted",
+            LEDGER,
+        ),
+        (
+            "what is only claimed costs nothing",
+            "[entry.release for entry in entries]",
+            "[e.release for e in entries if e.proved]",
+            LEDGER,
+        ),
+        ("a claim makes no total a claim", "Status.CLAIM if unproved else", "", LEDGER),
+        ("releases about other neighbours are added", "if relation is not counted:", "if False:", LEDGER),
+    ],
+    "spending/of_run": [
+        ("several models are entered as one", "release = Repeated(event, models)", "release = event", LEDGER),
+    ],
+    "spending/private_ranges": [
+        ("the threshold forgets the row itself", "threshold = 1 - sigma", "threshold = -sigma", RANGES),
+        ("values of one row are listed", "> noise.threshold)", "> 1)", RANGES),
+        ("counts are listed without noise", "counts[value] + source.gauss(0.0, noise.sigma)", "counts[value]", RANGES),
+        ("noise on categories is that of an added row", "2 * categories)", "categories)", RANGES),
+        ("noise on ranges is that of one query", "math.sqrt(4 * numbers", "math.sqrt(2 * numbers", RANGES),
+        ("delta is spent twice", "budget.delta / 2) if categories", "budget.delta) if categories", RANGES),
+        ("bins are counted without noise", "count + source.gauss(0.0, sigma)", "float(count)", RANGES),
+    ],
+    "spending/private_search": [
+        ("the number of runs is fixed", "made.repetitions.draw(source.random())", "round(made.repetitions.mean)", SEARCH),
+        ("scores carry no noise", " + source.gauss(0.0, made.score_sigma)", "", SEARCH),
+        ("settings are tried in turn", "source.randrange(len(made.calibrations))", "done % len(made.calibrations)", SEARCH),
+        ("the choice is free", "planned(e).total.epsilon - total.epsilon", "e - total.epsilon", SEARCH),
+        ("the first run is released", "if best is None or score > best[0]:", "if best is None:", SEARCH),
+        ("the cheapest setting counts for all", "return np.max(curves, axis=0)", "return np.min(curves, axis=0)", SEARCH),
+    ],
+}
