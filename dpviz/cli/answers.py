@@ -147,10 +147,22 @@ def run(resolved: ResolvedRun) -> dict[str, Any]:
 
 def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
     """A mechanism's calibration as values."""
+    from dpviz.mechanisms.persons import in_words
     from dpviz.papers.saved import refutation
 
     audited = refutation(of, cal)
-    skipped = ("budget", "proved_budget", "claimed_budget", "status", "neighbouring", "for_training", "mu", "details")
+    skipped = (
+        "alone",
+        "person_rows",
+        "budget",
+        "proved_budget",
+        "claimed_budget",
+        "status",
+        "neighbouring",
+        "for_training",
+        "mu",
+        "details",
+    )
     rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
     return {
         "asked": budget(cal.budget),
@@ -159,12 +171,14 @@ def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
         "claimed": budget(cal.claimed_budget),
         "refuted": None if audited is None else {"day": str(audited.day), **(budget(audited.budget) or {})},
         "relation": cal.neighbouring.value,
+        "unit": in_words(cal.person_rows),
         **rest,
     }
 
 
 def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]:
     """The same for people."""
+    from dpviz.mechanisms.persons import in_words
     from dpviz.papers.saved import refutation
 
     audited = refutation(of, cal)
@@ -172,6 +186,7 @@ def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]
         ("budget asked for", cal.budget),
         *([] if audited is None else [("refuted", audited.words)]),
         ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
+        *([("unit", f"ε is for {in_words(cal.person_rows)}")] if cal.person_rows else []),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity {cal.sensitivity:.6g}"),
     ]

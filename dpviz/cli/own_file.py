@@ -26,7 +26,7 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 #: options that mean nothing without a table
 _GIVEN = (
     *("encoding", "header", "delimiter", "sheet", "target", "positive", "above", "columns", "drop", "range", "round_range"),
-    *("categories", "missing", "fill"),
+    *("categories", "missing", "fill", "person", "person_rows"),
 )
 DELIMITER_NAMES = ("comma", "semicolon", "tab", "vertical bar", "white space")
 
@@ -63,6 +63,14 @@ def add(parser: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--fill", action="append", metavar="NAME=VALUE", help="a value for gaps in a column; rows with other gaps are left out"
+    )
+    group.add_argument(
+        "--person", metavar="COLUMN", help="the column that names the person of a row: ε is then for a person instead of a row"
+    )
+    group.add_argument(
+        "--person-rows",
+        metavar="K",
+        help="rows of one person that are kept at most, drawn at random; public, and noise grows with it (1)",
     )
 
 
@@ -140,6 +148,8 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "columns": several(options.columns, ",") if options.columns else None,
         "drop": options.drop,
         "proposed": options.round_range,
+        "person": options.person,
+        "person_rows": None if options.person_rows is None else number_from_text("--person-rows", options.person_rows),
     }
 
 

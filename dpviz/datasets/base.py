@@ -89,6 +89,8 @@ class Dataset:
         encoder: how readable rows become features, for new rows; None where that is not known.
         label: which column of a person's table is the label, and which value is +1; None for other sets.
         remarks: what a careful colleague would say about these rows and this label, one sentence each.
+        persons: (n,) the person of each row, numbered in random order; None where epsilon is for a row.
+        person_rows: rows of one person at most, public; 0 where epsilon is for a row.
         session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
@@ -114,6 +116,8 @@ class Dataset:
     published_test: NDArray[np.bool_] | None = None
     label: Label | None = None
     remarks: tuple[str, ...] = ()
+    persons: NDArray[np.intp] | None = None
+    person_rows: int = 0
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -179,6 +183,7 @@ class Dataset:
         """Hash of names, rows and labels: two datasets that differ anywhere differ here."""
         digest = hashlib.sha256()
         digest.update(repr((self.feature_names, self.label_names, self.X.shape)).encode())
+        digest.update(repr(self.person_rows).encode() if self.person_rows else b"")  # the noise depends on it
         digest.update(np.ascontiguousarray(self.X).data)
         digest.update(np.ascontiguousarray(self.y).data)
         return digest.hexdigest()
@@ -288,16 +293,30 @@ class Dataset:
         if published:
             return self._published()
         whole("split_seed", seed, 0, 2**32 - 1)
-        order = np.random.default_rng(seed // folds if folds else seed).permutation(self.n)
+        order = self._order(np.random.default_rng(seed // folds if folds else seed))
         cut = train_size(self.n, folds)
         if folds:
             order = np.roll(order, -((seed % folds + 1) * self.n // folds))  # the fold's rows come last
-        split = Split(np.sort(order[:cut]), np.sort(order[cut:]))
+        split = self._by_person(order[:cut], order[cut:])
         if abs(self.y[split.train].sum()) == cut:
             raise InvalidInput(
                 "split_seed", f"with {seed} the training part of {self.name!r} has one class only", "Choose another split_seed."
             )
         return split
+
+    def _order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """A random order of the rows, in which those of one person stand together."""
+        if self.persons is None:
+            return rng.permutation(self.n)
+        return np.argsort(rng.permutation(int(self.persons.max()) + 1)[self.persons], kind="stable")
+
+    def _by_person(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Split:
+        """The two parts; rows of persons who are trained on leave the test part, so that n_train stays as it is."""
+        if self.persons is not None:
+            test = test[~np.isin(self.persons[test], self.persons[train])]
+        if not len(test):
+            raise InvalidInput("person", f"too few persons in {self.name!r} for a test part", "Keep fewer rows of each.")
+        return Split(np.sort(train), np.sort(test))
 
     def train_size(self, folds: int = 0, published: bool = False) -> int:
         """Training rows of `split`; where there is no published split, those without it."""
@@ -309,7 +328,7 @@ class Dataset:
         if self.published_test is None:
             fix = 'Leave it off. The set "adult" has one where adult.data and adult.test are in the data folder.'
             raise InvalidInput("published_split", f"{self.name!r} comes without a test part of its own", fix)
-        return Split(np.flatnonzero(~self.published_test), np.flatnonzero(self.published_test))
+        return self._by_person(np.flatnonzero(~self.published_test), np.flatnonzero(self.published_test))
 
 
 def train_size(n: int, folds: int = 0) -> int:

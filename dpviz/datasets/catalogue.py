@@ -105,6 +105,8 @@ def dataset(
     missing: object = None,
     defaults: Mapping[str, float | str] | None = None,
     proposed: Sequence[str] | None = None,
+    person: str | ArrayLike | None = None,
+    person_rows: int | None = None,
     data_norm: float | None = None,
     header: Header = None,
     delimiter: str | None = None,
@@ -130,6 +132,8 @@ def dataset(
             "" stands for all others. Without it a file's words are gaps by rule (`dpviz.datasets.table.gaps`), a frame's not.
         defaults: value for gaps by column, instead of leaving their rows out.
         proposed: columns whose range, where none is given, is a round one of the rows; they stay in `Dataset.looked_at`.
+        person: the column that names the person of a row, or (n,) names; epsilon is then for a person instead of a row.
+        person_rows: rows of one person that are kept at most, drawn at random; public, 1 by default. Noise grows with it.
         data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones clipped, instead of
             scaling columns, so that nothing is read from the rows.
         header, delimiter, encoding, sheet: of a file, found by default: whether its first line holds names, 2 where the second
@@ -141,6 +145,7 @@ def dataset(
     positive = [positive] if positive is not None and not isinstance(positive, list | tuple) else positive
     how: dict[str, Any] = {"target": target, "positive": positive, "above": above, "columns": columns, "drop": drop}
     how |= {"ranges": ranges, "categories": categories, "missing": missing, "defaults": defaults, "proposed": proposed}
+    how |= {"person": person, "person_rows": person_rows}
     reading = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
     reading = {name: value for name, value in reading.items() if value is not None}
     if not isinstance(data, str | Path):

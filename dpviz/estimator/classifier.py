@@ -6,10 +6,12 @@ import os
 import random
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -19,7 +21,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dpviz.common.validate import InvalidInput, show, truth
+from dpviz.common.persons import MOST_ROWS, bounded
+from dpviz.common.validate import InvalidInput, show, truth, whole
 from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
 from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
 from dpviz.estimator.plan import Plan
@@ -28,6 +31,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
+from dpviz.mechanisms.persons import of_row
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, row_budget
@@ -64,6 +68,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         classes: the labels as public knowledge, two or more; None reads them from `y`, which `guarantee_` says.
         ledger: of the table (`dpviz.Ledger`, or its file): every fit is entered before it is trained, and refused where it would
             pass the limit.
+        person_rows: rows of one person that are kept at most, drawn at random and public, where epsilon is for a person: `fit` is
+            then given `groups`. Noise grows with it. None for epsilon of a row; with groups, for 1.
         knobs: of the mechanism, by name.
 
     Attributes:
@@ -86,6 +92,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         random_state: object = None,
         classes: Sequence[object] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
+        person_rows: int | None = None,
         **knobs: Any,
     ) -> None:
         self.mechanism = mechanism
@@ -98,6 +105,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.classes = classes
         self.ledger = ledger
+        self.person_rows = person_rows
         for name, value in knobs.items():
             if hasattr(type(self), name) or name.startswith("_") or name.endswith("_"):
                 raise TypeError(f"unexpected argument {name!r}")
@@ -141,16 +149,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             state["random_state"] = None
         return state
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Trains on (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
+
+        Args:
+            groups: (n,) names of the rows' persons; epsilon is then for a person.
 
         Raises:
             InvalidInput: an argument that cannot be used, by name.
         """
-        rows, classes, codes, read = self._read(X, y)
+        rows, classes, codes, read, person_rows = self._read(X, y, groups)
         self._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", self.fit_intercept)
-        planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes))
+        planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes), person_rows)
         streams, source, of_ranges = self._randomness(planned.models)
         # what is wrong with declared ranges is said before anything is spent
         mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
@@ -162,7 +173,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         if mapped is None:
             assert planned.for_ranges is not None
             columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
-            mapped = self._map(rows, intercept, private_ranges(columns, planned.for_ranges, of_ranges).ranges)
+            for_row = of_row(planned.for_ranges, max(1, person_rows))
+            mapped = self._map(rows, intercept, private_ranges(columns, for_row, of_ranges).ranges)
         x = self._inside(mapped, rows, intercept)
         theta, constant, exact = self._train(x, codes, planned, streams, source)
         supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
@@ -170,11 +182,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self._settle(classes, mapped, theta, constant)
         return self
 
-    def _read(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
-        """((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels)."""
+    def _read(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...], int]:
+        """((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels, person_rows)."""
         rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         check_classification_targets(labels)
-        return rows.toarray() if issparse(rows) else rows, *self._coded(labels)
+        person_rows, kept = self._of_persons(groups, len(labels))
+        rows = rows.toarray() if issparse(rows) else rows
+        return rows[kept], *self._coded(labels[kept]), person_rows
 
     def _inside(self, mapped: LinearMap, rows: Floats, intercept: bool) -> Floats:
         """Rows in the unit ball, with a warning where some had to be clipped."""
@@ -194,6 +210,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             del self.guarantee_
             what = "data_norm" if self.ranges is None else "ranges"
             raise InvalidInput(what, "gives coefficients beyond double precision", "Use units in which values are near 1.")
+
+    def _of_persons(self, groups: ArrayLike | None, n: int) -> tuple[int, NDArray[np.intp] | slice]:
+        """(rows of one person at most, positions of the rows that are kept); 0 and all where epsilon is for a row."""
+        if groups is None:
+            if self.person_rows is not None:
+                raise InvalidInput(
+                    "groups", "are not given, and person_rows asks for ε of a person", "Give fit(X, y, groups=...)."
+                )
+            return 0, slice(None)
+        persons = pd.Series(np.asarray(groups).tolist() if np.ndim(groups) == 1 else [], dtype=object)
+        if len(persons) != n or persons.isna().any():
+            raise InvalidInput("groups", f"must name the person of each of {n:,} rows", "Give one name for each row.")
+        most = whole("person_rows", 1 if self.person_rows is None else self.person_rows, 1, MOST_ROWS)
+        secret = np.random.SeedSequence()
+        if self.random_state is not None:
+            secret = np.random.SeedSequence(check_random_state(self.random_state).randint(0, 2**31, size=4).tolist())
+        return most, bounded(persons, most, secret)[0]
 
     def _coded(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
         """((K,) classes in order, (n,) position of each label among them, what was read from the labels)."""
@@ -226,13 +259,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             message += "a private model will hardly find it, and accuracy will hardly show that."
             warnings.warn(message, PrivacyWarning, stacklevel=3)
 
-    def _plan(self, n: int, d: int, classes: int) -> Plan:
+    def _plan(self, n: int, d: int, classes: int, person_rows: int) -> Plan:
         """The division of the budget, from public facts: one binary model for two classes, else one for each."""
-        built, setting, total = self._setting(n, d)
+        built, setting, total = self._setting(n, d, person_rows)
         models = 1 if classes == 2 else classes
         return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
 
-    def _setting(self, n: int, d: int) -> tuple[Mechanism, Setting, Budget]:
+    def _setting(self, n: int, d: int, person_rows: int = 0) -> tuple[Mechanism, Setting, Budget]:
         """(mechanism, public facts of n rows with d features, total budget)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         built = get_mechanism(self.mechanism).from_params(self._knobs())
@@ -240,7 +273,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         if refusal:
             raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
         total = row_budget(check_epsilon(self.epsilon), self.delta, n)
-        return built, model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total)), total
+        setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total, person_rows))
+        return built, replace(setting, person_rows=person_rows), total
 
     def _names(self, d: int) -> list[str]:
         return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))
@@ -263,7 +297,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         theta, constant, exact = [], np.zeros(planned.models), True
         for k, stream in enumerate(streams):
             positive = codes == (1 if planned.models == 1 else k)
-            problem = Problem(Rows(x, np.where(positive, 1.0, -1.0)), get_model(_MODEL), planned.setting.lam)
+            problem = Problem(
+                Rows(x, np.where(positive, 1.0, -1.0), planned.setting.person_rows), get_model(_MODEL), planned.setting.lam
+            )
             fit = train(planned.mechanism, Training(problem, [planned.cal], [stream], record=False)).fit
             made = publish(planned.mechanism, planned.setting, planned.cal, fit, source)
             theta.append(made.theta)

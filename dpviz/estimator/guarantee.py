@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpviz.common.persons import KEPT_ROWS
 from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism
 from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.models import Setting
@@ -35,6 +36,7 @@ class Guarantee:
         models: binary models in the release, 1, or one for each class of three or more.
         composition: how the budget was divided among them, "" for one.
         notes: remarks for people.
+        unit: what epsilon is for, in words: one row, or one person.
     """
 
     mechanism: str
@@ -48,9 +50,11 @@ class Guarantee:
     models: int
     composition: str
     notes: tuple[str, ...]
+    unit: str
 
     def __str__(self) -> str:
-        message = f"{self.status.value}: {self.proved or self.claimed or 'nothing'} ({self.relation.value}), {self.accountant}"
+        budget = self.proved or self.claimed or "nothing"
+        message = f"{self.status.value}: {budget} ({self.relation.value}) for {self.unit}, {self.accountant}"
         if self.looked_at:
             message += f"; read from the rows, not covered by ε: {', '.join(self.looked_at)}"
         return message
@@ -67,7 +71,8 @@ def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
         return cal.conditions
     fit = () if exact else (REAL_NOISE,)
     secret = (SECRET_SEED,) if seeded else () if exact else (SECRET_RANDOMNESS,)
-    return (*cal.conditions, PUBLIC_N, PUBLIC_CLASSES, *fit, *secret)
+    kept = (f"public: {KEPT_ROWS}",) if cal.person_rows else ()
+    return (*cal.conditions, PUBLIC_N, *kept, PUBLIC_CLASSES, *fit, *secret)
 
 
 def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -> tuple[Budget, str]:

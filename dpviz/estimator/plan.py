@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.estimator.guarantee import Guarantee, share, together
 from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.spending.ledger import Entry
@@ -64,7 +65,7 @@ class Plan:
         claimed, proved = self.budgets
         if self.for_ranges is not None:
             total = proved or claimed or self.for_models
-            return Entry(total, "release", self.cal.status, self.cal.conditions, call)
+            return Entry(total, "release", self.cal.status, self.cal.conditions, call, person_rows=self.cal.person_rows)
         return entry_of(self.mechanism, self.setting, self.cal, call, models=self.models, together=proved or claimed)
 
     def guarantee(self, looked_at: tuple[str, ...], supposed: tuple[str, ...]) -> Guarantee:
@@ -81,6 +82,7 @@ class Plan:
             claimed=claimed,
             proved=proved,
             relation=self.cal.neighbouring,
+            unit=in_words(self.cal.person_rows),
             accountant=self.cal.accountant,
             status=Status.PROVED_IF if self.cal.status is Status.PROVED and supposed else self.cal.status,
             conditions=supposed,

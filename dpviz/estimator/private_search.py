@@ -111,7 +111,7 @@ class PrivateSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         settings, tried = self._tried()
         first = tried[0]
-        rows, classes, codes, read = first._read(X, y)
+        rows, classes, codes, read, _ = first._read(X, y)
         first._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", first.fit_intercept)
         mapped = first._map(rows, intercept, None)

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import persons
 from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
 from dpviz.mechanisms.knobs import Knob, knob
@@ -125,6 +126,9 @@ class Mechanism(ABC):
         super().__init_subclass__(**kwargs)
         if "family" in vars(cls) and cls.family not in FAMILIES:
             raise TypeError(f"{cls.__name__}.family must be one of {FAMILIES}")
+        for name, around in persons.AROUND.items():
+            if name in vars(cls):
+                setattr(cls, name, around(vars(cls)[name]))
         if "guarantee" in vars(cls):
             cls.guarantee = with_conditions(cls.guarantee, cls.supposes)
         cls.order = FAMILIES.index(cls.family) if hasattr(cls, "family") else 0

@@ -61,6 +61,8 @@ class Calibration:
         notes: remarks for people: flaws, deviations from the paper and why.
         for_training: what training reads beside the noise scale; `values` gives it with its type.
         mu: the noise is declared to be mu-Gaussian DP with this mu; None where nothing of the kind is declared.
+        person_rows: rows of one person at most, where budgets, sensitivity and mu are for a person; 0 where they are for a row.
+        alone: the calibration of one row that it was made of (`dpviz.mechanisms.persons`); None for a row.
         details: further numbers by name, to be shown and tested, never to be computed with; `mu` and those of
             `for_training` are among them.
 
@@ -84,6 +86,8 @@ class Calibration:
     notes: tuple[str, ...] = ()
     for_training: TrainingValues | None = None
     mu: float | None = None
+    person_rows: int = 0
+    alone: Calibration | None = None
     details: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

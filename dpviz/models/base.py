@@ -46,6 +46,7 @@ class Setting:
         quadratic: (a, k) of the quadratic c - a m + k m^2/2 in the margin m that agrees with the loss in value,
             slope and curvature where its curvature is largest; None where the score is not linear.
         abilities: what the model can do beside training.
+        person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
     """
 
     n: int
@@ -61,6 +62,7 @@ class Setting:
     slope_at_zero: float = math.inf
     quadratic: tuple[float, float] | None = None
     abilities: frozenset[Ability] = frozenset(Ability)
+    person_rows: int = 0
 
     @property
     def linear(self) -> bool:

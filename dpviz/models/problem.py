@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,7 +31,8 @@ class Problem:
     @cached_property
     def setting(self) -> Setting:
         """Public facts about the problem, the only thing that a calibration sees."""
-        return self.model.setting(len(self.rows), self.rows.X.shape[1], self.lam)
+        setting = self.model.setting(len(self.rows), self.rows.X.shape[1], self.lam)
+        return replace(setting, person_rows=self.rows.person_rows)
 
     @property
     def n(self) -> int:

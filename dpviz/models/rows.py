@@ -41,11 +41,16 @@ def _once(kept: dict[K, V], key: K, make: Callable[[], V]) -> V:
 
 
 class Rows:
-    """Labelled rows with the derived arrays that models work on, made once when first needed."""
+    """Labelled rows with the derived arrays that models work on, made once when first needed.
 
-    def __init__(self, X: Floats, y: Floats) -> None:
+    Args:
+        person_rows: see `Setting.person_rows`.
+    """
+
+    def __init__(self, X: Floats, y: Floats, person_rows: int = 0) -> None:
         self.X = X
         self.y = y
+        self.person_rows = person_rows
 
     def __len__(self) -> int:
         return len(self.y)
@@ -158,7 +163,7 @@ class Rows:
 
     def take(self, index: NDArray[np.intp] | slice) -> Rows:
         """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
-        part = Rows(self.X[index], self.y[index])
+        part = Rows(self.X[index], self.y[index], self.person_rows)
         for name in ("signed", "signed32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
@@ -168,7 +173,7 @@ class Rows:
         """The neighbouring rows in which row `index` is (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
-        return Rows(X, labels)
+        return Rows(X, labels, self.person_rows)
 
 
 class Batch(Rows):
@@ -177,6 +182,7 @@ class Batch(Rows):
     def __init__(self, parent: Rows, index: NDArray[np.intp]) -> None:
         self.parent = parent
         self.index = index
+        self.person_rows = parent.person_rows
 
     def __len__(self) -> int:
         return len(self.index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpviz.auditing import AuditResult
 from dpviz.common.version import __version__
@@ -11,6 +12,7 @@ from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.persons import in_words
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.accounting.selection import composed
 from dpviz.privacy.budget import Budget
@@ -44,7 +46,7 @@ def card(
         of_ranges: what private ranges cost of the total, None where none were found.
     """
     built = spec.build()
-    setting = get_model(spec.model).setting(rows, dataset.d, resolve(spec).lam)
+    setting = replace(get_model(spec.model).setting(rows, dataset.d, resolve(spec).lam), person_rows=cal.person_rows)
     sections = {
         "Model": [
             f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "
@@ -73,7 +75,7 @@ def card(
 
 def _privacy(family: str, cal: Calibration, grid: float, hardened: bool) -> list[str]:
     return [
-        f"- Unit of privacy: one row; neighbouring relation: {cal.neighbouring.value}.",
+        f"- Unit of privacy: {in_words(cal.person_rows)}; neighbouring relation: {cal.neighbouring.value}.",
         f"- Claimed: {cal.claimed_budget or 'nothing'}.",
         f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
         *[f"- Only if: {condition}." for condition in cal.conditions],

@@ -30,6 +30,9 @@ def undeclared(dataset: Dataset) -> tuple[list[str], list[str]]:
     """
     if not own.is_own(dataset.name) or dataset.encoder is None:
         raise InvalidInput("ranges", "are found privately in tables of your own", "Name a file, or use dpviz.dataset(...).")
+    if dataset.person_rows:
+        cause = "are found privately from all rows, and the table names persons with several"
+        raise InvalidInput("ranges", cause, "Declare them, or leave out the person.")
     if not dataset.looked_at:
         raise InvalidInput("ranges", "are declared already, so none is to be found", "Leave out private ranges.")
     kinds = {c.name: c.kind for c in dataset.encoder.columns if c.name in dataset.looked_at}

@@ -23,6 +23,7 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
+from dpviz.mechanisms.persons import in_words
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, row_budget
@@ -192,7 +193,8 @@ def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
     """(rows, problem of the training part, or of all)."""
     shared = setup_for(run.spec)
     dataset = shared.dataset
-    return dataset, Problem(Rows(dataset.X, dataset.y), get_model(run.spec.model), run.lam) if all_rows else shared.problem
+    rows = Rows(dataset.X, dataset.y, dataset.person_rows)
+    return dataset, Problem(rows, get_model(run.spec.model), run.lam) if all_rows else shared.problem
 
 
 def refuse_seed(spec: RunSpec) -> None:
@@ -272,6 +274,7 @@ def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -
         "proved": plain(cal.proved_budget),
         "status": cal.status.value,
         "relation": cal.neighbouring.value,
+        "unit": in_words(cal.person_rows),
         "conditions": list(cal.conditions),
         "accountant": cal.accountant,
         "rows": rows,

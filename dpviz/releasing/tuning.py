@@ -100,7 +100,7 @@ def private_search(
     share = in_range("held_out", held_out, 0.05, 0.5)
     run, shared = resolve(spec), setup_for(resolve(spec).spec)
     encoder = encoder_of(shared.dataset, ranges_from_data)
-    rows = Rows(shared.dataset.X, shared.dataset.y) if all_rows else shared.problem.rows
+    rows = Rows(shared.dataset.X, shared.dataset.y, shared.dataset.person_rows) if all_rows else shared.problem.rows
     runs = settings_of(run.spec, values)
     tried = _Tried.of(runs, *map(rows.take, parted(len(rows), share, run.spec.split_seed)))
     total = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))

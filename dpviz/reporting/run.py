@@ -20,6 +20,7 @@ from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import LIGHT, Look, look
 from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
+from dpviz.mechanisms.persons import in_words
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
 from dpviz.reporting.calls import address, python_call, shell_call
@@ -187,6 +188,7 @@ def _guarantee(result: Result) -> pd.DataFrame:
         ("claimed", str(cal.claimed_budget or "nothing")),
         ("proved", f"{cal.proved_budget or 'nothing'} ({cal.status.value})"),
         ("relation", f"{cal.neighbouring.value}; the number of rows is public"),
+        ("unit", f"ε is for {in_words(cal.person_rows)}"),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"),
         ("sensitivity", f"{cal.sensitivity:.6g}: {cal.sensitivity_source}"),

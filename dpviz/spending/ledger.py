@@ -25,7 +25,7 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from dpviz.common import files, toml
-from dpviz.common.validate import InvalidInput, in_range, one_of, positive, show
+from dpviz.common.validate import InvalidInput, in_range, one_of, positive, show, whole
 from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring, Status
@@ -49,6 +49,7 @@ class Entry:
         conditions: what must hold for its proof.
         call: the call that made it, for people.
         when: ISO 8601, in UTC; now by default.
+        person_rows: rows of one person at most, where its guarantee is for a person; 0 where it is for a row.
 
     Raises:
         InvalidInput: a value is not one of those that are allowed.
@@ -60,6 +61,7 @@ class Entry:
     conditions: tuple[str, ...] = ()
     call: str = ""
     when: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    person_rows: int = 0
 
     def __post_init__(self) -> None:
         one_of("what", self.what, WHAT)
@@ -79,6 +81,8 @@ class Entry:
             values["conditions"] = list(self.conditions)
         if self.call:
             values["call"] = self.call
+        if self.person_rows:
+            values["person_rows"] = self.person_rows
         return values | {"release": to_record(self.release)}
 
 
@@ -253,6 +257,7 @@ def _entries(content: dict[str, Any]) -> tuple[Entry, ...]:
                 tuple(conditions),
                 values.get("call", ""),
                 values.get("when", ""),
+                whole(f"{name}.person_rows", values.get("person_rows", 0), 0, 2**31),
             )
         )
     return tuple(made)
@@ -279,6 +284,9 @@ def _check(content: dict[str, Any], entry: Entry, relation: Neighbouring) -> Non
     if relation is not counted:
         cause = f"this release is about {relation.value}, and the ledger counts {counted.value}"
         raise InvalidInput("ledger", cause, f"Choose a method with a guarantee for {counted.value}, or another ledger.")
+    if content["unit"] != "row" and not entry.person_rows:
+        cause = f"this release is about one row, and the ledger counts what one {content['unit']} of {content['table']!r} spends"
+        raise InvalidInput("ledger", cause, "Name the column of the person (--person), or a ledger whose unit is a row.")
     if entry.status is Status.NONE:
         cause = "this release has no privacy guarantee, which no limit allows"
         raise InvalidInput("ledger", cause, "Choose a method with a guarantee, or release it without the ledger and say so.")

@@ -37,7 +37,7 @@ def entry_of(
             release = event
         elif event is not None and not isinstance(event, Mixture | Shuffled):  # which are accounted for once only
             release = Repeated(event, models)
-    return Entry(release, "release", calibration.status, calibration.conditions, call)
+    return Entry(release, "release", calibration.status, calibration.conditions, call, person_rows=calibration.person_rows)
 
 
 def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, budget: Budget) -> Event | None:

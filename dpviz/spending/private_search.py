@@ -97,7 +97,7 @@ class Plan:
     def enter(self, ledger: Ledger, call: str) -> None:
         """Writes the search into a ledger, or refuses it."""
         cal = self.calibration(0)
-        ledger.spend(Entry(self.total, "search", cal.status, cal.conditions, call), cal.neighbouring)
+        ledger.spend(Entry(self.total, "search", cal.status, cal.conditions, call, person_rows=cal.person_rows), cal.neighbouring)
 
 
 def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budget) -> Plan:
@@ -112,6 +112,9 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
     """
     if not candidates:
         raise InvalidInput("grid", "holds no setting", "Give at least one.")
+    if any(candidate.setting.person_rows > 1 for candidate in candidates):
+        cause = "what several rows of one person cost, some trained on and some scored on, is not derived for a private search"
+        raise InvalidInput("person_rows", cause, "Keep one row of each person (--person-rows 1), or release one setting.")
     if total.delta <= 0:
         raise InvalidInput("delta", "a private search needs delta > 0", "Give a delta, for example 1e-6.")
 

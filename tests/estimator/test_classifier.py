@@ -569,3 +569,44 @@ def test_a_constant_feature_of_any_size_is_no_mistake_of_the_caller() -> None:
     model = dpviz.PrivateClassifier("output-gaussian", epsilon=10.0, ranges="from data").fit(X, X[:, 0] > 0)
     assert np.isfinite(model.coef_).all()
     assert (model.predict(X) == (X[:, 0] > 0)).mean() > 0.5
+
+
+def test_persons_are_the_unit_where_groups_are_given() -> None:
+    x, y = rows(300)
+    who = np.arange(300) % 40
+    model = PrivateClassifier("output-gaussian", epsilon=1.0, person_rows=3, random_state=0).fit(x, y, groups=who)
+    assert model.guarantee_.unit == "one person, of whom at most 3 rows are kept"
+    assert model.guarantee_.proved == dpviz.Budget(1.0, 1e-5)
+    assert any("kept" in condition for condition in model.guarantee_.conditions)
+    alone = PrivateClassifier("output-gaussian", epsilon=1.0, random_state=0).fit(x, y)
+    assert alone.guarantee_.unit == "one row"
+    planned = [PrivateClassifier("output-gaussian", lam=0.1)._plan(120, 3, 2, k).cal for k in (3, 0)]
+    assert planned[0].noise_scale == pytest.approx(3 * planned[1].noise_scale, rel=1e-8)
+
+
+def test_no_person_has_more_rows_than_are_said() -> None:
+    """Coordinate 1 is seen in one person's 50 rows only; what the fit reads of them is at most two rows' worth."""
+    x, y = np.zeros((200, 2)), np.tile(["a", "b"], 100)
+    x[:, 0], x[:50] = 0.5, [0.0, 1.0]
+    y[:50] = "b"
+    who = np.r_[np.zeros(50, int), np.arange(1, 151)]
+    huge = {"epsilon": 1e5, "lam": 0.5, "random_state": 0, "fit_intercept": False}  # hardly any noise
+    weight = [PrivateClassifier("output-gaussian", person_rows=k, **huge).fit(x, y, groups=who).coef_[0, 1] for k in (1, 2, 50)]
+    slope = [k / (150 + k) * 0.5 / 0.5 for k in (1, 2, 50)]  # of F at 0, over lam
+    assert weight == pytest.approx(slope, rel=0.2)
+
+
+@pytest.mark.parametrize("groups", [None, [1, 2], [[1]] * 400, [None] * 400])
+def test_groups_must_name_every_row(groups: object) -> None:
+    with pytest.raises(InvalidInput, match="groups"):
+        PrivateClassifier("output-gaussian", person_rows=2).fit(*rows(), groups=groups)
+
+
+def test_a_ledger_of_persons_takes_no_release_about_rows(tmp_path: Path) -> None:
+    ledger = dpviz.Ledger.create(tmp_path / "a.toml", table="t", limit=dpviz.Budget(5.0, 1e-5), unit="person")
+    model = PrivateClassifier("dp-gd", ledger=ledger, person_rows=2)
+    model.fit(*rows(), groups=np.arange(400) % 90)
+    assert ledger.entries()[0].person_rows == 2
+    assert ledger.total().budget.epsilon == pytest.approx(1.0, rel=1e-3)
+    with pytest.raises(InvalidInput, match="about one row"):
+        PrivateClassifier("dp-gd", ledger=ledger).fit(*rows())

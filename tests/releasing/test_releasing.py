@@ -108,6 +108,7 @@ def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
         "proved": {"epsilon": 1.0, "delta": delta},
         "status": "proved",
         "relation": "replace-one",
+        "unit": "one row",
         "conditions": [],
         "accountant": made.calibration.accountant,
         "rows": 80,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -93,7 +93,7 @@ class Halves:
     @property
     def setting(self) -> Setting:
         """Public facts about a half."""
-        return self.problem.model.setting(self.size, self.problem.rows.X.shape[1], self.problem.lam)
+        return replace(self.problem.setting, n=self.size)
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -12,6 +12,7 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.data.settings import FIRST
+from dpviz.dashboard.data.whose import with_person
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import private, session
 from dpviz.datasets.process.reading import read_table
@@ -142,6 +143,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
     gaps_said = _gap_words(table.frame, target)
     frame = _marked(table, gaps_said)
+    said = with_person(gaps_said, names)
     positive, above = _positive(frame[target])
     st.markdown(
         "**Columns.** What you declare is public knowledge; what is left empty is read from the rows, which ε does not cover."
@@ -169,11 +171,11 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     )
     edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
     _what_is_left(frame, edited, target)
-    _remarks(table, edited, gaps_said, positive, above)
+    _remarks(table, edited, said, positive, above)
     buttons = st.columns(2)
     if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
         try:
-            made = Upload(table, spec_of(edited, gaps_said, positive, above), title, limits=limits)
+            made = Upload(table, spec_of(edited, said, positive, above), title, limits=limits)
         except InvalidInput as problem:
             refused(problem)
             return
@@ -362,7 +364,7 @@ def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], ab
     """The spec that a filled-in form stands for.
 
     Args:
-        said: the label, and which words are gaps.
+        said: the label, which words are gaps, and the column of the person.
 
     Raises:
         InvalidInput: a range has one end only, or a value for gaps in numbers is no number.
@@ -374,7 +376,7 @@ def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], ab
     columns, proposed = [], []
     for row in edited.to_dict("records"):
         column = str(row["column"])
-        if not row["use"]:
+        if not row["use"] or column == said.person:
             continue
         columns.append(column)
         low, high = row["low"], row["high"]

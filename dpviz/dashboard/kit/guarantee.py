@@ -6,6 +6,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import folds, glossary, recorder, words
 from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms.persons import in_words
 from dpviz.papers.saved import refutation
 
 ABOUT = "About this guarantee"
@@ -29,7 +30,8 @@ def badge(cal: Calibration, of: Mechanism | None = None, *, fold: bool = True) -
     if folds.closed():
         return
     st.badge(words.markdown(words.guarantee(cal, of)), color=words.label(cal, of)[2])  # type: ignore[arg-type]
-    lines = [f"{words.RELATIONS[cal.neighbouring]}. Accountant: {cal.accountant}"]
+    unit = f". ε is for {in_words(cal.person_rows)}, instead of one row" if cal.person_rows else ""
+    lines = [f"{words.RELATIONS[cal.neighbouring]}{unit}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
         proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"
         lines.append(f"{words.claim(cal, of)}; {proved}")

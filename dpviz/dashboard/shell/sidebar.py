@@ -27,6 +27,7 @@ from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName,
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Changes, Whole
+from dpviz.mechanisms.persons import in_words
 from dpviz.models import MOST_UNITS, get_model
 from dpviz.privacy.budget import default_delta
 
@@ -143,6 +144,9 @@ class Sidebar:
     def _budget(self) -> None:
         self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
         st.html(_SCALE)
+        persons = _person_rows(self.spec.dataset)
+        if persons:
+            st.caption(f"ε is for {in_words(persons)}.")
 
 
 def sidebar(
@@ -264,6 +268,14 @@ def _trained_on(state: Any) -> int:
         return train_size(rows_of(state["dataset"]))
 
 
+def _person_rows(dataset: str) -> int:
+    """`Dataset.person_rows` of a set, 0 where it cannot be loaded."""
+    try:
+        return load_dataset(dataset).person_rows
+    except (InvalidInput, MemoryError):  # the page says what is wrong
+        return 0
+
+
 def _published(dataset: str) -> bool:
     """True where a set has a test part of its publisher."""
     try:
@@ -290,7 +302,8 @@ def _rules(spec: RunSpec) -> dict[str, str]:
         return {}
     try:
         run = resolve(spec)
-        setting = get_model(spec.model).setting(run.n_train, dataset_of(spec).d, run.lam)
+        dataset = dataset_of(spec)
+        setting = replace(get_model(spec.model).setting(run.n_train, dataset.d, run.lam), person_rows=dataset.person_rows)
         values = {name: built.automatic(name, setting, run.budget) for name in knobs}
     except (InvalidInput, MemoryError):  # the page says what is wrong
         return {}

@@ -184,8 +184,10 @@ def load(name: str, intercept: bool) -> Dataset:
 
 
 def rows(name: str) -> int | None:
-    """Number of rows where no gaps can take some away."""
+    """Number of rows where no gaps and no persons can take some away."""
     content = get(name)
+    if content.spec.person:
+        return None
     return None if with_gaps(content.frame, content.spec, []).isna().to_numpy().any() else len(content.frame)
 
 
@@ -212,6 +214,16 @@ def from_values(
             raise InvalidInput("y", f"must be {len(frame):,} labels, got shape {labels.shape}", "Give one label for each row.")
         frame = frame.assign(**{target: _column(target, pd.Series(labels))})
     assert target is not None
+    person = how.get("person")
+    if person is not None and not isinstance(person, str):
+        persons, how["person"] = np.asarray(person), "person"
+        while how["person"] in frame.columns:
+            how["person"] += "'"
+        if persons.shape != (len(frame),):
+            raise InvalidInput(
+                "person", f"must name the person of {len(frame):,} rows, got shape {persons.shape}", "Give one each."
+            )
+        frame = frame.assign(**{how["person"]: _column("person", pd.Series(persons))})
     features = [str(c) for c in frame if c != target]
     how["ranges"] = pairs("ranges", how.get("ranges"), features)
     spec = TableSpec.from_dict({"target": target} | {key: value for key, value in how.items() if value is not None})
@@ -293,7 +305,7 @@ def from_file(
 
 
 def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:
-    for name in ("ranges", "categories", "columns", "defaults", "missing", "missing_in", "proposed"):
+    for name in ("ranges", "categories", "columns", "defaults", "missing", "missing_in", "proposed", "person"):
         if getattr(spec, name):
             raise InvalidInput(name, "cannot go with data_norm", "Give one of them: data_norm divides whole rows.")
     for column in features:

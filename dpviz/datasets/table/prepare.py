@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.limits import Limits
+from dpviz.common.persons import bounded, secret_of
 from dpviz.common.validate import InvalidInput, number, number_from_text, one_of, show
 from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
@@ -22,6 +23,8 @@ from dpviz.datasets.table.lost import Lost
 from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.remarks import remarks
 from dpviz.datasets.table.spec import TableSpec
+
+PERSON = "names the person"
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,9 @@ def prepare(
     features, left_out = _features(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
+    persons: NDArray[np.intp] | None = None
+    if spec.person:
+        frame, used, kept, persons = _of_persons(frame, used, kept, spec, secret_of(name), lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
     blocks, names, columns, looked_at = _blocks(used, features, spec, most, messages, lost)
@@ -89,15 +95,45 @@ def prepare(
         intercept=False,  # it is there already
         source=source,
         label_names=label_names,
-        notes=(*messages, *_repeats(used)),
+        notes=(*messages, *([] if spec.person else _repeats(used))),
         looked_at=_looked_at(looked_at, lost, left_out, spec),
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
         label=label_of(spec, usual, guessed_label),
+        persons=persons,
+        person_rows=spec.person_rows if spec.person else 0,
         remarks=remarks(frame, kept, used, y, label_names, spec),
         **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | words),
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
+
+
+def _of_persons(
+    frame: pd.DataFrame,
+    used: pd.DataFrame,
+    kept: NDArray[np.bool_],
+    spec: TableSpec,
+    secret: np.random.SeedSequence,
+    lost: list[Lost],
+) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_], NDArray[np.intp]]:
+    """(table, features and label, all rows kept, the person of each) after at most `person_rows` rows of a person are kept."""
+    frame = frame[kept].reset_index(drop=True)
+    named = np.flatnonzero(frame[spec.person].notna())
+    if len(named) < len(frame):
+        message: str = f"{len(frame) - len(named):,} rows were dropped because {spec.person} does not name their person."
+        lost.append(Lost("rows", "", len(frame) - len(named), message))
+    if not len(named):
+        raise InvalidInput("person", f"{show(spec.person)} is empty in every row", "Name the column that says whose a row is.")
+    chosen, persons = bounded(frame[spec.person].iloc[named], spec.person_rows, secret)
+    if len(chosen) < len(named):
+        message = (
+            f"{len(named) - len(chosen):,} of {len(named):,} rows were left out at random, so that none of {persons.max() + 1:,} "
+            f"persons ({spec.person}) has more than {spec.person_rows:,}."
+        )
+        lost.append(Lost("rows", "", len(named) - len(chosen), message))
+    rows = named[chosen]
+    frame, used = (table.iloc[rows].reset_index(drop=True) for table in (frame, used))
+    return frame, used, np.ones(len(rows), bool), persons
 
 
 def label_of(spec: TableSpec, names: Sequence[str], guessed: str = "") -> Label:
@@ -176,7 +212,7 @@ def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, s
     """The information that the table loses with unused columns."""
     lost = []
     for column, reason in left_out.items():
-        chosen = column in spec.drop or spec.columns is not None
+        chosen = column in (*spec.drop, spec.person) or spec.columns is not None
         sentence: str = f"{column} is not used: {reason}."
         lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
     return lost
@@ -261,6 +297,11 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
             if column == spec.target and field_name not in ("drop", "missing", "categories"):
                 raise InvalidInput(f"{field_name}[{show(column)}]", "names the label, for which it does nothing", "Leave it out.")
     left_out: dict[str, str] = {}
+    if spec.person:
+        one_of("person", spec.person, names)
+        if spec.person == spec.target or spec.person in (spec.columns or ()):
+            what = "the label" if spec.person == spec.target else "a feature"
+            raise InvalidInput("person", f"{show(spec.person)} names the person and cannot be {what} as well", "Choose another.")
     if spec.columns is not None and spec.drop:
         raise InvalidInput("drop", "is given together with columns", "Give one of them.")
     if spec.target in spec.drop:
@@ -289,7 +330,7 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
         for column in names:
             if column not in features and column != spec.target:
                 reason = default_reason(frame[column], spec)
-                left_out[column] = f"not chosen; it {reason}" if reason else "not chosen"
+                left_out[column] = PERSON if column == spec.person else f"not chosen; it {reason}" if reason else "not chosen"
     if not features and spec.columns is not None:
         raise InvalidInput("columns", "none was chosen", "Choose at least one column.")
     if not features:
@@ -302,6 +343,8 @@ def _features(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tuple
 
 def _reason(series: pd.Series, spec: TableSpec, every_column: bool) -> str | None:
     column = str(series.name)
+    if column == spec.person:
+        return PERSON
     if column in spec.drop:
         return "dropped by the settings"
     return why_not(series, declared=column in spec.categories) if every_column else default_reason(series, spec)

@@ -62,7 +62,7 @@ def remarks(
     return (
         *_one_class(y, label_names),
         *_giveaways(used, features, y),
-        *_repeated(frame.loc[kept], spec.target, features),
+        *([] if spec.person else _repeated(frame.loc[kept], spec.target, features)),
         *_wide_ranges(used, features, spec),
         *_losses(frame, kept, y, label_names, spec),
     )
@@ -120,10 +120,11 @@ def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[
         if not (max(_FEW_VALUES, 0.05 * len(used)) < len(counts) < len(used)):
             continue
         most = int(counts.max())
-        drop = f" It is also a feature; leave it out: --drop {shlex.quote(column)}." if column in features else ""
+        drop = f" It is also a feature; if not, leave it out: --drop {shlex.quote(column)}." if column in features else ""
         messages.append(
             f"{column} looks like an identifier: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
-            f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε.{drop}"
+            f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε. If it names a person, ε can be for "
+            f"the person: --person {shlex.quote(column)}.{drop}"
         )
     return messages
 

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 import tomli_w
 
-from dpviz.common.validate import InvalidInput, number, one_of, show
+from dpviz.common.persons import KEPT_ROWS, MOST_ROWS
+from dpviz.common.validate import InvalidInput, number, one_of, show, whole
 from dpviz.datasets.table.columns import classes, gap_hint, word
 
 #: what a table's rows decide and guarantees take as public
@@ -44,6 +45,8 @@ class TableSpec:
         proposed: columns whose range or categories are not public knowledge though they may stand in `ranges` or
             `categories`: they were proposed from the rows, and stay in `Dataset.looked_at`. A column of numbers without a range
             gets a round one.
+        person: the column that names the person of a row, never a feature; "" where epsilon is for a row.
+        person_rows: rows of one person that are kept at most, public.
     """
 
     target: str
@@ -57,12 +60,15 @@ class TableSpec:
     drop: tuple[str, ...] = ()
     missing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     proposed: tuple[str, ...] = ()
+    person: str = ""
+    person_rows: int = 1
 
     @property
     def taken_as_public(self) -> tuple[str, ...]:
         """Facts taken from the rows beside ranges and categories; see `Dataset.taken_as_public`."""
         labels = self.above is None and len(self.categories.get(self.target, ())) != 2
-        return (*([CLASS_LABELS] if labels else []), COMPLETE_ROWS)  # a gap in the label takes its row, whatever is filled
+        kept = [KEPT_ROWS] if self.person else []
+        return (*([CLASS_LABELS] if labels else []), COMPLETE_ROWS, *kept)  # a gap in the label takes its row, whatever is filled
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TableSpec:
@@ -85,14 +91,20 @@ class TableSpec:
                 made[key] = _mapping(key, value)
             elif key == "above":
                 made[key] = number(key, value)
+            elif key == "person_rows":
+                made[key] = whole(key, value, 1, MOST_ROWS)
             else:
                 made[key] = str(value)
+        if "person_rows" in made and not made.get("person"):
+            raise InvalidInput("person_rows", "is given without a person", "Name the column of the person (person, --person).")
         return cls(**made)
 
     def to_toml(self) -> str:
         """The spec as a TOML document, which `from_dict` takes back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        empty = [name for name, value in values.items() if value is None or (name not in _MAY_BE_EMPTY and value in ((), {}))]
+        empty = [name for name, value in values.items() if value is None or (name not in _MAY_BE_EMPTY and value in ((), {}, ""))]
+        if not self.person:
+            empty.append("person_rows")
         return tomli_w.dumps({name: value for name, value in values.items() if name not in empty})
 
 

@@ -46,9 +46,11 @@ class ResolvedRun:
     @cached_property
     def lam(self) -> float:
         """The regularisation: as set, or what the mechanism's rule gives for its budget where it is automatic."""
-        return self.spec.lam or automatic_lam(
-            self.spec.build(), self.spec.model, self.n_train, dataset_of(self.spec).d, self.budget
-        )
+        if self.spec.lam:
+            return self.spec.lam
+        dataset = dataset_of(self.spec)
+        built = self.spec.build()
+        return automatic_lam(built, self.spec.model, self.n_train, dataset.d, self.budget, dataset.person_rows)
 
     def at(self, epsilon: float) -> ResolvedRun:
         """This run at another value of epsilon, which changes its budget alone."""
@@ -75,7 +77,7 @@ class ResolvedRun:
         return [encoder.encode(values | {"epsilon": epsilon}) for epsilon in epsilons]
 
 
-def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budget) -> float:
+def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0) -> float:
     """The regularisation by the mechanism's rule, from public facts.
 
     Where the mechanism refuses the budget it is that of the model without noise: the calibration of the run says what is wrong.
@@ -83,8 +85,9 @@ def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budg
     Args:
         n: training rows.
         d: features, the intercept included.
+        person_rows: see `Setting.person_rows`.
     """
-    setting = get_model(model).setting(n, d, rules.regularisation(n, d))
+    setting = replace(get_model(model).setting(n, d, rules.regularisation(n, d)), person_rows=person_rows)
     try:
         return mechanism.automatic_lam(setting, budget)
     except InvalidInput:

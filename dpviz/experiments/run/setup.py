@@ -171,7 +171,7 @@ def setup_for(spec: RunSpec) -> Setup:
             if other.dataset is dataset and np.array_equal(other.split.train, split.train):
                 problem = Problem(other.problem.rows, model, run.lam)
                 return replace(other, problem=problem, reference=problem)
-        train, test = (Rows(dataset.X[part], dataset.y[part]) for part in (split.train, split.test))
+        train, test = (Rows(dataset.X[part], dataset.y[part], dataset.person_rows) for part in (split.train, split.test))
         problem = Problem(train, model, run.lam)
         return Setup(dataset, split, problem, test, problem)
 

@@ -85,9 +85,9 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     model, setting, budget = get_model(spec.model), setting_of(spec), resolve(spec).budget
     mechanism = spec.build().settled(setting, budget)
     if name == "n":
-        return same_share(mechanism, setting, budget, int(value)), model.setting(int(value), setting.d, setting.lam)
+        return same_share(mechanism, setting, budget, int(value)), replace(setting, n=int(value))
     if name == "lam":
-        return mechanism, model.setting(setting.n, setting.d, float(value))
+        return mechanism, replace(model.setting(setting.n, setting.d, float(value)), person_rows=setting.person_rows)
     return replace(mechanism, **{name: value}), setting
 
 

@@ -159,6 +159,10 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         )
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+        return self._of_row(setting, calibration)
+
+    def _of_row(self, setting: Setting, calibration: Calibration) -> Event | None:
+        """What is released, by what one row contributes."""
         if self.noise != "accounted" or calibration.noise_scale <= 0:
             return None
         z1 = calibration.noise_scale * setting.n / min(self.clip_norm, setting.G)
@@ -173,7 +177,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     def _multipliers(self, setting: Setting, calibration: Calibration) -> tuple[float, float]:
         """Noise multipliers of a full gradient and of an inner step, of what is released; (1, 0) where that is not stated."""
-        event = self.released(setting, calibration)
+        event = self._of_row(setting, calibration)
         if event is None:
             return 1.0, 0.0
         full, *inner = [step.event.noise_multiplier for step in steps_of(event) if isinstance(step.event, Gaussian)]

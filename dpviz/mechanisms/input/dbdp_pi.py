@@ -177,12 +177,12 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         margin = None
         if training.record:  # distance to the rule's threshold before the first step, in units of epsilon
             size = self._log_statistic(problem, self.starting_points(problem, streams[:1])[0], solve, self.rule)
-            margin = np.stack([size - c.budget.epsilon for c in calibrations])[:, None]
+            margin = np.stack([size - _epsilon(c) for c in calibrations])[:, None]
         return Fit(outer.reshape(e, s, problem.m), log.record(self.noise_enters, margin))
 
     def _passes(self, outer: Floats, contribution: Floats, calibrations: Sequence[Calibration]) -> NDArray[np.bool_]:
         """(E, S) line 9."""
-        epsilon = np.array([c.budget.epsilon for c in calibrations])[:, None]
+        epsilon = np.array([_epsilon(c) for c in calibrations])[:, None]
         if self.rule == "as-intended":
             return largest_log_ratio(outer, contribution).reshape(len(calibrations), -1) <= epsilon
         # e^-eps <= norm <= e^eps, on the logarithmic scale, where no epsilon overflows
@@ -200,7 +200,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     def rule_views(self, problem: Problem, calibration: Calibration) -> tuple[RuleView, ...]:
         solve = single.solver(problem, problem.optimum)
         start = self.starting_points(problem, [np.random.SeedSequence(0)])[0]
-        epsilon = calibration.budget.epsilon
+        epsilon = _epsilon(calibration)
         length = single.statistic(problem, start, solve, lambda c: ratio_norm(start, c))
         largest = self._log_statistic(problem, start, solve, "as-intended")
         low, high = math.exp(-min(epsilon, 700.0)), math.exp(min(epsilon, 700.0))
@@ -235,3 +235,8 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         published = problem.rows.X.copy()
         self._train(Training(problem, [calibration], [stream], record=False), published)
         return published
+
+
+def _epsilon(calibration: Calibration) -> float:
+    """The epsilon of the rule, which is about one row."""
+    return (calibration.alone or calibration).budget.epsilon

@@ -1,0 +1,230 @@
+"""Guarantees for persons with several rows, from a mechanism's guarantee for one row.
+
+`Setting.person_rows` = k says that epsilon is for a person with at most k rows: neighbouring tables have the same number of rows
+and differ in up to k of them, all of one person. They are joined by k replacements of one row (or removals of one), so that
+
+- (e, d) for a row is (k e, d (1 + exp(e) + ... + exp((k-1) e))) for the person: the definition, applied k times;
+- mu-Gaussian DP for a row is k mu-Gaussian DP for the person (Dong, Roth, Su 2022, Theorem 2.14), which is what the sensitivity
+  of k clipped gradients gives too: their sum moves by at most k times what one moves;
+- two outputs at total variation d for a row are at most at k d for the person: the triangle inequality.
+
+`Mechanism` applies this to every method of every mechanism, so that none is calibrated for a row where a person was asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.calibration import Calibration
+from dpviz.models import Setting
+from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, scaled, steps_of
+from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.bound import Bound
+
+if TYPE_CHECKING:
+    from dpviz.mechanisms.base import Mechanism
+
+_ROUNDING = 1e-9
+
+
+def of_group(row: Budget, rows: int) -> Budget:
+    """The budget of `rows` rows together, from that of one.
+
+    >>> print(of_group(Budget(0.5, 1e-6), 2))
+    (ε = 1, δ = 2.65e-06)
+    """
+    # d_k = d sum_{i<k} exp(i e)
+    return Budget(rows * row.epsilon, min(row.delta * math.exp(_log_sum(row.epsilon, rows)), 1 - 1e-16))
+
+
+def of_row(person: Budget, rows: int) -> Budget:
+    """The largest budget of one row at epsilon/rows with which all of a person's rows are within `person`.
+
+    >>> print(of_row(Budget(1.0, 1e-5), 2))
+    (ε = 0.5, δ = 3.78e-06)
+    """
+    each = person.epsilon / rows
+    return Budget(each, person.delta * math.exp(-_log_sum(each, rows)))
+
+
+def _log_sum(epsilon: float, rows: int) -> float:
+    """ln(1 + exp(epsilon) + ... + exp((rows - 1) epsilon)), by its largest term."""
+    return (rows - 1) * epsilon + math.log(sum(math.exp(-i * epsilon) for i in range(rows)))
+
+
+def _of_gaussian_row(person: Budget, rows: int) -> Budget:
+    """The budget of one row whose mu is that of `person` over the number of rows."""
+    mu = gaussian_mu(person) / rows * (1 - _ROUNDING)
+    each = float(gaussian_epsilon(person.delta, mu))
+    return (
+        Budget(each, person.delta)
+        if each > 0
+        else Budget(person.epsilon / rows, float(gaussian_delta(person.epsilon / rows, mu)))
+    )
+
+
+def in_words(person_rows: int) -> str:
+    """The unit that epsilon protects."""
+    if person_rows <= 1:
+        return "one person, of whom at most one row is kept" if person_rows else "one row"
+    return f"one person, of whom at most {person_rows:,} rows are kept"
+
+
+def _for_person(cal: Calibration, budget: Budget, rows: int) -> Calibration:
+    """A calibration for a row as one for a person with so many rows; `budget` was asked for."""
+    if rows == 1:
+        return replace(cal, person_rows=1, alone=cal)
+
+    def lifted(row: Budget | None) -> Budget | None:
+        """The person's budget; that of the row was chosen so that it is the one that was asked for."""
+        return row if row is None else budget if row == cal.budget else of_group(row, rows)
+
+    proved, mu = lifted(cal.proved_budget), None if cal.mu is None else rows * cal.mu
+    if mu is not None and proved is not None:
+        reached = float(gaussian_epsilon(budget.delta, mu)) if mu > gaussian_mu(budget) else 0.0
+        proved = Budget(reached, budget.delta) if reached > budget.epsilon else budget
+    theorem = "k μ (Dong, Roth, Su 2022, Theorem 2.14)" if mu is not None else "k ε, δ Σ exp(i ε)"
+    note = (
+        f"ε is for a person with at most {rows:,} rows: {theorem}. One row alone has {cal.proved_budget or cal.claimed_budget}."
+    )
+    return replace(
+        cal,
+        budget=budget,
+        sensitivity=rows * cal.sensitivity,
+        sensitivity_source=f"{rows:,} rows of one person, each in turn: {cal.sensitivity_source}",
+        accountant=f"{cal.accountant}; {rows:,} rows of one person by group privacy",
+        proved_budget=proved,
+        claimed_budget=lifted(cal.claimed_budget),
+        mu=mu,
+        notes=(*cal.notes, *([note] if cal.proved_budget or cal.claimed_budget else [])),
+        person_rows=rows,
+        alone=cal,
+    )
+
+
+def _event(event: Event | None, rows: int) -> Event | None:
+    """The event of all rows of one person; None where that is not known, as for random batches, which hold some of them."""
+    if event is None or rows <= 1:
+        return event
+    whole = all(step.sampling == "full" and isinstance(step.event, Gaussian | PureEpsilon) for step in steps_of(event))
+    return scaled(event, 1 / rows) if whole else None
+
+
+def _alone(calibration: Calibration) -> Calibration:
+    """The calibration for one row, with the noise of this one, which may have been switched off or changed since."""
+    alone = calibration.alone
+    return calibration if alone is None else replace(alone, noise_scale=calibration.noise_scale)
+
+
+def calibrate(method: Callable[..., Calibration]) -> Callable[..., Calibration]:
+    """`Mechanism.calibrate` for the unit that the setting names."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, setting: Setting, budget: Budget) -> Calibration:
+        if not setting.person_rows:
+            return method(self, setting, budget)
+        row, rows = replace(setting, person_rows=0), setting.person_rows
+        if rows == 1:
+            return _for_person(method(self, row, budget), budget, 1)
+        each = of_row(budget, rows)
+        by_delta = budget.delta == 0 or each.delta > 0  # otherwise exp(epsilon) is beyond double precision
+        cal = method(self, row, each if by_delta else _of_gaussian_row(budget, rows))
+        if by_delta and cal.mu is not None:
+            cal = method(self, row, _of_gaussian_row(budget, rows))
+        if not by_delta and cal.mu is None:
+            cause = f"{budget.epsilon:g} is so large that group privacy leaves no δ for one of {rows:,} rows"
+            raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
+        return _for_person(cal, budget, rows)
+
+    return for_unit
+
+
+def automatic(method: Callable[..., float]) -> Callable[..., float]:
+    """`Mechanism.automatic`: rules are about noise, which is calibrated for one row."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if setting.person_rows and budget is not None:
+            alone = self.calibrate(setting, budget).alone
+            assert alone is not None
+            budget = alone.budget
+        return method(self, knob, replace(setting, person_rows=0), budget)
+
+    return for_unit
+
+
+def sensitivity_bounds(method: Callable[..., tuple[Bound, ...]]) -> Callable[..., tuple[Bound, ...]]:
+    """`BoundsSensitivity.sensitivity_bounds` for the unit that the setting names."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, setting: Setting) -> tuple[Bound, ...]:
+        k, bounds = setting.person_rows, method(self, replace(setting, person_rows=0))
+        if k <= 1:
+            return bounds
+        return tuple(
+            replace(b, value=k * b.value, formula=rf"{k}\cdot {b.formula}", source=f"{b.source}, {k:,} rows of one person")
+            for b in bounds
+        )
+
+    return for_unit
+
+
+def releases(method: Callable[..., Event | None]) -> Callable[..., Event | None]:
+    """`ReleasesGaussians.releases` for the unit that the setting names."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, setting: Setting) -> Event | None:
+        return _event(method(self, replace(setting, person_rows=0)), setting.person_rows)
+
+    return for_unit
+
+
+def released(method: Callable[..., Event | None]) -> Callable[..., Event | None]:
+    """`DeclaresEvent.released` for the unit that the calibration names."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, setting: Setting, calibration: Calibration) -> Event | None:
+        alone = _alone(calibration)
+        return _event(method(self, replace(setting, person_rows=0), alone), calibration.person_rows)
+
+    return for_unit
+
+
+def distance(method: Callable[..., float]) -> Callable[..., float]:
+    """`BoundsDistance.distance` for the unit that the calibration names."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, setting: Setting, calibration: Calibration) -> float:
+        alone = _alone(calibration)
+        of_one = method(self, replace(setting, person_rows=0), alone)
+        return min(1.0, max(1, calibration.person_rows) * of_one)
+
+    return for_unit
+
+
+def individual(method: Callable[..., Any]) -> Callable[..., Any]:
+    """`IndividualBudget.individual`: none where epsilon is for persons with several rows."""
+
+    @functools.wraps(method)
+    def for_unit(self: Mechanism, problem: Any, calibration: Calibration, *rest: Any) -> Any:
+        return None if calibration.person_rows > 1 else method(self, problem, _alone(calibration), *rest)
+
+    return for_unit
+
+
+#: by the name of the method that they are put around
+AROUND: dict[str, Callable[[Any], Any]] = {
+    "automatic": automatic,
+    "calibrate": calibrate,
+    "sensitivity_bounds": sensitivity_bounds,
+    "releases": releases,
+    "released": released,
+    "distance": distance,
+    "individual": individual,
+}
