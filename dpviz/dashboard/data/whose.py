@@ -31,6 +31,6 @@ def with_person(said: TableSpec, names: Sequence[str]) -> TableSpec:
         MOST_ROWS,
         1,
         key="dpviz.person_rows",
-        help="So many are kept, drawn at random. Noise grows with the number, which is public: choose it without looking at rows.",
+        help="So many are kept, drawn at random. Noise grows with the number, which is public: choose it without seeing rows.",
     )
     return replace(said, person=chosen, person_rows=int(most))
