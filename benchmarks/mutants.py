@@ -281,11 +281,14 @@ def changed(since: str) -> list[str]:
 
 
 def tests_of(module: str) -> tuple[str, ...]:
-    """The test files and folders that should notice a mistake in a module; () where it is not privacy-critical."""
+    """The tests that should notice a mistake in a module, those of its own name first; () where it is not privacy-critical."""
     found = next((tests for pattern, tests in TESTS.items() if fnmatch.fnmatch(module, pattern)), ())
+    path = Path(module)
+    mirrored = sorted((ROOT / "tests").glob(f"{path.parts[1]}/**/test_{path.stem}.py")) if found else []
+    own = [str(test.relative_to(ROOT)) for test in mirrored]
     if found and module.startswith(_COMPUTES):
         found = (*found, KEPT)
-    return tuple(test for test in found if (ROOT / test).exists())
+    return tuple(dict.fromkeys(test for test in (*own, *found) if (ROOT / test).exists()))
 
 
 def critical(modules: list[str]) -> list[str]:
