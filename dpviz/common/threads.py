@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +55,9 @@ class Cancelled(Exception):
 
 
 def processors() -> int:
-    """Processors that this process may use; OMP_NUM_THREADS can ask for fewer."""
+    """Processors that this process may use; OMP_NUM_THREADS can ask for fewer. One in a browser, which starts no threads."""
+    if sys.platform == "emscripten":
+        return 1
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return min(there, int(asked)) if asked.isdigit() and int(asked) > 0 else there

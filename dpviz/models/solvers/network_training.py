@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import one_blas_thread, processors
+from dpviz.common.threads import map_streams, one_blas_thread
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
 
@@ -25,7 +24,6 @@ _EPOCHS = 30  # passes in mini-batches before it, where there are many rows
 _BATCH = 256
 _MANY = 4 * _BATCH
 _RATE = 3e-3
-_LOOK = 0.1  # seconds between two reports of progress
 _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
@@ -43,10 +41,6 @@ class Trainable(Protocol):
         ...
 
 
-class _Stopped(Exception):
-    pass
-
-
 def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
@@ -57,29 +51,19 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
     """
     model.prepare(rows)
     model.prepare(rows, np.float32)
-    stop, counts, first = Event(), [0] * len(starts), 0.0
-    with one_blas_thread(), ThreadPoolExecutor(processors()) as pool:
+    first = 0.0
+    with one_blas_thread():
         if len(rows) > _MANY:
             first = 0.7
             starts = _adam(model, rows, lam, starts, lambda share: monitor(first * share))
             starts = starts[[_lowest(model, rows, lam, starts)]]
 
-        def descend(k: int) -> Floats:
-            def count() -> None:
-                counts[k] += 1
-                if stop.is_set():
-                    raise _Stopped
+        def descend(k: int, tick: Monitor) -> Floats:
+            evaluations = itertools.count(1)
+            # when a descent ends is not known: the bar approaches its end
+            return polish(model, rows, lam, starts[k], lambda: tick(1 - 0.5 ** (next(evaluations) / _USUAL)))
 
-            return polish(model, rows, lam, starts[k], count)
-
-        futures: list[Future[Floats]] = [pool.submit(descend, k) for k in range(len(starts))]
-        try:
-            while wait(futures, _LOOK).not_done:
-                # when a descent ends is not known: the bar approaches its end and does not reach it
-                monitor(first + (1 - first) * (1 - 0.5 ** (sum(counts) / (_USUAL * len(starts)))))
-        finally:
-            stop.set()
-        ends = np.array([future.result() for future in futures])
+        ends = np.array(map_streams(descend, len(starts), lambda share: monitor(first + (1 - first) * share)))
         return ends[_lowest(model, rows, lam, ends)]
 
 
