@@ -16,29 +16,30 @@ MOST_BYTES = 1 << 16
 _DEEP = re.compile(r"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){20}""")
 
 
-def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.") -> dict[str, Any]:
+def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.", most: int = MOST_BYTES) -> dict[str, Any]:
     """The values in a TOML file.
 
     Args:
         field: names the file in errors.
         fix: what to do where it is not TOML.
+        most: bytes that it may have.
 
     Raises:
-        InvalidInput: the file cannot be read, is larger than `MOST_BYTES`, is not UTF-8, is not TOML, or is nested too deeply.
+        InvalidInput: the file cannot be read, is larger than `most`, is not UTF-8, is not TOML, or is nested too deeply.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would make its reader wait for ever
             raise InvalidInput(field, f"{show(os.fspath(path))} is a folder, a pipe or a device, not a file", "Give a TOML file.")
         with Path(path).open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+            content = stream.read(most + 1)
     except OSError as error:
         raise InvalidInput(field, f"cannot be read ({error.strerror})", f"Check the path {show(os.fspath(path))}.") from error
     except ValueError as error:  # a zero byte
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(field, f"{show(os.fspath(path))} is no path", "Give the path of a TOML file.") from error
-    if len(content) > MOST_BYTES:
-        raise InvalidInput(field, f"is larger than {MOST_BYTES // 1024} KiB", "Keep only the settings in it.")
+    if len(content) > most:
+        raise InvalidInput(field, f"is larger than {most // 1024:,} KiB", "Keep only the settings in it.")
     try:
         text = content.decode("utf-8")
         if _DEEP.search(text):

@@ -35,6 +35,7 @@ from dpviz.spending.records import from_record, to_record
 WHAT = ("release", "search", "range", "other")
 _VERSION = 1
 _MOST_TEXT = 2_000
+_MOST_BYTES = 1 << 24  # some 20,000 entries
 _WAIT = 60.0  # seconds for another writer
 
 
@@ -216,7 +217,8 @@ class Ledger:
             _write(self.path, content | {"entry": [*content["entry"], entry.to_dict()]})
 
     def _read(self) -> dict[str, Any]:
-        content = toml.read(self.path, "ledger", "It is no ledger, or was changed by hand. Take a copy of it, or make a new one.")
+        fix = "It is no ledger, or was changed by hand. Take a copy of it, or make a new one."
+        content = toml.read(self.path, "ledger", fix, _MOST_BYTES)
         for name, kind in (("table", str), ("unit", str), ("relation", str), ("limit", dict), ("entry", list)):
             if not isinstance(content.get(name), kind):
                 raise InvalidInput("ledger", f"{str(self.path)!r} has no {name}", "Make a ledger with dpviz ledger FILE --limit.")
@@ -323,7 +325,10 @@ class _locked:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
+    text = tomli_w.dumps(content).encode()
+    if len(text) > _MOST_BYTES:
+        raise InvalidInput("ledger", f"would be larger than {_MOST_BYTES >> 20} MiB", "Enter its total into a new ledger.")
     try:
-        files.write(path, tomli_w.dumps(content).encode())
+        files.write(path, text)
     except OSError as error:
         raise InvalidInput("ledger", f"cannot be written ({error.strerror})", "Name a file that can be written.") from error

@@ -20,6 +20,7 @@ from dpviz.experiments.run.setup import setting_of
 from dpviz.privacy.accounting.events import Composed, Gaussian, Mixture, PureEpsilon, Repeated, Sampled, Shuffled
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.spending import Entry, Ledger
+from dpviz.spending import ledger as module
 from dpviz.spending.ledger import entry_of_budget
 from dpviz.spending.of_run import entry_of
 from dpviz.spending.records import from_record, to_record
@@ -100,6 +101,20 @@ def test_every_mechanism_has_an_entry_that_costs_no_more_than_its_budget(name: s
     assert total.budget is not None
     assert total.budget.epsilon <= 1.0 * (1 + 2e-3)
     assert total.conditions == cal.conditions
+
+
+def test_a_ledger_of_many_entries_can_be_read_and_written(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = ledger._read()
+    entry = Entry(Gaussian(1e-4), conditions=("c" * 1900,), call="x" * 1900)
+    content["entry"] = [entry.to_dict()] * 60
+    module._write(ledger.path, content)
+    assert ledger.path.stat().st_size > 200_000
+    ledger.spend(entry)
+    assert len(ledger.entries()) == 61
+    monkeypatch.setattr(module, "_MOST_BYTES", ledger.path.stat().st_size + 100)
+    with pytest.raises(InvalidInput, match="would be larger"):
+        ledger.spend(entry)
+    assert len(ledger.entries()) == 61, "what would be too large to be read is not written"
 
 
 _WRITER = """
