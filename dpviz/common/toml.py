@@ -13,7 +13,7 @@ from dpviz.common.validate import InvalidInput, show
 
 MOST_BYTES = 1 << 16
 #: a key of more than 20 parts, which the parser would take a time quadratic in their number for
-_DEEP = re.compile(r"""(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){20}""")
+_DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){20}""")
 
 
 def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.", most: int = MOST_BYTES) -> dict[str, Any]:
