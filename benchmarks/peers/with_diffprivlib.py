@@ -37,8 +37,21 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
             steps.append(int(model.n_iter_[0]))
         return {"wall": total[0], "cpu": total[1], "accuracy": accuracy, "steps": steps}
 
+    def scores(settings: list[list[float]], epsilons: list[float], draws: int) -> dict[str, Any]:
+        means = []
+        for norm, c in settings:
+            stretched = norm * x
+            each = np.empty((draws, len(epsilons)))
+            for seed in range(draws):
+                for e, epsilon in enumerate(epsilons):
+                    model = LogisticRegression(epsilon=epsilon, data_norm=norm, C=c, fit_intercept=False, random_state=seed)
+                    each[seed, e] = model.fit(stretched, y).score(norm * arrays["x_test"], arrays["y_test"])
+            means.append(each.mean(axis=0).tolist())
+        return {"accuracy": means}
+
     return {
         "fit": fit,
+        "scores": scores,
         "versions": lambda: {
             "diffprivlib": diffprivlib.__version__,
             "scikit-learn": sklearn.__version__,

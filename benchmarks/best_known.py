@@ -1,0 +1,293 @@
+"""The best proved default beside the best that is known for the same ε: dpviz tuned without privacy, and diffprivlib.
+
+python -m benchmarks.best_known [--sets Adult,Iris] [--draws 10] [--environments FOLDER] [--out docs/defaults.md]
+
+Sets whose file is not in the folder that DPVIZ_DATA names are left out, by name. What is chosen (a method, its settings, C) is
+chosen on a quarter of the training rows; test rows only score what was chosen, trained on all training rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.peers.environments import Peer, Unavailable, interpreter
+from dpviz.common.files import cache_folder
+from dpviz.common.random import spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import Dataset, load_dataset
+from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.resolve import automatic_lam
+from dpviz.mechanisms import Training, get_mechanism, list_mechanisms, rules
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, row_budget
+
+Floats = NDArray[np.float64]
+
+#: names of the issue -> datasets
+SETS = {
+    "Adult": "adult",
+    "Bank": "bank",
+    "KDD": "kddcup99-70000",
+    "IPUMS-BR": "data/IPUMS-BR.csv",
+    "699": "breast-cancer-original",
+    "Credit card": "data/creditcard_balanced.csv",
+    "Iris": "iris",
+}
+EPSILONS = (0.1, 1.0, 10.0)
+SMALL = 5_000  # rows below which test parts are so small that several splits are averaged
+INTRODUCTION = """
+Test accuracy in per cent, means over noise draws (one split; sets below 5,000 rows five splits, twice the draws).
+Default: the best method whose guarantee is proved, at its defaults. Known: the best of those, of a grid of methods, λ, steps,
+clipping and row scalings, and of diffprivlib at 2 values of C and 3 of `data_norm` (in its own environment, ε-DP). Everything is
+chosen on a quarter of the training rows and then trained on all of them. Made by `python -m benchmarks.best_known`.
+"""
+TITLE = "## The best default beside the best known\n"
+#: diffprivlib's C, and norms to which rows are scaled, `data_norm`: C = 1 at norm B is C = B^2 at norm 1
+PEER_C, PEER_NORMS, PEER_DEFAULT_C = (0.01, 1.0), (1.0, 3.0, 10.0), 1.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to train: a mechanism, its hyperparameters, λ (0: by the rule) and a row scaling."""
+
+    mechanism: str
+    scaling: str = "automatic"
+    lam: float = 0.0
+    params: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def words(self) -> str:
+        more = [f"{k} {v:g}" for k, v in self.params if v]
+        more += [f"λ {self.lam:g}"] if self.lam else []
+        return ", ".join([self.mechanism, *more, *([] if self.scaling == "automatic" else [self.scaling])])
+
+
+def defaults() -> list[Candidate]:
+    """Every method at its defaults."""
+    return [Candidate(name) for name, cls in list_mechanisms().items() if cls.family != "reference"]
+
+
+def grid(model: str) -> Iterator[Candidate]:
+    """What the tuner tries beside the defaults."""
+    scalings = ("automatic", "unit", "bound")
+    if model != "mlp":
+        for scaling in scalings:
+            yield from (Candidate("objective-tight", scaling, lam) for lam in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2))
+        yield from (Candidate("fukuchi-input", lam=lam) for lam in (1e-4, 1e-3, 1e-2))
+        yield from (Candidate("output-gaussian", lam=lam) for lam in (1e-4, 1e-3, 1e-2))
+    for scaling in scalings[:2]:
+        for clip in (0.1, 1.0):
+            for steps in (50, 200, 1000):
+                for step in (0.0, 1.0, 10.0) if clip < 1 else (0.0, 1.0):
+                    yield Candidate("dp-gd", scaling, params=(("clip_norm", clip), ("steps", steps), ("step_size", step)))
+    for rate, epochs, step in ((0.1, 20.0, 0.3), (0.1, 20.0, 1.0), (0.05, 50.0, 0.3), (0.05, 50.0, 1.0)):
+        yield Candidate("dp-sgd", params=(("sampling_rate", rate), ("epochs", epochs), ("step_size", step)))
+
+
+def parts(dataset: Dataset, split: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Row ids: training rows, the quarter of them that candidates are chosen on, and test rows."""
+    cut = dataset.split(split)
+    order = np.random.default_rng(1_000 + split).permutation(cut.train)
+    return cut.train, np.sort(order[: len(order) // 4]), cut.test
+
+
+def scores(
+    dataset: str, model: str, one: Candidate, epsilons: Sequence[float], split: int, draws: int, *, final: bool
+) -> Floats | None:
+    """(E, S) accuracies of a candidate; None where it refuses, diverges, or its guarantee is not proved.
+
+    Args:
+        final: score the test rows after training on all training rows, not the quarter after training on the rest.
+    """
+    data = load_dataset(dataset, scaling=one.scaling)
+    fitted, held, test = parts(data, split)
+    held, fitted = (test, fitted) if final else (held, np.setdiff1d(fitted, held))
+    rows, against = (Rows(data.X[part], data.y[part]) for part in (fitted, held))
+    n, d, made = len(fitted), data.d, get_model(model)
+    found = np.empty((len(epsilons), draws))
+    groups: dict[float, list[int]] = {}
+    try:
+        mechanism = get_mechanism(one.mechanism).from_params(dict(one.params))
+        if mechanism.refusal(made.setting(n, d, rules.regularisation(n, d))):
+            return None
+        budgets: list[Budget] = [row_budget(e, None, len(fitted)) for e in epsilons]
+        for e, budget in enumerate(budgets):
+            groups.setdefault(one.lam or automatic_lam(mechanism, model, n, d, budget), []).append(e)
+        for lam, places in groups.items():
+            problem = Problem(rows, made, lam)
+            calibrations = [mechanism.calibrate(problem.setting, budgets[e]) for e in places]
+            if any(c.proved_budget is None or c.proved_budget.epsilon > c.budget.epsilon for c in calibrations):
+                return None
+            trained = train(mechanism, Training(problem, calibrations, spawn(split, draws), record=False), keep_diverged=True)
+            found[places] = trained.accuracy(against)
+    except InvalidInput:
+        return None
+    return found
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What was chosen for one budget: in words, and its mean test accuracy over draws and splits."""
+
+    words: str
+    mean: float
+
+
+def chosen(
+    dataset: str, model: str, candidates: Sequence[Candidate], splits: int, draws: int
+) -> tuple[dict[Candidate, Floats], Mapping[float, Candidate]]:
+    """Each candidate's (E,) mean accuracy on the held-out quarters, and the best one by ε."""
+    held: dict[Candidate, Floats] = {}
+    for one in candidates:
+        each = [scores(dataset, model, one, EPSILONS, split, draws, final=False) for split in range(splits)]
+        known = [found.mean(axis=1) for found in each if found is not None]
+        if known and len(known) == splits:
+            held[one] = np.mean(known, axis=0)
+    return held, {e: max(held, key=lambda one, k=k: held[one][k]) for k, e in enumerate(EPSILONS)}
+
+
+def tested(dataset: str, model: str, best: Mapping[float, Candidate], splits: int, draws: int) -> list[Cell]:
+    """The chosen candidates on test rows."""
+    cells = []
+    for e, one in best.items():
+        found = [scores(dataset, model, one, [e], split, draws, final=True) for split in range(splits)]
+        cells.append(Cell(one.words, float(np.mean([f for f in found if f is not None]))))
+    return cells
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way to use diffprivlib's logistic regression: row scaling, `data_norm` (rows are stretched to it) and C."""
+
+    scaling: str
+    norm: float
+    C: float
+
+    @property
+    def words(self) -> str:
+        return f"C {self.C:g}, data_norm {self.norm:g}, {self.scaling}"
+
+
+def peer_scores(dataset: str, options: Sequence[Option], split: int, draws: int, python: Path, *, final: bool) -> Floats:
+    """(options, E) mean accuracies of diffprivlib, in its own environment; `final` as for `scores`."""
+    found = np.empty((len(options), len(EPSILONS)))
+    for scaling in {option.scaling for option in options}:
+        data = load_dataset(dataset, scaling=scaling)
+        fitted, held, test = parts(data, split)
+        held, fitted = (test, fitted) if final else (held, np.setdiff1d(fitted, held))
+        here = [k for k, option in enumerate(options) if option.scaling == scaling]
+        with tempfile.TemporaryDirectory() as folder:
+            arrays = Path(folder) / "arrays.npz"
+            np.savez(arrays, x=data.X[fitted], y=data.y[fitted], x_test=data.X[held], y_test=data.y[held])
+            with Peer("diffprivlib", python, arrays, 1) as process:
+                settings = [(options[k].norm, options[k].C) for k in here]
+                found[here] = process.ask("scores", settings=settings, epsilons=EPSILONS, draws=draws)["accuracy"]
+    return found
+
+
+def peer_cells(dataset: str, splits: int, draws: int, python: Path) -> tuple[list[Cell], list[Cell]]:
+    """diffprivlib at its default C, and at the best C; scalings and norms are chosen in both."""
+    options = [Option(s, b, c) for s in ("automatic", "unit") for b in PEER_NORMS for c in PEER_C]
+
+    def mean(among: Sequence[Option], count: int, *, final: bool) -> Floats:
+        return np.asarray(np.mean([peer_scores(dataset, among, s, count, python, final=final) for s in range(splits)], axis=0))
+
+    held = mean(options, max(2, draws // 4), final=False)
+
+    def cells(among: Sequence[int]) -> list[Cell]:
+        best = [options[max(among, key=lambda k, e=e: held[k, e])] for e in range(len(EPSILONS))]
+        tested = mean(best, draws, final=True)
+        return [Cell(option.words, float(tested[e, e])) for e, option in enumerate(best)]
+
+    every = range(len(options))
+    return cells([k for k in every if options[k].C == PEER_DEFAULT_C]), cells(every)
+
+
+HEADER = (
+    "| set | ε | best proved default | | best known | | gap | diffprivlib, C = 1 | diffprivlib, best C |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+
+
+def rows(name: str, model: str, draws: int, python: Path | None) -> list[str]:
+    """The lines of one set, one for each ε."""
+    dataset = SETS[name]
+    small = load_dataset(dataset).n < SMALL
+    splits, draws = (5, 2 * draws) if small else (1, draws)
+    few = draws if small else max(3, draws // 3)
+    own, best = chosen(dataset, model, defaults(), splits, few)
+    more, _ = chosen(dataset, model, list(grid(model)), splits, few)
+    known = own | more
+    top = {e: max(known, key=lambda one, k=k: known[one][k]) for k, e in enumerate(EPSILONS)}
+    ours, tuned = tested(dataset, model, best, splits, draws), tested(dataset, model, top, splits, draws)
+    peers = peer_cells(dataset, splits, draws, python) if python and model == "logistic" else None
+    lines = []
+    for k, e in enumerate(EPSILONS):
+        rivals = [tuned[k], *((peers[1][k],) if peers else ())]
+        most = max(rivals, key=lambda cell: cell.mean)
+        words = most.words if most is tuned[k] else f"diffprivlib, {most.words}"
+        beside = [f"{100 * cells[k].mean:.1f}" for cells in peers] if peers else ["–", "–"]
+        gap = max(0.0, most.mean - ours[k].mean)
+        shown = [name, f"{e:g}", f"{100 * ours[k].mean:.1f}", ours[k].words, f"{100 * most.mean:.1f}", words, f"{100 * gap:.1f}"]
+        lines.append(f"| {' | '.join([*shown, *beside])} |")
+    return lines
+
+
+def verdict(lines: Sequence[str]) -> str:
+    """How many cells are within one point, and where diffprivlib at C = 1 is ahead."""
+    cells = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
+    near = sum(float(cell[6]) <= 1.0 for cell in cells)
+    behind = [f"{cell[0]} at ε = {cell[1]}" for cell in cells if cell[7] != "–" and float(cell[7]) > float(cell[2])]
+    return f"Within one point: {near} of {len(cells)}. diffprivlib at C = 1 is ahead: {', '.join(behind) or 'nowhere'}."
+
+
+def replaced(page: str, section: str) -> str:
+    """The page with this section in the place of the one of the same title, or before the first section."""
+    before, found, rest = page.partition(f"\n{TITLE}")
+    after = rest.partition("\n## ")[2] if found else page.partition("\n## ")[2]
+    if not found:
+        before = page.partition("\n## ")[0]
+    return before + f"\n{TITLE}" + section + (f"\n## {after}" if after else "")
+
+
+def main() -> None:
+    """Writes the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS), help="names, with commas")
+    parser.add_argument("--model", default="logistic")
+    parser.add_argument("--draws", type=int, default=10, help="noise draws of a large set; small ones take twice as many")
+    parser.add_argument("--environments", type=Path, default=cache_folder() / "peers", help="where diffprivlib is installed")
+    parser.add_argument("--out", type=Path, help="the page whose section is replaced")
+    given = parser.parse_args()
+    try:
+        python = interpreter("diffprivlib", given.environments)
+    except Unavailable as problem:
+        print(problem)
+        python = None
+    lines, absent = [], []
+    for name in given.sets.split(","):
+        try:
+            load_dataset(SETS[name])
+        except InvalidInput:
+            absent.append(f"{name} ({SETS[name]})")
+            continue
+        lines += rows(name, given.model, given.draws, python)
+        text = "\n".join([INTRODUCTION, *HEADER, *lines, "", verdict(lines)])
+        text += f" Not here: {', '.join(absent)}.\n" if absent else "\n"
+        print("\n".join(lines[-len(EPSILONS) :]), flush=True)
+        if given.out:
+            given.out.write_text(replaced(given.out.read_text(encoding="utf-8"), text), encoding="utf-8")
+    print(verdict(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The table of the best proved defaults: what it is chosen on, what it counts, and where it stands on its page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.best_known import EPSILONS, Candidate, chosen, defaults, parts, replaced, scores, verdict
+from benchmarks.defaults import _kept
+from dpviz.datasets import load_dataset
+
+LINES = ["| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 80.1 | 80.2 |", "| A | 10 | 80.0 | a | 82.0 | b | 2.0 | 79.0 | 82.0 |"]
+
+
+def test_candidates_are_chosen_on_rows_that_are_neither_trained_on_nor_tested() -> None:
+    train, held, test = parts(load_dataset("iris"), 3)
+    assert set(held) < set(train)
+    assert len(held) == len(train) // 4
+    assert not set(train) & set(test)
+
+
+def test_only_what_is_proved_is_compared() -> None:
+    claimed = Candidate("dp-gd", params=(("noise", "published"), ("c", 0.01)))
+    assert scores("iris", "logistic", claimed, [1.0], 0, 2, final=False) is None
+    found = scores("iris", "logistic", Candidate("objective-tight", lam=0.01), EPSILONS, 0, 2, final=True)
+    assert found is not None
+    assert found.shape == (3, 2)
+    held, best = chosen("iris", "logistic", [claimed, Candidate("output-gaussian")], 1, 2)
+    assert set(held) == set(best.values()) == {Candidate("output-gaussian")}
+
+
+def test_the_best_has_the_largest_mean_where_it_is_chosen() -> None:
+    some = [Candidate("output-gaussian", lam=lam) for lam in (1e-4, 1e-1)]
+    held, best = chosen("iris", "logistic", some, 1, 3)
+    for k, e in enumerate(EPSILONS):
+        assert held[best[e]][k] == max(means[k] for means in held.values())
+    assert {one.mechanism for one in defaults()} >= {"objective-tight", "dp-gd"}
+    assert np.isfinite(list(held.values())).all()
+
+
+def test_what_is_near_and_who_is_ahead_is_counted() -> None:
+    assert verdict(LINES) == "Within one point: 1 of 2. diffprivlib at C = 1 is ahead: A at ε = 1."
+    assert verdict(LINES[1:]).endswith("nowhere.")
+
+
+def test_the_section_takes_the_place_of_its_own() -> None:
+    page = "# T\n\nhead\n\n## One\n\nkept\n"
+    once = replaced(page, "\nfirst\n")
+    assert once.index("first") < once.index("## One")
+    assert replaced(once, "\nsecond\n") == once.replace("first", "second")
+
+
+def test_other_tables_of_the_page_are_kept(tmp_path: Path) -> None:
+    page = tmp_path / "defaults.md"
+    page.write_text("# T\n\n## What calibrated the rules\n\na\n\n## iris, svm\n\nb\n", encoding="utf-8")
+    assert _kept(page) == "\n## What calibrated the rules\n\na\n"
+    page.write_text(replaced(page.read_text(encoding="utf-8"), "\nfirst\n"), encoding="utf-8")
+    assert "first" in _kept(page)
+    assert _kept(tmp_path / "none.md") == ""
