@@ -137,7 +137,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/experiments/sweeps/store.py": ("tests/experiments/sweeps",),
     "dpviz/experiments/studies/releases.py": ("tests/experiments/studies/test_releases.py",),
     "dpviz/experiments/studies/odds.py": ("tests/test_one_number_of_odds.py",),
-    "dpviz/experiments/run/resolve.py": ("tests/experiments/run", "tests/test_entry_points.py"),
+    "dpviz/experiments/run/resolve.py": ("tests/experiments/run", "tests/test_entry_points.py", "tests/datasets"),
     "dpviz/papers/saved.py": ("tests/papers/test_refutations.py", "tests/papers/test_saved_claims.py"),
     "dpviz/papers/verdict.py": ("tests/papers/test_claims.py", "tests/papers/test_statements.py"),
     "dpviz/papers/checks.py": ("tests/papers/test_claims.py", "tests/papers/test_statements.py"),

@@ -70,6 +70,7 @@ def test_a_law_that_the_outputs_contradict_is_named_in_the_result(double: type[M
     budget = Budget(1.0, 1e-5)
     result = audit(*quiet(double(share=0.8), budget), budget, runs=5000, seed=0)  # type: ignore[call-arg]
     assert bool(result.warnings) is warned
+    assert (result.score == "likelihood") is not warned, "no score by a law that is contradicted"
 
 
 @pytest.mark.long

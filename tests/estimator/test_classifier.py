@@ -373,6 +373,7 @@ def test_what_a_proof_supposes_is_among_its_conditions() -> None:
     assert SECRET_RANDOMNESS in default.conditions
     assert SECRET_SEED in seeded.conditions
     exact = PrivateClassifier("output-gaussian").fit(x, y).guarantee_
+    assert exact.mechanism == "output-gaussian"
     assert exact.conditions == (PUBLIC_N, PUBLIC_CLASSES)
     drawn = PrivateClassifier("output-gaussian", random_state=0).fit(x, y).guarantee_
     assert drawn.conditions == (PUBLIC_N, PUBLIC_CLASSES, SECRET_SEED)

@@ -117,7 +117,13 @@ def test_a_surge_needs_something_to_gain() -> None:
     verdict = checks.surges("a")(nothing)
     assert verdict.outcome is Outcome.CANNOT_TELL
     assert "no surge can be told" in verdict.because
+    assert "to 0.5 points below non-private at ε = " in checks.surges("a")(table(a=[0.6, 0.6, 0.895, 0.9])).because
     assert checks.surges("a")(table(a=[0.9, 0.9, 0.9])).outcome is Outcome.CANNOT_TELL, "it may have come before"
+
+
+def test_ups_and_downs_have_the_size_of_their_quantity() -> None:
+    assert "at least 5 points" in checks.fluctuates(["a"]).meaning
+    assert "at least a factor of 2" in checks.fluctuates(["a"], GAP).meaning
 
 
 TINY_GAPS = {"a": [3e-6, 1e-6], "b": [6e-6, 4e-6]}

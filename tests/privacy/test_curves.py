@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 from support import noisy_sums
 
-from dpviz.privacy.accounting import curves
+from dpviz.privacy.accounting import curves, events
 from dpviz.privacy.accounting.account import log_delta
 from dpviz.privacy.accounting.methods import tightest
 
@@ -43,3 +43,10 @@ def test_the_advantage_over_one_batch_is_exact(rate: float) -> None:
 
     assert distance(2 / 0.7) * (1 - 1e-9) <= curves.advantage(noisy_sums(0.7, rate)) <= 1.01 * distance(2 / 0.7)
     assert 1.2 * distance(2 / 0.7) < 2 * distance(1 / 0.7), "by two hops"
+
+
+def test_the_advantage_over_releases_of_several_kinds_is_at_least_that_of_each() -> None:
+    parts = noisy_sums(0.9, 1.0), noisy_sums(2.0, 0.1, 3)
+    both = curves.advantage(events.Composed(parts))
+    assert max(map(curves.advantage, parts)) <= both < 1.0
+    assert both < curves.advantage(events.Composed((*parts, *parts)))

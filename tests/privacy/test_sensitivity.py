@@ -201,6 +201,10 @@ def test_reference_values_of_closed_forms() -> None:
     assert zhang_convex(1000, 10, 0.5) == pytest.approx(0.015)
 
 
+def test_wu_convex_steps_may_be_twice_as_long_as_strongly_convex_ones() -> None:
+    assert wu_bolt_on("convex-constant", passes=1, batch_size=1, batches=1, L=1.0, step=1.99) == pytest.approx(2 * 1.99)
+
+
 def test_wu_strongly_convex_rule_needs_no_division_by_the_batch() -> None:
     # n = 5000 and n = 5049 with batches of 50: 100 batches, the smallest of 50 rows
     for n in (5000, 5049):
@@ -396,6 +400,7 @@ def test_minimisers_stay_within_the_refined_bound() -> None:
         (lambda: proposition2(1.0, 10, 1, 0.0, 1.0), "mu"),
         (lambda: step_recursion(np.ones(5), 2, 10, 0.1, 1.0), "steps"),
         (lambda: wu_bolt_on("sc-constant", passes=1, batch_size=1, batches=1, mu=0.1, L=1.0, step=1.5), "step"),
+        (lambda: wu_bolt_on("convex-constant", passes=1, batch_size=1, batches=1, L=1.0, step=2.01), "step"),
         (lambda: wu_bolt_on("best", passes=1, batch_size=1, batches=1, L=1.0), "rule"),
         (lambda: wu_bolt_on("convex-sqrt", passes=1, batch_size=1, batches=1, L=1.0, decay=1.0), "decay"),
         (lambda: logistic_diameter(-1.0), "radius"),
