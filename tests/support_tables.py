@@ -34,7 +34,7 @@ def read_here(module: str, content: bytes, seconds: float, tick: Callable[[], No
     read = read_file(text, limits=Limits(**options.pop("limits")), **options)
     payload = io.BytesIO()
     read.frame.to_parquet(payload, index=False)
-    return json.dumps({"notes": read.notes}).encode() + b"\n" + payload.getvalue()
+    return json.dumps({"notes": read.notes, "found": dict(read.found)}).encode() + b"\n" + payload.getvalue()
 
 
 GOOD = table()

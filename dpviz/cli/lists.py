@@ -166,7 +166,7 @@ def _write_toml(content: Content, dataset: Dataset) -> Path:
     if there is not None:
         raise InvalidInput("--write-toml", f"{there} is there already", "Rename or remove it; nothing was written.")
     target = table.with_name(f"{table.name}.toml")
-    text = sidecar.document(sidecar.decided(content.frame, content.spec, dataset), content.reading)
+    text = sidecar.document(sidecar.decided(content.frame, content.spec, dataset), content.found)
     try:
         with target.open("x", encoding="utf-8") as stream:
             stream.write(text)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import re
 import shlex
 import sys
+import tomllib
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -162,7 +166,17 @@ def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Pat
 
 @pytest.mark.parametrize(
     "command",
-    ["run", "calibrate", "accounting", "influence", "audit --runs=40", "groups", "guarantees", "report --out=r.html", "datasets"],
+    [
+        "run",
+        "calibrate",
+        "accounting",
+        "influence",
+        "audit --runs=40",
+        "groups",
+        "guarantees",
+        "report --out=r.html --overwrite",
+        "datasets",
+    ],
 )
 def test_every_command_says_it_and_its_json_has_it(command: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [*command.split(), "mine.csv", *FLAGS, *([] if command == "datasets" else RUN)]
@@ -306,3 +320,80 @@ def test_a_release_takes_no_proposed_range_for_a_public_one(mine: Path, capsys: 
     assert "age" in capsys.readouterr().err
     assert not Path("model").exists()
     assert main(["release", "mine.csv", *flags, "--range=age=17,90", "--out=model"]) == 0
+
+
+ROWS = [(f"{17 + k % 60}", f"{k % 7},5", "é" if k % 3 else "ü", "ja" if k % 2 else "nein") for k in range(90)]
+
+
+def _workbook(path: Path) -> None:
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append(["a remark"])
+    sheet = book.create_sheet("people")
+    sheet.append(["age", "hours", "letter", "y"])
+    for age, hours, *others in ROWS:
+        sheet.append([int(age), float(hours.replace(",", ".")), *others])
+    book.save(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "expected"),
+    [
+        ("utf-8;", [], {"encoding": "utf-8", "delimiter": "semicolon", "header": True}),
+        ("cp1252\t", [], {"encoding": "cp1252", "delimiter": "tab", "header": True}),
+        ("utf-16;", [], {"encoding": "utf-16", "delimiter": "semicolon", "header": True}),
+        ("utf-32;", [], {"delimiter": "semicolon", "header": True}),
+        ("utf-8; bare", ["--header=data"], {"encoding": "utf-8", "delimiter": "semicolon", "header": False}),
+        ("utf-8; second", ["--header=second"], {"encoding": "utf-8", "delimiter": "semicolon", "header": 2}),
+        ("workbook", ["--sheet=people"], {"sheet": "people", "header": True}),
+    ],
+)
+def test_what_was_found_about_the_file_is_written_too(
+    kind: str,
+    flags: list[str],
+    expected: dict[str, object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "t.xlsx" if kind == "workbook" else "t.csv"
+    if kind == "workbook":
+        _workbook(tmp_path / name)
+    else:
+        lines = [*ROWS] if "bare" in kind else [("age", "hours", "letter", "y"), *ROWS]
+        if "second" in kind:
+            lines = [("X1", "X2", "X3", "X4"), *lines]
+        sign = "\t" if "\t" in kind else ";"
+        (tmp_path / name).write_bytes("".join(sign.join(row) + "\n" for row in lines).encode(kind.split(";")[0].strip()))
+    target = f"--target={'column 4' if 'bare' in kind else 'y'}"
+    before = _kinds(json.loads(out_of(["datasets", name, target, *flags, "--json"], capsys)))
+    out_of(["datasets", name, target, *flags, "--write-toml"], capsys)
+    written = tomllib.loads((tmp_path / f"{name}.toml").read_text())
+    assert {key: written[key] for key in ("encoding", "delimiter", "header", "sheet") if key in written} == expected
+    after = json.loads(out_of(["datasets", name, "--json"], capsys))
+    assert _kinds(after) == before
+    assert after["label"]["guessed"] == []
+    if "encoding" in expected:  # the control: what the file says is what is done
+        other = (tmp_path / f"{name}.toml").read_text().replace(f'"{expected["encoding"]}"', '"koi8_r"')
+        (tmp_path / f"{name}.toml").write_text(other)
+        assert main(["datasets", name, "--json"]) == 2 or "90 values of" in capsys.readouterr().out
+
+
+def _kinds(said: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Columns without the ranges of numbers, which are written as round ones."""
+    return [(one["column"], one["kind"], "" if one["kind"] == "number" else one["values"]) for one in said["columns"]]
+
+
+def out_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(words) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such files there")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "broken link"])
+def test_a_toml_file_that_is_none_is_said_and_not_passed_over(kind: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    beside = Path("mine.csv.toml")
+    makes = {"pipe": lambda: os.mkfifo(beside), "folder": beside.mkdir}
+    makes.get(kind, lambda: beside.symlink_to("/dev/zero" if kind == "device" else "nowhere"))()
+    assert main(["datasets", "mine.csv"]) == 2
+    assert re.search(r"mine.csv.toml: .*(not a file|cannot be read)", capsys.readouterr().err)

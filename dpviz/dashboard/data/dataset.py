@@ -175,7 +175,7 @@ def preprocessing(dataset: Dataset) -> None:
             st.markdown(
                 f"To have it in the list of datasets, put the file into the data folder, with this beside it as {stem}.toml:"
             )
-            st.code(document(decided(held.table.frame, held.spec, dataset), held.table.reading), language="toml")
+            st.code(document(decided(held.table.frame, held.spec, dataset), held.table.found), language="toml")
 
 
 def ranges(dataset: Dataset, theme: Theme) -> None:

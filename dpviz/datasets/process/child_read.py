@@ -94,7 +94,7 @@ def main() -> int:
         table = read_file(content, **how, limits=Limits(**options["limits"]))
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)
-        answer({"notes": table.notes}, buffer.getvalue())
+        answer({"notes": table.notes, "found": dict(table.found)}, buffer.getvalue())
     error = work.error
     if isinstance(error, InvalidInput):
         answer({"refused": [error.field, error.cause, error.fix]})

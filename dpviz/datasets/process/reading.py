@@ -111,9 +111,10 @@ def read_table(
         raise _unread(ended, limits) from None
     finally:
         _places.release()
-    said, _, payload = answer.partition(b"\n")
+    line, _, payload = answer.partition(b"\n")
+    said = json.loads(line)
     read = {name: value for name, value in how.items() if value is not None}
-    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(json.loads(said)["notes"]), read)
+    return Table(pd.read_parquet(io.BytesIO(payload)), tuple(said["notes"]), read, said["found"])
 
 
 def _read(content: bytes, limits: Limits, listen: Callable[[str], None]) -> bytes:

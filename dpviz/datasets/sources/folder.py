@@ -220,7 +220,7 @@ def sidecar_of(path: Path | None) -> dict[str, Any]:
     Raises:
         InvalidInput: the file cannot be read or is not TOML.
     """
-    if path is None or not _size(path):  # an empty one is not opened: see `file_bytes`
+    if path is None or (os.path.isfile(path) and not _size(path)):  # an empty one is not opened: see `file_bytes`
         return {}
     return toml.read(path, path.name, "Correct the file; data/README.md has an example.")
 

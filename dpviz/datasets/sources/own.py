@@ -57,6 +57,7 @@ class Content:
         notes: what was done when they were read.
         file: where they were read from, None for standard input and memory.
         reading: options for the file: header, delimiter, encoding and sheet, where they were not left to be found.
+        found: the same options as the file was read.
         guessed_label: why the label had to be guessed; empty where it was named.
     """
 
@@ -68,6 +69,7 @@ class Content:
     file: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     guessed_label: str = ""
+    found: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def about(self) -> tuple[Hashable, ...]:
@@ -242,7 +244,7 @@ def _read(path: Path | None, content: bytes | None, said: Mapping[str, Any] | No
         if path is None:
             raise InvalidInput("file", "is not named", "Give its path.")
         content = folder.file_bytes(path, limits)
-        sidecar = next((side for name in folder.sides(path.name) if os.path.isfile(side := path.with_name(name))), None)
+        sidecar = next((side for name in folder.sides(path.name) if os.path.lexists(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
     beside |= said or {}
     return read_table(content, limits=limits, **folder.reading(beside)), beside, sidecar
@@ -301,7 +303,7 @@ def from_file(
         guessed = "nothing says more" if sidecar is None else f"{sidecar.name} names no target"
     source = "standard input" if path is None else f"the file {path.name}"
     file = None if path is None else str(path)
-    return Content(read.frame, TableSpec.from_dict(values), None, source, read.notes, file, read.reading, guessed)
+    return Content(read.frame, TableSpec.from_dict(values), None, source, read.notes, file, read.reading, guessed, read.found)
 
 
 def _only_numbers(features: pd.DataFrame, spec: TableSpec) -> None:

@@ -12,7 +12,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -62,12 +62,14 @@ class Table:
     Attributes:
         frame: columns are float64 or categories of str; NaN where missing.
         notes: what was found or done, one sentence each.
-        reading: options for the file: header, delimiter and encoding, where they were not left to be found.
+        reading: options for the file: header, delimiter, encoding and sheet, where they were not left to be found.
+        found: the same options as the file was read, whether they were said or found.
     """
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
     reading: Mapping[str, Any] = field(default_factory=dict)
+    found: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_csv(
@@ -96,12 +98,14 @@ def read_csv(
     if delimiter is not None and delimiter not in DELIMITERS:
         raise InvalidInput("delimiter", f"unknown value {show(delimiter)}", f"Choose one of: {', '.join(DELIMITERS.values())}.")
     notes: list[str] = []
-    text = decode(unpack(content, limits), encoding, notes)
+    text, encoding = decode(unpack(content, limits), encoding, notes)
+    found = {} if encoding is None else {"encoding": encoding}
     if is_arff(text):
         notes.append("The file is an ARFF file: its @attribute lines name the columns.")
-        return Table(read_arff(text, limits, notes), tuple(notes))
+        return Table(read_arff(text, limits, notes), tuple(notes), found=found)
     _no_markup(text)
-    return read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
+    table = read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
+    return replace(table, found={**found, **table.found})
 
 
 def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limits, notes: list[str]) -> Table:
@@ -114,15 +118,18 @@ def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limit
     text = without_titles(text, separator, notes)
     if delimiter is None and separator != ",":
         notes.append(f"Columns are separated by {DELIMITERS[separator]}.")
+    found: dict[str, Any] = {"delimiter": separator}
     if separator == WHITE_SPACE:
         text, separator = tabs(text), "\t"
     if header == SECOND or (header is None and names_on_second_line(text, separator, notes)):
         text, header = without_line(text), True
+        found["header"] = SECOND
     if header is None and _numbers_only(text, separator):
         header = False
         notes.append(
             "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
         )
+    found.setdefault("header", header is not False)
     shape = _check(text, separator, header, limits, notes)
     names, rows = shape.names, shape.rows
     if shape.short is not None:
@@ -144,7 +151,7 @@ def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limit
         notes.append(f"Spaces around {trimmed:,} values were removed.")
     if header is None:
         no_data_in_header(columns)
-    return Table(pd.DataFrame(columns), tuple(notes))
+    return Table(pd.DataFrame(columns), tuple(notes), found=found)
 
 
 def unpack(content: bytes, limits: Limits) -> bytes:

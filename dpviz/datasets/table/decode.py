@@ -38,8 +38,8 @@ _UNMARKED = ("utf-16-le", "utf-16-be")
 _SAMPLE = 50_000  # bytes of lines that are not ASCII, enough to tell encodings apart
 
 
-def decode(content: bytes, encoding: str | None, notes: list[str]) -> str:
-    """The text of a file, line breaks as "\\n".
+def decode(content: bytes, encoding: str | None, notes: list[str]) -> tuple[str, str | None]:
+    """(the text of a file with line breaks as "\\n", its encoding as one of `ENCODINGS`, None where it is another one).
 
     Args:
         content: the bytes.
@@ -50,7 +50,7 @@ def decode(content: bytes, encoding: str | None, notes: list[str]) -> str:
         InvalidInput: the bytes are not text in that encoding, or in any that was found.
     """
     if encoding is None:
-        text = _found(content, notes)
+        text, encoding = _found(content, notes)
     else:
         if encoding not in ENCODINGS:
             raise InvalidInput("encoding", f"unknown value {show(encoding)}", f"Choose one of: {', '.join(ENCODINGS)}.")
@@ -61,10 +61,10 @@ def decode(content: bytes, encoding: str | None, notes: list[str]) -> str:
             line = content.count(b"\n", 0, error.start) + 1
             cause = f"is not {ENCODINGS[encoding]}: byte 0x{content[error.start]:02x} on line {line:,}"
             raise InvalidInput("file", cause, f"Choose another encoding. {ASK_TEXT}") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 
-def _found(content: bytes, notes: list[str]) -> str:
+def _found(content: bytes, notes: list[str]) -> tuple[str, str | None]:
     for mark, encoding, name in _MARKS:
         if content.startswith(mark):
             try:
@@ -72,16 +72,16 @@ def _found(content: bytes, notes: list[str]) -> str:
             except UnicodeDecodeError as error:
                 raise InvalidInput("file", f"begins as {name} but is not ({error.reason})", ASK_TEXT) from error
             notes.append(f"The file is in {name}.")
-            return text
+            return text, encoding if encoding in ENCODINGS else None
     if b"\x00" in content:
         codec = _utf16(content)
         if codec in _UNMARKED:
             notes.append("The file has no byte-order mark and was read as UTF-16, the only encoding in which it is text.")
-            return content.decode(codec)
+            return content.decode(codec), "utf-16"
         cause = f"holds a zero byte at position {content.index(0):,}, so it is not text in an encoding that was recognised"
         raise InvalidInput("file", cause, SAY_ENCODING)
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8-sig"), "utf-8"
     except UnicodeDecodeError as error:
         return _guessed(content, error, notes)
 
@@ -108,8 +108,8 @@ def _is_text(content: bytes, codec: str) -> bool:
     return not odd and ("\n" in text or "\r" in text)
 
 
-def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> str:
-    """The text in the most likely encoding. A file that is UTF-8 but for a few bytes is damaged, and is refused."""
+def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> tuple[str, str]:
+    """(text, encoding) in the most likely encoding. A file that is UTF-8 but for a few bytes is damaged, and is refused."""
     line = content.count(b"\n", 0, error.start) + 1
     refused = InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", ASK_TEXT)
     good = sum(not char.isascii() for char in content.decode("utf-8", errors="ignore"))
@@ -135,4 +135,4 @@ def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> str
         f"The file is not UTF-8; it was read as {ENCODINGS[chosen]}, the likeliest encoding of its bytes. "
         f"Check {show(word[:40])} on line {line:,}, and choose another encoding if it is wrong."
     )
-    return text
+    return text, chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -143,7 +144,8 @@ def _workbook(content: bytes, header: Header, sheet: str | None, limits: Limits)
     others = [name for name in names if name != chosen]
     if others:
         notes.append(f"Other sheets were not: {', '.join(show(name) for name in others)}. To read one of them: --sheet NAME.")
-    return read_text(text, header=header, delimiter=",", limits=limits, notes=notes)
+    table = read_text(text, header=header, delimiter=",", limits=limits, notes=notes)
+    return replace(table, found={"sheet": chosen, "header": table.found["header"]})
 
 
 def _cells(sheet: CalamineSheet, limits: Limits) -> str:

@@ -12,6 +12,7 @@ import tomli_w
 from dpviz.common import toml
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import Dataset
+from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.encoder import NUMBER
 from dpviz.datasets.table.gaps import decisions, with_gaps
 from dpviz.datasets.table.proposals import round_range
@@ -60,16 +61,17 @@ def decided(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> TableSpec
     )
 
 
-def document(spec: TableSpec, reading: Mapping[str, Any]) -> str:
+def document(spec: TableSpec, found: Mapping[str, Any]) -> str:
     """The text of the file.
 
     Args:
-        reading: options for reading the file, where given.
+        found: how the table was read (`Table.found`).
 
     Raises:
         InvalidInput: it would be larger than such a file may be.
     """
-    options = tomli_w.dumps(dict(reading))
+    words = {"delimiter": DELIMITERS[found["delimiter"]]} if "delimiter" in found else {}
+    options = tomli_w.dumps({**found, **words})
     text = _HEAD + options + spec.to_toml()
     if len(text.encode()) > toml.MOST_BYTES:
         cause = f"would be larger than {toml.MOST_BYTES // 1024} KiB"
