@@ -30,12 +30,13 @@ from benchmarks.peers.environments import Peer, Unavailable, start  # noqa: E402
 from benchmarks.peers.growth import growth  # noqa: E402
 from benchmarks.peers.measure import Row, markdown  # noqa: E402
 from benchmarks.peers.rows import Track, track  # noqa: E402
+from benchmarks.peers.shadows import shadows  # noqa: E402
 from benchmarks.peers.whole_figure import whole_figure  # noqa: E402
 from dpviz.common.files import cache_folder  # noqa: E402
 from dpviz.common.threads import processors  # noqa: E402
 from dpviz.common.validate import InvalidInput  # noqa: E402
 
-PARTS = ("dp-sgd", "mlp", "objective", "figure", "growth")
+PARTS = ("dp-sgd", "mlp", "objective", "figure", "shadows", "growth")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,6 +105,9 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
     if part == "figure":
         few = {"budgets": 3, "seeds": 2, "repeats": 1} if quick else {"budgets": 10, "seeds": 10, "repeats": 3}
         return whole_figure(raced, peer("scikit-learn"), **few)
+    if part == "shadows":
+        few = {"ours": 64, "theirs": 1, "rounds": 1, "epochs": 1} if quick else {"ours": 128, "theirs": 1, "rounds": 3}
+        return shadows(raced, peer("torch"), **few)
     # tables below these sizes lie in the processor's cache, and then time grows faster than rows
     return growth([5_000, 20_000] if quick else [250_000, 1_000_000], 1 if quick else 3)
 

@@ -13,6 +13,7 @@ from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.fastest import SAME, SOLVERS, fastest, ways
 from benchmarks.peers.measure import Row, Times, faster, markdown, ratio
 from benchmarks.peers.rows import track
+from benchmarks.peers.shadows import shadows
 from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
@@ -130,6 +131,25 @@ def test_opacus_takes_the_steps_that_ours_take(tmp_path: Path) -> None:
     assert asked[-1]["rate"] > 0
     assert asked[-1]["noise_multiplier"] == calibration.details["noise_multiplier"]
     assert asked[-1]["steps"] == calibration.details["steps"] == 8
+
+
+def test_shadow_models_are_counted_one_by_one_and_trained_as_the_tools_say(tmp_path: Path) -> None:
+    asked = []
+
+    class Torch:
+        def ask(self, do: str, **request: float) -> dict[str, float]:
+            asked.append(request)
+            return {"wall": 8.0, "cpu": 4.0, "accuracy": 0.5}
+
+    rows = shadows(track(None, tmp_path, rows=300), Torch(), ours=4, theirs=2, rounds=1)  # type: ignore[arg-type]
+    assert [(one["epochs"], one["batch"], one["momentum"]) for one in asked] == [(100, 256, 0.0), (10, 128, 0.8)]
+    assert all(one["models"] == 2 for one in asked)
+    for row in rows:
+        assert row.raw["ours"]["models"] == 4
+        assert len(row.raw["ours"]["wall"]) == 1
+        assert row.raw["wall_ratio"] == pytest.approx(4.0 / row.raw["ours"]["wall"][0])
+    assert [row.wanted for row in rows] == ["at least 100× faster", ""]
+    assert "1.1 h against" in " ".join(rows[0].notes)
 
 
 def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
