@@ -2,16 +2,21 @@
 
 import streamlit as st
 
-from dpviz.dashboard.guarantees import KEYS, table
+from dpviz.dashboard.guarantees import KEYS, table, tolerated
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
 
 theme = page.start("Guarantees", "Which guarantees are proved?")
 own = fields.Group(KEYS, table.of)
 answer = st.container()
-spec = sidebar.sidebar(own, budget=st.container(key="budget"), measured=True)
+left, right = st.columns(2, gap="large")
+spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
+with right:
+    attacker = tolerated.chosen(own)
+    tolerated.near(spec)
 page.problems()
-task = table.start(spec)
+task = table.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
-table.answer(task, spec, answer, kept)
-table.show(task, spec, theme, own["order"], kept)
-table.how(spec)
+table.answer(task, spec, answer, kept, attacker)
+table.show(task, spec, theme, own["order"], kept, attacker)
+tolerated.deployments()
+table.how(spec, attacker)

@@ -7,7 +7,9 @@ from support_pages import opened, settled, text
 
 import dpviz
 from dpviz.experiments.studies import guarantees
+from dpviz.mechanisms.tolerated import Attacker
 from dpviz.papers import saved
+from dpviz.papers.deployments import DEPLOYMENTS, nearest
 
 _FEW = ("majority", "output-gaussian", "dp-gd", "dbdp-pi", "dbdp")
 
@@ -34,3 +36,31 @@ def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -
     assert f"{loss:.3f}" in page.table[0].value["Log loss"]["DP-GD"], "no method is trained again for another metric"
     by_name = settled(opened("Guarantees", seed="7", order="name")).table[0].value
     assert [name.lower() for name in by_name.index] == sorted(name.lower() for name in by_name.index)
+
+
+def test_a_tolerated_attacker_gives_every_method_its_own_epsilon() -> None:
+    page = settled(settled(opened("Guarantees", seed="7", attacker="tpr=0.05@fpr=0.01")))
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)
+    found = guarantees.guarantees(spec, Attacker.parse("tpr=0.05@fpr=0.01"))
+    own = {one.spec.mechanism: one for one in found}
+    assert f"an attacker who finds 5 % at 1 % false alarms allows ε = {own['dp-gd'].spec.epsilon:.2f}" in text(page)
+    column = page.table[0].value.filter(like="Proved").iloc[:, 0]
+    shown = {str(name).replace("\\", ""): value for name, value in column.items()}
+    gd, output = (float(str(shown[dpviz.list_mechanisms()[name].label])) for name in ("dp-gd", "output-gaussian"))
+    assert gd == pytest.approx(own["dp-gd"].spec.epsilon, rel=0.01)
+    assert output == pytest.approx(own["output-gaussian"].spec.epsilon, rel=0.01)
+    assert "nothing is proved about dbdp" in text(page).replace("\\", "")
+    better = dpviz.run(own["dp-gd"].spec).accuracy.mean()
+    assert f"{100 * better:.1f}" in page.table[0].value["Accuracy"]["DP-GD"]
+    for code in page.code:
+        if "attacker=Attacker" in code.value:
+            break
+    else:
+        pytest.fail("the call that repeats the table names the attacker")
+
+
+def test_published_deployments_are_ordered_and_sourced() -> None:
+    assert [one.epsilon for one in DEPLOYMENTS] == sorted(one.epsilon for one in DEPLOYMENTS)
+    assert all(one.source.startswith("https://") and one.delta < 1e-5 for one in DEPLOYMENTS)
+    assert [one.epsilon for one in nearest(17.0, 1)] == [17.14]
+    assert {one.epsilon for one in nearest(0.01, 2)} == {0.2, 1.672}

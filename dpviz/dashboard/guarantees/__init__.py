@@ -1,4 +1,4 @@
 """The page Guarantees."""
 
 #: what it keeps in the address beside the run
-KEYS = ("order",)
+KEYS = ("order", "attacker")

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.guarantees import tolerated
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, metric, pinned
 from dpviz.dashboard.shell.fields import Field
@@ -28,6 +29,7 @@ from dpviz.experiments.studies.guarantees import Guaranteed, Measured, watch
 from dpviz.figures import guarantees as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.tolerated import Attacker
 from dpviz.papers import saved
 from dpviz.privacy.budget import Neighbouring, Status
 from dpviz.reporting.calls import shell_call
@@ -40,8 +42,11 @@ _COLUMNS = ("Relation", "Accountant")
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """The page's fields in the address: the order of the table."""
-    return (fields.choice("order", "Sorted by", SORTS, "", few=0),)
+    """The page's fields in the address: the order of the table, and an attacker that is tolerated."""
+    return (
+        fields.choice("order", "Sorted by", SORTS, "", few=0),
+        fields.choice("attacker", "Tolerated attacker", tolerated.CHOICES, "", tolerated.HELP, few=0),
+    )
 
 
 @dataclass(frozen=True)
@@ -82,15 +87,19 @@ class Line:
         return cal.proved_budget.epsilon if cal is not None and cal.proved_budget is not None else math.nan
 
 
-def start(spec: RunSpec) -> Job[Measured]:
-    """The guarantees of all methods and their metrics, as a task that is at work."""
+def start(spec: RunSpec, attacker: Attacker | None) -> Job[Measured]:
+    """The guarantees of all methods and their metrics, as a task that is at work.
+
+    Args:
+        attacker: the strongest that is tolerated, for an epsilon of each method's own; None for the run's.
+    """
 
     levels = levels_of([metric.chosen(spec.dataset, spec.intercept).id])
 
     def work(monitor: Monitor) -> Iterator[Measured]:
-        return watch(spec, monitor, levels)
+        return watch(spec, monitor, levels, attacker)
 
-    key = " ".join(["guarantees", *levels, resolve(spec).key()])
+    key = " ".join(["guarantees", *levels, resolve(spec).key(), *([] if attacker is None else [str(attacker)])])
     return watching.watch(Job(key, work, dataset=spec.dataset), "watched.guarantees")
 
 
@@ -110,8 +119,14 @@ def lines(measured: Measured, metric: Metric) -> list[Line]:
     return made
 
 
-def headline(methods: Sequence[Line], spec: RunSpec) -> None:
-    """The guarantee of the run's method, and how many methods are proved, conditional, claimed and refuted."""
+def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None = None) -> None:
+    """The guarantee of the run's method, and how many methods are proved, conditional, claimed and refuted.
+
+    Where an attacker is tolerated: the epsilon that the run's method may have, beside the run's.
+    """
+    if attacker is not None:
+        _tolerating(methods, spec, attacker)
+        return
     counts = [sum(line.status == status for line in methods) for status in _ORDER]
     parts = [
         f"{counts[0]} of {len(methods)} methods are proved",
@@ -121,6 +136,20 @@ def headline(methods: Sequence[Line], spec: RunSpec) -> None:
     ]
     own = words.LABELS[calibration_of(spec).status][0].removesuffix(" if …")
     panels.headline(f"{pinned.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
+
+
+def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> None:
+    own = next((line for line in methods if line.one.spec.mechanism == spec.mechanism), None)
+    if own is None or own.one.calibration is None:
+        panels.headline(f"{pinned.title(spec)}: no noise is known that keeps out an attacker who does better.", of=spec)
+        return
+    needed = own.one.spec.epsilon
+    compared = "more" if needed < 0.995 * spec.epsilon else "less" if needed > 1.005 * spec.epsilon else "the same"
+    panels.headline(
+        f"{pinned.title(spec)}: an attacker who {tolerated.in_words(attacker)} allows ε = {words.three(needed)}, which is "
+        f"{compared} noise.",
+        of=spec,
+    )
 
 
 def beside(methods: Sequence[Line], overlay: Outcome) -> None:
@@ -136,12 +165,19 @@ def beside(methods: Sequence[Line], overlay: Outcome) -> None:
 
 
 def picture(
-    methods: Sequence[Line], measured: Measured, metric: Metric, spec: RunSpec, theme: Theme, overlay: Outcome | None
+    methods: Sequence[Line],
+    measured: Measured,
+    metric: Metric,
+    spec: RunSpec,
+    theme: Theme,
+    overlay: Outcome | None,
+    attacker: Attacker | None = None,
 ) -> None:
     """The metric of every method below its status.
 
     Args:
         overlay: what run A gave.
+        attacker: the strongest that is tolerated, where each method has its own epsilon.
     """
     rows = [
         pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, charts.method_look(line.one.spec.mechanism, theme))
@@ -155,8 +191,11 @@ def picture(
     best = max(proved, key=lambda line: sign * line.mean, default=None)
     said = "" if best is None else f"The best proved method is {best.label}: {words.measured(metric, best.mean)}. "
     base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
+    at = f"at ε = {words.three(spec.epsilon)}"
+    if attacker is not None:
+        at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.in_words(attacker)}"
     summary = (
-        f"{said}Test {metric.within} at ε = {words.three(spec.epsilon)}; without privacy {words.measured(metric, base)}, "
+        f"{said}Test {metric.within} {at}; without privacy {words.measured(metric, base)}, "
         f"majority {words.measured(metric, floor)}. Colours are families. {words.OUTSIDE}"
     )
     a = math.nan if overlay is None else overlay.cost.mean
@@ -228,16 +267,25 @@ def rows(methods: Sequence[Line], sort: str, metric: Metric, overlay: Outcome | 
     st.markdown("\n".join(f"{k}. {words.markdown(note)}" for k, note in enumerate(notes, 1)))
 
 
-def how(spec: RunSpec) -> None:
+def how(spec: RunSpec, attacker: Attacker | None = None) -> None:
     """The calls that repeat the table."""
     with st.expander("How is this computed?"):
         st.markdown("Every method is calibrated for the budget on the left, with its default hyperparameters, and then trained.")
+        if attacker is not None:
+            st.markdown(
+                "Its ε is the largest with which the most that any attacker reaches, by the trade-off curve of what the method "
+                "releases, is what is tolerated (Kulynych et al., NeurIPS 2024)."
+            )
         measure = metric.chosen(spec.dataset, spec.intercept).id
         levels = f", metrics={list(levels_of([measure]))}" if levels_of([measure]) else ""
-        repeat.python_of(
-            spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", "from dpviz.experiments.studies import guarantees"
-        )
-        repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
+        imports = "from dpviz.experiments.studies import guarantees"
+        if attacker is None:
+            repeat.python_of(spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", imports)
+            repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
+            return
+        imports += "\nfrom dpviz.mechanisms.tolerated import Attacker"
+        told = f'attacker=Attacker.parse("{attacker}")'
+        repeat.python_of(spec, f"list(guarantees.watch(spec{levels}, {told}))[-1].metrics", imports)
 
 
 def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
@@ -286,14 +334,14 @@ def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None) -> None:
+def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None, attacker: Attacker | None) -> None:
     """The sentence, and what run A has beside it, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
 
     def draw() -> None:
         if task.results:
             now = lines(task.results[-1], measure)
-            headline(now, spec)
+            headline(now, spec, attacker)
             if kept is not None and kept.cost.metric.id == measure.id:
                 beside(now, kept)
 
@@ -301,7 +349,9 @@ def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outc
         watching.live(task, draw, every=2.0)
 
 
-def show(task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None) -> None:
+def show(
+    task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None, attacker: Attacker | None
+) -> None:
     """Picture and table, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
     overlay = kept if kept is not None and kept.cost.metric.id == measure.id else None
@@ -313,7 +363,7 @@ def show(task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kep
         now = lines(task.results[-1], measure)
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
-        picture(now, task.results[-1], measure, spec, theme, overlay)
+        picture(now, task.results[-1], measure, spec, theme, overlay, attacker)
         _guessing(task.results[-1], now, measure)
         rows(now, sort.draw(), measure, overlay)
 

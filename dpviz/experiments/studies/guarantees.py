@@ -34,17 +34,19 @@ class Guaranteed:
     problem: str = ""
 
 
-def guarantees(spec: RunSpec, attacker: Attacker | None = None) -> list[Guaranteed]:
+def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor = silent) -> list[Guaranteed]:
     """Calibrates every mechanism that protects something and fits the model; looks at public facts only.
 
     Args:
         spec: its data, model, budget and seeds; its own mechanism keeps its hyperparameters, the others have their defaults.
         attacker: in the place of the budget's epsilon, the strongest attacker that is tolerated: each mechanism has the largest
             epsilon, its own, with which none does better.
+        monitor: receives progress; raises to cancel.
     """
     setting = setup_for(spec).problem.setting
-    rows = []
-    for name, cls in list_mechanisms().items():
+    rows, known = [], list_mechanisms()
+    for k, (name, cls) in enumerate(known.items()):
+        monitor(k / len(known))
         if cls.family == "reference" or cls.refusal(setting) is not None:
             continue
         own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
@@ -87,7 +89,8 @@ def watch(
         metrics: ids of further metrics than all standard ones, with levels of their own.
         attacker: as for `guarantees`.
     """
-    promises, shared = guarantees(spec, attacker), setup_for(spec)
+    first = 0.0 if attacker is None else 0.4  # share of the time that the search for each epsilon takes
+    promises, shared = guarantees(spec, attacker, part(monitor, 0.0, first)), setup_for(spec)
     tables: dict[str, pd.DataFrame] = {}
     exact: dict[str, dict[str, float]] = {}
     poor: dict[str, dict[str, NoBetter]] = {}
@@ -97,7 +100,7 @@ def watch(
     for k, one in enumerate(promises):
         if one.calibration is None:
             continue
-        inside = part(monitor, k / len(promises), 1 / len(promises))
+        inside = part(monitor, first + (1 - first) * k / len(promises), (1 - first) / len(promises))
         try:
             (result,) = run_epsilons(one.spec, [one.spec.epsilon], instances=False, monitor=inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
