@@ -11,6 +11,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import folds, glossary, recorder, tables, words
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.figures import read_out
 from dpviz.figures.still import pictures
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
@@ -76,7 +77,7 @@ def chart(
     still: bool = False,
     of: RunSpec | None = None,
 ) -> list[str]:
-    """A picture with its content in words (also its alternative text) and its data as CSV.
+    """A picture with its content in words (also its alternative text), as a table for screen readers, and its data as CSV.
 
     Args:
         key: unique on the page, and the name of saved files.
@@ -123,11 +124,13 @@ def _still(figure: Any, key: str, summary: str) -> None:
     """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
     drawn = [svg + _SAVE for svg in pictures(figure, key, summary, (_WIDE, _SMALL), hints=True)]
     escaped = json.dumps(drawn).replace("<", "\\u003c")
-    st.html(_FRAME.format(key=key, drawn=escaped, limit=(_WIDE + _SMALL) // 2), unsafe_allow_javascript=True)
+    framed = _FRAME.format(key=key, drawn=escaped, limit=(_WIDE + _SMALL) // 2)
+    st.html(framed + read_out.table(figure, summary), unsafe_allow_javascript=True)
 
 
 def _live(figure: Any, key: str, summary: str, on_select: Any, clicks: Any) -> list[dict[str, Any]]:
     """The picture drawn by plotly; the points that are clicked now."""
+    st.html(read_out.table(figure, summary))
     unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
     config = {
         "displaylogo": False,

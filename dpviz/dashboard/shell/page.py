@@ -42,6 +42,8 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 .stApp .stMultiSelect [data-tag] span {max-width: none; white-space: normal}
 .stApp [data-testid^="stBaseButton-primary"], .stApp [data-testid^="stBaseButton-primary"] p {color: PAPER}
 .stApp .stCode span {color: INK !important}
+.dpviz-read {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap}
+.stElementContainer:has(.dpviz-read:first-child) {position: absolute}
 .dpviz-picture {position: relative} .dpviz-picture svg {display: block; width: 100%; height: auto; max-height: 34rem}
 .dpviz-picture button {position: absolute; top: 0; right: 0; padding: 0 .45rem; border: 0; border-radius: .3rem; opacity: 0;
 background: PAPER; color: INK; font-size: 1.1rem; cursor: pointer}
@@ -49,7 +51,7 @@ background: PAPER; color: INK; font-size: 1.1rem; cursor: pointer}
 @media (hover: none) {.dpviz-picture button {opacity: 1}}
 .st-key-draw-again, .st-key-window-narrow, .st-key-window-wide, .st-key-unseen {display: none}
 @media print {[data-testid="stSidebar"], [data-testid="stHeader"], .stDownloadButton, .stPageLink, .stButton,
-.modebar, .dpviz-picture button {display: none !important}
+.modebar, .dpviz-picture button, .dpviz-read {display: none !important}
 @page {size: A4; margin: 12mm}
 .stMainBlockContainer {padding: 0 24px; max-width: none; zoom: .6} .stHorizontalBlock {display: flex !important;
 flex-wrap: nowrap !important}

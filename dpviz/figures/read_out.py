@@ -1,0 +1,65 @@
+"""The numbers of a figure as an HTML table, for readers who do not see the picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape, unescape
+from itertools import islice, repeat
+from typing import Any
+
+import plotly.graph_objects as go
+
+MOST = 40  # rows; whoever needs more takes the file
+_TAGS = re.compile(r"<[^>]*>")
+
+
+def table(figure: go.Figure, words: str) -> str:
+    """One row for each point, bar or cell: its series and its values; areas and what stands without numbers are left out.
+
+    Args:
+        words: what the picture shows, the table's caption.
+    """
+    ticks = [_ticks(figure.layout.xaxis), _ticks(figure.layout.yaxis)]
+    rows = [row for trace in figure.data for row in _rows(trace, *ticks)]
+    three = any(len(row) == 4 for row in rows)
+    heads = ["series", _title(figure.layout.xaxis) or "x", _title(figure.layout.yaxis) or "y", *(["value"] if three else [])]
+    more = f" The first {MOST} of {len(rows):,} values." if len(rows) > MOST else ""
+    body = "".join("<tr>" + "".join(f"<td>{_text(value)}</td>" for value in row) + "</tr>" for row in rows[:MOST])
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
+    return (
+        f'<div class="dpviz-read"><table><caption>{escape(words + more)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _rows(trace: Any, across: Mapping[Any, str], upwards: Mapping[Any, str]) -> list[tuple[Any, ...]]:
+    """(series, x, y) or (series, x, y, value) of each mark; positions that have names on the axes by their names."""
+    if trace.x is None or trace.y is None or getattr(trace, "fill", None):
+        return []
+    if trace.type == "heatmap":
+        cells = ((x, y, trace.z[j][i]) for j, y in enumerate(trace.y) for i, x in enumerate(trace.x))
+        return [(trace.name or "", *cell) for cell in islice(cells, MOST + 1)]
+    said = trace.hovertext if isinstance(trace.hovertext, Sequence) and not isinstance(trace.hovertext, str) else repeat("")
+    marks = [mark for mark in zip(said, trace.x, trace.y, strict=False) if mark[1] is not None and mark[2] is not None]
+    return [(trace.name or name, across.get(x, x), upwards.get(y, y)) for name, x, y in marks]
+
+
+def _ticks(axis: Any) -> dict[Any, str]:
+    """The names that an axis gives to positions, where it gives any."""
+    named = axis.tickvals is not None and axis.ticktext is not None and axis.type != "log"
+    return dict(zip(axis.tickvals, axis.ticktext, strict=False)) if named else {}
+
+
+def _title(axis: Any) -> str:
+    return str(axis.title.text or "")
+
+
+def _text(value: Any) -> str:
+    """A value in HTML: numbers with four digits, text without its markup."""
+    if isinstance(value, str):
+        return escape(unescape(_TAGS.sub(" ", value)).strip())
+    try:
+        return f"{float(value):.4g}"
+    except (TypeError, ValueError):
+        return escape(str(value))

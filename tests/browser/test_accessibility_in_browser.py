@@ -1,0 +1,82 @@
+"""What a reader with a keyboard or a screen reader meets on every page: no serious violation, tables of charts, few controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support_pages import PAGES
+
+QUERY = "?dataset=teaching&seeds=2"
+SERIOUS = {"serious", "critical"}
+
+#: charts without a table of their numbers, which stands beside them for screen readers
+UNTOLD = """() => {
+  const live = [...document.querySelectorAll("[data-testid=stPlotlyChart]")].map((e) => {
+    for (let box = e.closest(".stElementContainer"); box; box = box.previousElementSibling) {
+      const told = box.querySelector(".dpviz-read tbody");
+      if (told) return told;
+    }
+  });
+  const still = [...document.querySelectorAll(".dpviz-picture")].map((e) => e.parentElement.querySelector(".dpviz-read tbody"));
+  return [...live, ...still].filter((told) => !told?.rows.length).length;
+}"""
+
+#: what can be used in the first view: all that has the focus of a keyboard or a pointer's click, but the links to the pages,
+#: which are one tab stop, the app's own bar, and the arrows inside a list, which do what its field does
+CONTROLS = """() => [...document.querySelectorAll(
+    ".stApp :is(a[href], button, input, select, textarea, summary, [role=slider], [role=tab], [tabindex='0'])")]
+  .filter((e) => !e.closest("[data-testid=stHeader], [data-testid=stToolbar], .st-key-pages") && !e.disabled)
+  .filter((e) => !(e.tagName === "BUTTON" && e.closest("[role=combobox], .stSelectbox")))
+  .filter((e) => {
+    const box = e.getBoundingClientRect();
+    const seen = e.checkVisibility({opacityProperty: true, visibilityProperty: true});
+    return seen && box.width > 1 && box.height > 1 && box.top < innerHeight && box.bottom > 0;
+  })
+  .map((e) => `${e.tagName} ${e.getAttribute("aria-label") || e.innerText || e.title || e.dataset.testid}`.slice(0, 60))"""
+
+
+def violations(page: Any) -> list[str]:
+    """Serious violations that axe-core finds."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{v['id']}: {n['html'][:200]}" for v in found if v["impact"] in SERIOUS for n in v["nodes"]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_page_has_a_serious_violation_and_every_chart_has_a_table(reader: Callable[..., Any], width: int, scheme: str) -> None:
+    one = reader(width, scheme)
+    page = one.open(QUERY)
+    page.locator("h1").evaluate("e => e.insertAdjacentHTML('afterend', '<button></button><input>')")
+    assert len(violations(page)) == 2, "the control: a button and a field without a name are found"
+    page.locator(".dpviz-read").first.evaluate("e => e.remove()")
+    assert page.evaluate(UNTOLD) == 1, "the control: a chart without its table is found"
+    for name in PAGES:
+        page.goto(f"{one.address}/{name}{QUERY}")
+        page.wait_for_selector("h1")
+        one.quiet()
+        assert violations(page) == [], name
+        assert page.evaluate(UNTOLD) == 0, name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("width", "height"), [(1024, 768), (1440, 900)])
+def test_at_most_twelve_controls_are_in_the_first_view(reader: Callable[..., Any], width: int, height: int) -> None:
+    one = reader(width)
+    page = one.page
+    page.set_viewport_size({"width": width, "height": height})
+    one.open()
+    before = len(page.evaluate(CONTROLS))
+    page.locator("h1").evaluate("e => e.insertAdjacentHTML('afterend', '<button>one more</button>')")
+    assert len(page.evaluate(CONTROLS)) == before + 1, "the control: a button more is counted"
+    for name in PAGES:
+        page.goto(f"{one.address}/{name}")
+        page.wait_for_selector("h1")
+        one.quiet()
+        page.wait_for_function("![...document.querySelectorAll('button')].some((e) => e.innerText === 'Cancel')")
+        controls = page.evaluate(CONTROLS)
+        assert 1 + len(controls) <= 12, (name, controls)  # the links to the pages count as one
