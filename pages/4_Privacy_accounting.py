@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from dpviz.dashboard.accounting import KEYS, comparison, curves, settings
+from dpviz.dashboard.accounting import KEYS, comparison, curves, ledger, settings
+from dpviz.dashboard.kit import folds
 from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
@@ -44,6 +45,9 @@ if comparison.computed(subject):
             curves.composition(theme, released, run)
         with st.expander("Neighbouring datasets: replace-one or add-remove"):
             curves.relations(run, theme, released, calibration)
+    with folds.on_request("Ledger: what several releases cost together", "ledger") as asked:
+        if asked:
+            ledger.draw(run, calibration, theme)
     with st.expander("What each paper adds, and what is needed"):
         comparison.papers(run)
     if released is not None:

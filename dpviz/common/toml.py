@@ -38,6 +38,15 @@ def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(field, f"{show(os.fspath(path))} is no path", "Give the path of a TOML file.") from error
+    return parse(content, field, fix, most)
+
+
+def parse(content: bytes, field: str, fix: str = "Correct the file.", most: int = MOST_BYTES) -> dict[str, Any]:
+    """The values of a TOML file's content; see `read`.
+
+    Raises:
+        InvalidInput: it is larger than `most`, is not UTF-8, is not TOML, or is nested too deeply.
+    """
     if len(content) > most:
         raise InvalidInput(field, f"is larger than {most // 1024:,} KiB", "Keep only the settings in it.")
     try:

@@ -35,6 +35,7 @@ from dpviz.spending.records import from_record, to_record
 WHAT = ("release", "search", "range", "other")
 _VERSION = 1
 _MOST_TEXT = 2_000
+_FIX = "It is no ledger, or was changed by hand. Take a copy of it, or make a new one."
 _MOST_BYTES = 1 << 24  # some 20,000 entries
 _WAIT = 60.0  # seconds for another writer
 
@@ -104,6 +105,29 @@ class Total:
     unproved: tuple[Entry, ...]
     conditions: tuple[str, ...]
     parts: tuple[tuple[Entry, float], ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a ledger, or of one that could be.
+
+    Attributes:
+        table: a name for people.
+        unit: what one epsilon protects.
+        relation: the neighbouring relation of all releases.
+        limit: the total that may be reached.
+        entries: the oldest first.
+    """
+
+    table: str
+    unit: str
+    relation: Neighbouring
+    limit: Budget
+    entries: tuple[Entry, ...]
+
+    def total(self, *further: Entry) -> Total:
+        """The total cost of all entries and of `further` ones."""
+        return _total((*self.entries, *further), self.limit.delta, self.relation)
 
 
 class Ledger:
@@ -184,14 +208,26 @@ class Ledger:
         """The neighbouring relation of all releases."""
         return Neighbouring(self._read()["relation"])
 
+    @staticmethod
+    def parse(content: bytes) -> Contents:
+        """The contents of a ledger's file that is somewhere else.
+
+        Raises:
+            InvalidInput: it is no ledger.
+        """
+        return _contents(_checked(toml.parse(content, "ledger", _FIX, _MOST_BYTES), "ledger.toml"))
+
+    def contents(self) -> Contents:
+        """All of it, read once."""
+        return _contents(self._read())
+
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the oldest first."""
         return _entries(self._read())
 
     def total(self, *further: Entry) -> Total:
         """The total cost of all entries, with `further` ones that are not in the file."""
-        content = self._read()
-        return _total((*_entries(content), *further), _limit(content).delta, Neighbouring(content["relation"]))
+        return self.contents().total(*further)
 
     def check(self, entry: Entry, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> None:
         """Refuses a release that would pass the limit, or that is about another relation; writes nothing.
@@ -217,17 +253,25 @@ class Ledger:
             _write(self.path, content | {"entry": [*content["entry"], entry.to_dict()]})
 
     def _read(self) -> dict[str, Any]:
-        fix = "It is no ledger, or was changed by hand. Take a copy of it, or make a new one."
-        content = toml.read(self.path, "ledger", fix, _MOST_BYTES)
-        for name, kind in (("table", str), ("unit", str), ("relation", str), ("limit", dict), ("entry", list)):
-            if not isinstance(content.get(name), kind):
-                raise InvalidInput("ledger", f"{str(self.path)!r} has no {name}", "Make a ledger with dpviz ledger FILE --limit.")
-        if content.get("version") != _VERSION:
-            raise InvalidInput("ledger", f"is of version {show(content.get('version'))}", f"This dpviz reads version {_VERSION}.")
-        one_of("ledger.relation", content["relation"], [r.value for r in Neighbouring])
-        _limit(content)
-        _entries(content)
-        return content
+        return _checked(toml.read(self.path, "ledger", _FIX, _MOST_BYTES), str(self.path))
+
+
+def _checked(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """The values of a ledger's file, if they are those of a ledger."""
+    for key, kind in (("table", str), ("unit", str), ("relation", str), ("limit", dict), ("entry", list)):
+        if not isinstance(content.get(key), kind):
+            raise InvalidInput("ledger", f"{name!r} has no {key}", "Make a ledger with dpviz ledger FILE --limit.")
+    if content.get("version") != _VERSION:
+        raise InvalidInput("ledger", f"is of version {show(content.get('version'))}", f"This dpviz reads version {_VERSION}.")
+    one_of("ledger.relation", content["relation"], [r.value for r in Neighbouring])
+    _limit(content)
+    _entries(content)
+    return content
+
+
+def _contents(content: dict[str, Any]) -> Contents:
+    relation = Neighbouring(content["relation"])
+    return Contents(content["table"], content["unit"], relation, _limit(content), _entries(content))
 
 
 def entry_of_budget(epsilon: float, delta: float = 0.0, **more: Any) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,17 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 import dpviz
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import pool
+from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import scaling
 from dpviz.mechanisms import ReleasesGaussians
 from dpviz.models import get_model
 from dpviz.privacy.accounting import side_by_side, tables
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.accounting.events import PureEpsilon
+from dpviz.privacy.accounting.heterogeneous import total_epsilon
+from dpviz.privacy.budget import Budget, Status
+from dpviz.spending import Entry, Ledger
+from dpviz.spending.ledger import entry_of_budget
+from dpviz.spending.of_run import entry_of
 
 
 @pytest.fixture(autouse=True)
@@ -221,3 +228,23 @@ def test_the_page_opens_with_the_sidebars_own_mechanism_and_parts_open_by_links(
     assert opened(SENSITIVITY, table="pidp").radio(key="own.part").value == "rates"
     none = opened(SENSITIVITY, mechanism="pidp-sgd")
     assert "no bound is proved for what one row changes" in text(none)
+
+
+def test_the_ledger_adds_up_releases_of_the_run(tmp_path: Path) -> None:
+    page = opened(ACCOUNTING, mechanism="output-gaussian", epsilon="1.0", releases="4")
+    page.session_state["fold-ledger"] = True
+    said = text(settled(page.run()))
+    run = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0)
+    together = total_epsilon([entry_of(run.build(), setting_of(run), calibration_of(run)).release] * 4, 1e-5)
+    assert f"4 releases of this run: ε = {together:.3g}" in said
+    assert "Added up one by one they would be ε = 4." in said
+    held = Ledger.create(tmp_path / "l.toml", table="people", limit=Budget(1.5, 1e-5))
+    held.spend(Entry(PureEpsilon(1.0), call="first"))
+    held.spend(entry_of_budget(0.2, status=Status.CLAIM, call="second"))
+    page.file_uploader(key="own.ledger").set_value(("l.toml", held.path.read_bytes(), "application/toml")).run()
+    said = text(settled(page))
+    assert "people: ε = 1.2" in said
+    assert "within the limit ε = 1.5" in said
+    assert "With this run the total would be" in said
+    assert "above the limit ε = 1.5." in said
+    assert any("not proved either: second." in warning.value for warning in page.warning)

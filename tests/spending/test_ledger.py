@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from pathlib import Path
 
@@ -78,6 +79,8 @@ def test_a_claim_makes_the_total_a_claim_and_is_named(ledger: Ledger) -> None:
     total = ledger.total()
     assert total.status is Status.CLAIM
     assert [entry.call for entry in total.unproved] == ["only claimed"]
+    assert total.budget is not None
+    assert total.budget.epsilon == pytest.approx(0.4, rel=1e-3), "what is only claimed costs what it claims"
     with pytest.raises(InvalidInput, match="no privacy guarantee"):
         ledger.spend(Entry(Budget(0.1), status=Status.NONE))
     with pytest.raises(InvalidInput, match="add-remove"):
@@ -137,6 +140,30 @@ def test_two_writers_lose_nothing(ledger: Ledger) -> None:
     writers = [_writer(ledger.path, 12, name) for name in "ab"]
     assert [w.wait(120) for w in writers] == [0, 0]
     assert sorted(e.call for e in ledger.entries()) == sorted(f"{name} {k}" for name in "ab" for k in range(12))
+
+
+def test_a_writer_waits_until_another_has_written_what_it_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, others = module._write, []
+
+    def slow(path: Path, content: dict[str, object]) -> None:
+        monkeypatch.setattr(module, "_write", write)
+        others.append(threading.Thread(target=Ledger(path).spend, args=[entry_of_budget(0.1, call="second")]))
+        others[0].start()
+        others[0].join(1.0)  # without a lock it is written now, and lost in a moment
+        write(path, content)
+
+    monkeypatch.setattr(module, "_write", slow)
+    ledger.spend(entry_of_budget(0.1, call="first"))
+    others[0].join()
+    assert [entry.call for entry in ledger.entries()] == ["first", "second"]
+
+
+def test_what_is_somewhere_else_is_read_as_the_file_is(ledger: Ledger) -> None:
+    ledger.spend(entry_of_budget(0.1))
+    assert Ledger.parse(ledger.path.read_bytes()) == ledger.contents()
+    for wrong in (b"", b"version = 1", b"\xff", b"a" * 100, ledger.path.read_bytes().replace(b"version = 1", b"version = 2")):
+        with pytest.raises(InvalidInput):
+            Ledger.parse(wrong)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")

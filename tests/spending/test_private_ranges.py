@@ -40,11 +40,21 @@ def test_all_queries_cost_the_budget(numbers: int, categories: int, budget: Budg
 
 
 class Recorded(random.Random):
-    """A source without noise that keeps the standard deviations it was asked for."""
+    """A source whose draws are known and that keeps the standard deviations it was asked for."""
+
+    drawn = 0.0
 
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> float:
         self.asked = [*getattr(self, "asked", []), sigma]
-        return mu
+        return mu + self.drawn
+
+
+def test_every_bin_of_both_queries_receives_noise() -> None:
+    source, noise = Recorded(), planned(1, 0, BUDGET)
+    private_ranges({"x": np.full(5000, 3.0)}, BUDGET, source)
+    assert source.asked == [noise.sigma] * (len(EDGES) - 1 + module._PARTS)
+    source.drawn = 1e9
+    assert private_ranges({"x": np.full(5000, 3.0)}, BUDGET, source).ranges["x"] == (EDGES[0], EDGES[-1])
 
 
 def test_categories_are_those_whose_noisy_number_passes() -> None:

@@ -1,4 +1,4 @@
 """The page Privacy accounting."""
 
 #: what it keeps in the address beside the run
-KEYS = ("compare", "relation", "q", "z")
+KEYS = ("compare", "relation", "q", "z", "releases")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpviz.dashboard.accounting import comparison, curves
+from dpviz.dashboard.accounting import comparison, curves, ledger
 from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.run.spec import RunSpec
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them, for a run."""
-    return (comparison.compare_choice(spec), *curves.CONTROLS)
+    return (comparison.compare_choice(spec), *curves.CONTROLS, ledger.RELEASES)

@@ -1,0 +1,129 @@
+"""The ledger on a page: what several releases of one table cost together, of a file or of the page's own run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.common.limits import demo
+from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.shell import fields
+from dpviz.dashboard.work import tasks
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.figures import lines
+from dpviz.figures.style import Theme
+from dpviz.mechanisms import Calibration
+from dpviz.privacy.budget import Budget, Status
+from dpviz.spending.ledger import Contents, Ledger, Total
+from dpviz.spending.of_run import entry_of
+
+RELEASES = fields.number("releases", "Releases of this run", 1, 50, 3, "Models of this run that leave together.", integer=True)
+_MOST = 12  # bars of single entries
+
+
+def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
+    """The parts of a total and its limit."""
+    file = (
+        None if demo() else st.file_uploader("A ledger of yours (TOML), made by dpviz ledger or dpviz.Ledger", key="own.ledger")
+    )
+    if cal.status is Status.NONE and file is None:
+        st.info("This method promises nothing, so no total is finite.", icon="ℹ️")
+        return
+    entry = entry_of(run.build(), setting_of(run), cal, "this run")
+    if file is None:
+        count = int(RELEASES.draw())
+        title = f"{count} releases of this run" if count > 1 else "One release of this run"
+        held, key = Contents(title, "row", cal.neighbouring, cal.budget, (entry,) * count), f"{count}"
+    else:
+        content = file.getvalue()
+        try:
+            held, key = Ledger.parse(content), hashlib.sha256(content).hexdigest()
+        except InvalidInput as problem:
+            panels.failed(f"{problem.field}: {problem.cause}", problem.fix)
+            return
+    counts = file is not None and cal.status is not Status.NONE and cal.neighbouring is held.relation
+
+    def add_up(monitor: Monitor) -> tuple[Total, Total | None]:
+        return held.total(), held.total(entry) if counts else None
+
+    found, fresh = tasks.observe(f"ledger {key} {resolve(run).key()}", "Adding up", add_up, section="ledger", dataset=run.dataset)
+    if not fresh:
+        return
+    total, after = found
+    limit = None if file is None else held.limit
+    said = sentence(held, total, limit)
+    if total.parts:
+        charts.chart(_parts(held, total, limit, run, theme), "ledger", said, lambda: table(total))
+    else:
+        st.markdown(words.markdown(said))
+    if after is not None:
+        st.markdown(words.markdown(f"With this run the total would be {_said(after)}, {_verdict(after, held.limit)}."))
+    if total.unproved:
+        named = ", ".join(one.call or one.when for one in total.unproved[:5])
+        st.warning(words.markdown(f"Not proved, so the total is not proved either: {named}."), icon="⚠️")
+    if limit is not None:
+        tables.frame(table(total), width="stretch")
+    st.caption(
+        "The total is that of the tightest composition that fits: μ² of Gaussian releases add up, all other releases by their "
+        "privacy losses. It holds where the settings of each release were fixed without looking at the outcomes of earlier ones "
+        "(else: Rogers et al. 2016; Whitehouse et al. 2023), for one table and one neighbouring relation."
+    )
+    repeat.shell("dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml")
+
+
+def sentence(held: Contents, total: Total, limit: Budget | None) -> str:
+    """Total, limit and plain sum in one sentence."""
+    within = "" if limit is None else f", {_verdict(total, limit)}"
+    return (
+        f"{held.table}: {_said(total)} together{within}. Added up one by one they would be ε = {words.three(_sum(total))}. "
+        f"ε is per {held.unit}."
+    )
+
+
+def _sum(total: Total) -> float:
+    return sum(epsilon for _, epsilon in total.parts)
+
+
+def _said(total: Total) -> str:
+    if not total.parts:
+        return "nothing was released"
+    return "no finite ε" if total.budget is None else f"{words.budget(total.budget)} ({total.status.value})"
+
+
+def _verdict(total: Total, limit: Budget) -> str:
+    within = not total.parts or (total.budget is not None and total.budget.epsilon <= limit.epsilon * (1 + 1e-9))
+    return f"{'within' if within else 'above'} the limit ε = {words.three(limit.epsilon)}"
+
+
+def _parts(held: Contents, total: Total, limit: Budget | None, run: RunSpec, theme: Theme) -> object:
+    """Bars of the latest entries, of their total, and of the limit or of the plain sum."""
+    items = [
+        lines.Bar(f"{one.call or one.what}"[:28], epsilon, words.three(epsilon), solid=one.proved)
+        for one, epsilon in (total.parts[-_MOST:] if limit is not None else total.parts[:1])
+    ]
+    reached = math.nan if total.budget is None else total.budget.epsilon
+    items += [
+        lines.Bar("all together", reached, words.three(reached), solid=not total.unproved, strong=True),
+        lines.Bar("limit", limit.epsilon, words.three(limit.epsilon))
+        if limit is not None
+        else lines.Bar("added up", _sum(total), words.three(_sum(total))),
+    ]
+    return lines.bars(items, charts.method_look(run.mechanism, theme), theme, x=f"ε at δ = {held.limit.delta:g}")
+
+
+def table(total: Total) -> pd.DataFrame:
+    """One row an entry."""
+    return pd.DataFrame(
+        [
+            {"when": e.when, "what": e.what, "release": type(e.release).__name__, "ε alone": alone, "status": e.status.value}
+            | {"call": e.call}
+            for e, alone in total.parts
+        ]
+    )
