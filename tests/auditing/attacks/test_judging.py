@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from dpviz.auditing.attacks.attacked import CHANCE, AttackedRun
 from dpviz.auditing.attacks.base import Shadows, Targets
 from dpviz.auditing.attacks.judging import LEAST_ALARMS, Judged
 from dpviz.auditing.attacks.registry import get_attack, list_attacks
+from dpviz.auditing.result import EXCEEDED
 
 
 def members(rng: np.random.Generator, t: int, n: int) -> np.ndarray:
@@ -71,6 +73,35 @@ def test_limits_have_their_confidence_and_noise_is_no_advantage() -> None:
     assert binom.ppf(0.001, 1000, 0.03) <= missed <= binom.ppf(0.999, 1000, 0.07)
     assert np.mean(np.array(advantages) == 0) > 0.35
     assert np.mean(advantages) < 0.02
+
+
+class NothingAllowed(AttackedRun):
+    """A run of which nothing may be seen: as many detections as false alarms."""
+
+    def allowed(self, false_alarms: np.ndarray) -> np.ndarray:
+        return np.asarray(false_alarms)
+
+
+@pytest.mark.long
+def test_a_thousand_runs_without_signal_name_rows_and_speak_against_a_guarantee_as_often_as_declared() -> None:
+    """Scores of a model share its noise; the control: one row that is found out is named in most runs."""
+
+    def rates(runs: int, gain: float) -> tuple[int, int, int]:
+        rng, named, first, against = np.random.default_rng(7), 0, 0, 0
+        for seed in range(runs):
+            member = members(rng, 300, 10)
+            scores = rng.normal(size=(300, 10)) + rng.normal(size=(300, 1))
+            scores[:, 3] += gain * member[:, 3]
+            judged = {"lira-online": Judged(scores, member, seed)}
+            run = NothingAllowed(None, None, None, 64, 300, np.arange(10), judged, np.zeros(10))  # type: ignore[arg-type]
+            found = run.rows["attacks_that_find"] > 0
+            named, first, against = named + found.any(), first + found[3], against + (run.verdict == EXCEEDED)
+        return named, first, against
+
+    named, _, against = rates(1000, 0.0)
+    assert named <= binom.ppf(0.999, 1000, CHANCE)
+    assert against <= binom.ppf(0.999, 1000, 0.05)
+    assert rates(50, 6.0)[1] > 45
 
 
 def test_limits_widen_where_rows_of_a_model_are_not_independent() -> None:
