@@ -94,6 +94,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/utility_bounds.py": ("tests/papers/test_rates.py", f"{M}output_mechanisms.py"),
     "dpviz/privacy/*.py": (P.removesuffix("/test_"),),
     "dpviz/mechanisms/persons.py": (f"{M}persons.py",),
+    "dpviz/estimator/weights.py": ("tests/estimator/test_classifier.py", f"{M}weights.py"),
     "dpviz/common/persons.py": ("tests/datasets/test_persons.py",),
     "dpviz/mechanisms/output/*.py": (*LAW, f"{M}output_mechanisms.py", f"{M}individual.py", f"{M}rules.py"),
     "dpviz/mechanisms/objective/*.py": (*LAW, f"{M}objective.py", f"{M}individual.py", f"{P}objective_privacy.py"),

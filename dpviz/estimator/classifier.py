@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Self
@@ -27,6 +27,7 @@ from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
 from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
 from dpviz.estimator.plan import Plan
 from dpviz.estimator.search import cloned, count
+from dpviz.estimator.weights import of_classes, of_samples
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
@@ -70,6 +71,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             pass the limit.
         person_rows: rows of one person that are kept at most, drawn at random and public, where epsilon is for a person: `fit` is
             then given `groups`. Noise grows with it. None for epsilon of a row; with groups, for 1.
+        class_weight: weights of the classes as public knowledge, such as {"no": 1, "yes": 5}; a class that is not named weighs 1.
+            They are divided by the largest, so that no row counts more than without weights: noise is larger beside the others.
+        max_weight: public bound of the weights that `fit` is given, by which they are divided; larger ones are clipped to it.
         knobs: of the mechanism, by name.
 
     Attributes:
@@ -93,6 +97,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         classes: Sequence[object] | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         person_rows: int | None = None,
+        class_weight: Mapping[Any, float] | None = None,
+        max_weight: float = 1.0,
         **knobs: Any,
     ) -> None:
         self.mechanism = mechanism
@@ -106,6 +112,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.ledger = ledger
         self.person_rows = person_rows
+        self.class_weight = class_weight
+        self.max_weight = max_weight
         for name, value in knobs.items():
             if hasattr(type(self), name) or name.startswith("_") or name.endswith("_"):
                 raise TypeError(f"unexpected argument {name!r}")
@@ -149,19 +157,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             state["random_state"] = None
         return state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Trains on (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
 
         Args:
+            sample_weight: (n,) weights of the rows, from 0 to `max_weight`; a part of the rows, protected like the rest of them.
             groups: (n,) names of the rows' persons; epsilon is then for a person.
 
         Raises:
             InvalidInput: an argument that cannot be used, by name.
         """
-        rows, classes, codes, read, person_rows = self._read(X, y, groups)
+        rows, classes, codes, read, person_rows, weights = self._read(X, y, sample_weight, groups)
         self._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", self.fit_intercept)
-        planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes), person_rows)
+        planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes), person_rows, weights is not None)
         streams, source, of_ranges = self._randomness(planned.models)
         # what is wrong with declared ranges is said before anything is spent
         mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
@@ -176,21 +185,33 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             for_row = of_row(planned.for_ranges, max(1, person_rows))
             mapped = self._map(rows, intercept, private_ranges(columns, for_row, of_ranges).ranges)
         x = self._inside(mapped, rows, intercept)
-        theta, constant, exact = self._train(x, codes, planned, streams, source)
+        theta, constant, exact = self._train(x, codes, planned, streams, source, weights)
         supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
         self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
         self._settle(classes, mapped, theta, constant)
         return self
 
     def _read(
-        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None
-    ) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...], int]:
-        """((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels, person_rows)."""
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...], int, Floats | None]:
+        """The rows and what is to be known of them.
+
+        ((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels, rows of one person at
+        most, (n,) weights in [0, 1] or None).
+        """
         rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         check_classification_targets(labels)
+        weights, clipped = of_samples(sample_weight, self.max_weight, len(labels))
+        if clipped:
+            message = f"{clipped:,} weights above max_weight = {self.max_weight:g} were clipped, as the guarantee needs."
+            warnings.warn(message, PrivacyWarning, stacklevel=3)
         person_rows, kept = self._of_persons(groups, len(labels))
         rows = rows.toarray() if issparse(rows) else rows
-        return rows[kept], *self._coded(labels[kept]), person_rows
+        classes, codes, read = self._coded(labels[kept])
+        weights, by_class = None if weights is None else weights[kept], of_classes(self.class_weight, classes)
+        if by_class is not None:
+            weights = by_class[codes] * (1.0 if weights is None else weights)
+        return rows[kept], classes, codes, read, person_rows, weights
 
     def _inside(self, mapped: LinearMap, rows: Floats, intercept: bool) -> Floats:
         """Rows in the unit ball, with a warning where some had to be clipped."""
@@ -259,22 +280,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             message += "a private model will hardly find it, and accuracy will hardly show that."
             warnings.warn(message, PrivacyWarning, stacklevel=3)
 
-    def _plan(self, n: int, d: int, classes: int, person_rows: int) -> Plan:
+    def _plan(self, n: int, d: int, classes: int, person_rows: int, weighted: bool = False) -> Plan:
         """The division of the budget, from public facts: one binary model for two classes, else one for each."""
-        built, setting, total = self._setting(n, d, person_rows)
+        built, setting, total = self._setting(n, d, person_rows, weighted)
         models = 1 if classes == 2 else classes
         return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
 
-    def _setting(self, n: int, d: int, person_rows: int = 0) -> tuple[Mechanism, Setting, Budget]:
+    def _setting(self, n: int, d: int, person_rows: int = 0, weighted: bool = False) -> tuple[Mechanism, Setting, Budget]:
         """(mechanism, public facts of n rows with d features, total budget)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         built = get_mechanism(self.mechanism).from_params(self._knobs())
-        refusal = built.refusal(model.setting(n, d, lam or 1.0))
+        refusal = built.refusal(replace(model.setting(n, d, lam or 1.0), weighted=weighted))
         if refusal:
             raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
         total = row_budget(check_epsilon(self.epsilon), self.delta, n)
         setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total, person_rows))
-        return built, replace(setting, person_rows=person_rows), total
+        return built, replace(setting, person_rows=person_rows, weighted=weighted), total
 
     def _names(self, d: int) -> list[str]:
         return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)]))
@@ -291,15 +312,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         return by_ranges(rows, self.ranges if found is None else found, self._names(d), intercept)
 
     def _train(
-        self, x: Floats, codes: NDArray[np.intp], planned: Plan, streams: list[np.random.SeedSequence], source: random.Random
+        self,
+        x: Floats,
+        codes: NDArray[np.intp],
+        planned: Plan,
+        streams: list[np.random.SeedSequence],
+        source: random.Random,
+        weights: Floats | None = None,
     ) -> tuple[Floats, Floats, bool]:
         """((models, m) parameters, (models,) labels where those are released instead, else 0, whether the noise is exact)."""
         theta, constant, exact = [], np.zeros(planned.models), True
         for k, stream in enumerate(streams):
             positive = codes == (1 if planned.models == 1 else k)
-            problem = Problem(
-                Rows(x, np.where(positive, 1.0, -1.0), planned.setting.person_rows), get_model(_MODEL), planned.setting.lam
-            )
+            rows = Rows(x, np.where(positive, 1.0, -1.0), planned.setting.person_rows, weights)
+            problem = Problem(rows, get_model(_MODEL), planned.setting.lam)
             fit = train(planned.mechanism, Training(problem, [planned.cal], [stream], record=False)).fit
             made = publish(planned.mechanism, planned.setting, planned.cal, fit, source)
             theta.append(made.theta)

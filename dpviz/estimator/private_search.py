@@ -111,7 +111,9 @@ class PrivateSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         settings, tried = self._tried()
         first = tried[0]
-        rows, classes, codes, read, _ = first._read(X, y)
+        rows, classes, codes, read, _, weights = first._read(X, y)
+        if weights is not None:
+            raise InvalidInput("class_weight", "is not derived for a private search", "Leave it out of the estimator.")
         first._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", first.fit_intercept)
         mapped = first._map(rows, intercept, None)

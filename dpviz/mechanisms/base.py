@@ -101,6 +101,7 @@ class Mechanism(ABC):
         row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
         published_form: knobs that choose the publication's own calibration, where that is not the default.
         open_constant: the knob that stands for a constant which the publication leaves open; "" where there is none.
+        weighted: whether it is derived for losses with weights in [0, 1] (`Rows.weights`).
         releases_label: whether one label for all rows is released in the place of a model.
     """
 
@@ -120,6 +121,7 @@ class Mechanism(ABC):
     row_rule: ClassVar[str] = ""
     published_form: ClassVar[Mapping[str, Any]] = {}
     open_constant: ClassVar[str] = ""
+    weighted: ClassVar[bool] = False
     releases_label: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -166,6 +168,9 @@ class Mechanism(ABC):
     @classmethod
     def refusal(cls, setting: Setting) -> str | None:
         """Why this mechanism cannot run on this model, or None."""
+        if setting.weighted and not (cls.weighted and setting.linear):
+            what = cls.label if setting.linear else f"{setting.model!r}"
+            return f"what rows with weights cost is not derived here for {what}"
         if cls.needs_strong_convexity and setting.mu <= 0:
             return (
                 f"{cls.label} bounds how far the minimiser moves, which needs a strongly convex objective; "

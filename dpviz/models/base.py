@@ -47,6 +47,7 @@ class Setting:
             slope and curvature where its curvature is largest; None where the score is not linear.
         abilities: what the model can do beside training.
         person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
+        weighted: whether losses have weights, which are at most 1 (`Rows.weights`), so that all bounds above hold.
     """
 
     n: int
@@ -63,6 +64,7 @@ class Setting:
     quadratic: tuple[float, float] | None = None
     abilities: frozenset[Ability] = frozenset(Ability)
     person_rows: int = 0
+    weighted: bool = False
 
     @property
     def linear(self) -> bool:

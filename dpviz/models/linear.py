@@ -110,7 +110,8 @@ class LinearModel(Model):
         return rows.products(np.float32).line_losses(theta, step, count, self.loss, clip).T
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
-        return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * rows.norms[:, None]
+        of_row = rows.norms if rows.weights is None else rows.norms * rows.weights
+        return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * of_row[:, None]
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
-        return newton(rows.signed, self.loss, lam, start=start)[0]
+        return newton(rows.signed, self.loss, lam, start=start, weights=rows.weights)[0]

@@ -30,7 +30,8 @@ class LinearDerivatives(Derivatives):
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         margin = rows.signed @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", rows.signed, theta)
-        return np.asarray(self.loss.slope(margin), float), np.asarray(self.loss.curvature(margin), float)
+        weights = 1.0 if rows.weights is None else rows.weights
+        return np.asarray(weights * self.loss.slope(margin), float), np.asarray(weights * self.loss.curvature(margin), float)
 
     def hessian(self, theta: Floats, rows: Rows, lam: float) -> Floats:
         _, weight = self.slopes(theta, rows)

@@ -32,7 +32,7 @@ class Problem:
     def setting(self) -> Setting:
         """Public facts about the problem, the only thing that a calibration sees."""
         setting = self.model.setting(len(self.rows), self.rows.X.shape[1], self.lam)
-        return replace(setting, person_rows=self.rows.person_rows)
+        return replace(setting, person_rows=self.rows.person_rows, weighted=self.rows.weights is not None)
 
     @property
     def n(self) -> int:

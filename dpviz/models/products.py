@@ -72,6 +72,8 @@ class Products:
                 norms = self.rows.part("norms", block).astype(self.precision, copy=False)
             if clip_norm < np.inf:
                 slope *= clip_norm / np.maximum(np.abs(slope) * norms, clip_norm)  # Abadi et al. 2016, Algorithm 1
+            if self.rows.weights is not None:  # after clipping, so that a row contributes at most clip_norm
+                slope *= self.rows.weights[block].astype(self.precision)
             if weights is not None:
                 slope *= weights[block].T
             if rule is not None:
@@ -95,7 +97,10 @@ class Products:
             margin = np.ascontiguousarray(self.margins(theta, block).T)
             right += np.count_nonzero(margin > 0, axis=1)
             right += np.count_nonzero((margin == 0) & (self.rows.part("y", block) > 0), axis=1)
-            total += loss.total(margin)
+            if self.rows.weights is None:
+                total += loss.total(margin)
+            else:
+                total += loss.value(margin) @ self.rows.weights[block]
         return total, right
 
     def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:

@@ -45,12 +45,16 @@ class Rows:
 
     Args:
         person_rows: see `Setting.person_rows`.
+        weights: (n,) of the rows' losses, in [0, 1], so that bounds on a row's slope and curvature stay as they are; None for 1.
     """
 
-    def __init__(self, X: Floats, y: Floats, person_rows: int = 0) -> None:
+    def __init__(self, X: Floats, y: Floats, person_rows: int = 0, weights: Floats | None = None) -> None:
         self.X = X
         self.y = y
         self.person_rows = person_rows
+        if weights is not None and not ((weights >= 0) & (weights <= 1)).all():
+            raise ValueError("weights must lie in [0, 1]: every sensitivity supposes it")
+        self.weights = weights
 
     def __len__(self) -> int:
         return len(self.y)
@@ -123,7 +127,7 @@ class Rows:
 
     def _table(self, name: str, make: Callable[[Rows], Floats]) -> SparseTable | None:
         whole = self._whole
-        if not (whole.sparse and kernels.available()):
+        if whole.weights is not None or not (whole.sparse and kernels.available()):
             return None
         from dpviz.models.kernels.table import SparseTable
 
@@ -163,7 +167,7 @@ class Rows:
 
     def take(self, index: NDArray[np.intp] | slice) -> Rows:
         """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
-        part = Rows(self.X[index], self.y[index], self.person_rows)
+        part = Rows(self.X[index], self.y[index], self.person_rows, None if self.weights is None else self.weights[index])
         for name in ("signed", "signed32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
@@ -173,7 +177,7 @@ class Rows:
         """The neighbouring rows in which row `index` is (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
-        return Rows(X, labels, self.person_rows)
+        return Rows(X, labels, self.person_rows, self.weights)
 
 
 class Batch(Rows):
@@ -183,6 +187,7 @@ class Batch(Rows):
         self.parent = parent
         self.index = index
         self.person_rows = parent.person_rows
+        self.weights = None if parent.weights is None else parent.weights[index]
 
     def __len__(self) -> int:
         return len(self.index)

@@ -55,7 +55,11 @@ from dpviz.releasing.grid import public_step, step_of
 def expected(estimator: PrivateClassifier) -> dict[str, str]:
     """Checks of scikit-learn that cannot hold, and why."""
     knobs = "the knobs of a mechanism are arguments beyond the signature, kept under their own names as scikit-learn's params are"
-    return {"check_no_attributes_set_in_init": knobs} if "steps" in estimator.get_params() else {}
+    public = "the number of rows is public and decides the noise, so rows of weight 0 are not the same as no rows"
+    failing = dict.fromkeys(
+        ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"), public
+    )
+    return failing | ({"check_no_attributes_set_in_init": knobs} if "steps" in estimator.get_params() else {})
 
 
 @parametrize_with_checks([PrivateClassifier("output-gaussian")], expected_failed_checks=expected)
@@ -611,3 +615,56 @@ def test_a_ledger_of_persons_takes_no_release_about_rows(tmp_path: Path) -> None
     assert ledger.total().budget.epsilon == pytest.approx(1.0, rel=1e-3)
     with pytest.raises(InvalidInput, match="about one row"):
         PrivateClassifier("dp-gd", ledger=ledger).fit(*rows())
+
+
+def test_class_weights_are_divided_by_the_largest() -> None:
+    x, y = rows(300)
+    weighted = {"class_weight": {"a": 0.5, "b": 5.0}, "lam": 0.1, "epsilon": 1e5, "fit_intercept": False, "random_state": 0}
+    model = PrivateClassifier("output-gaussian", **weighted).fit(x, y)
+    signed = np.where(y == "b", 1.0, -1.0)
+    target = Problem(Rows(x, signed, weights=np.where(y == "b", 1.0, 0.1)), get_model("logistic"), 0.1).optimum
+    assert model.coef_[0] == pytest.approx(target, abs=0.01)
+    assert any("divided by the largest" in note for note in model.guarantee_.notes)
+    plain, more = (
+        PrivateClassifier("dp-gd", epsilon=50.0, class_weight=given, random_state=0).fit(x, y) for given in (None, {"b": 20.0})
+    )
+    assert more.predict_proba(x)[:, 1].mean() > plain.predict_proba(x)[:, 1].mean() + 0.05
+
+
+def test_sample_weights_are_bounded_by_what_is_declared() -> None:
+    x, y = rows(300)
+    weights = np.where(np.arange(300) % 3 == 0, 4.0, 1.0)
+    high = {"epsilon": 1e5, "lam": 0.1, "fit_intercept": False, "random_state": 0}
+    declared = PrivateClassifier("output-gaussian", max_weight=4.0, **high).fit(x, y, sample_weight=weights)
+    target = Problem(Rows(x, np.where(y == "b", 1.0, -1.0), weights=weights / 4), get_model("logistic"), 0.1).optimum
+    assert declared.coef_[0] == pytest.approx(target, abs=0.01)
+    with pytest.warns(PrivacyWarning, match="100 weights above max_weight"):
+        clipped = PrivateClassifier("output-gaussian", **high).fit(x, y, sample_weight=weights)
+    assert np.array_equal(clipped.coef_, PrivateClassifier("output-gaussian", **high).fit(x, y, sample_weight=np.ones(300)).coef_)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "weights", "what"),
+    [
+        ({"class_weight": "balanced"}, None, "class_weight.*no ε covers"),
+        ({"class_weight": {"z": 2.0}}, None, "class_weight"),
+        ({"class_weight": {"a": 0.0}}, None, "class_weight"),
+        ({"max_weight": 0.0}, None, "max_weight"),
+        ({}, [-1.0] * 400, "sample_weight"),
+        ({}, [1.0, 2.0], "sample_weight"),
+        ({"mechanism": "dp-sgd"}, [1.0] * 400, "weights"),
+        ({"mechanism": "ldp-duchi"}, [1.0] * 400, "weights"),
+    ],
+)
+def test_weights_that_cannot_be_used_are_one_error(arguments: dict[str, object], weights: object, what: str) -> None:
+    with pytest.raises(InvalidInput, match=what):
+        PrivateClassifier(**arguments).fit(*rows(), sample_weight=weights)
+    if "mechanism" not in arguments and weights is None and "class_weight" in arguments:
+        with pytest.raises(InvalidInput, match="class_weight"):
+            dpviz.PrivateSearchCV(PrivateClassifier("dp-gd", **arguments), {"lam": [0.1]}).fit(*rows())
+
+
+def test_a_private_search_takes_no_weights_and_no_persons() -> None:
+    for more, what in (({"class_weight": {"a": 2.0}}, "class_weight"), ({"person_rows": 2}, "groups")):
+        with pytest.raises(InvalidInput, match=what):
+            dpviz.PrivateSearchCV(PrivateClassifier("dp-gd", **more), {"lam": [0.1]}).fit(*rows())

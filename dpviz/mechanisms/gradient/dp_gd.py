@@ -46,6 +46,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
     id = "dp-gd"
     open_constant = "c"
     label = "DP-GD"
+    weighted = True
     family = "gradient"
     citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
@@ -208,6 +209,8 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
                 total = rows.gradient(theta, self.clip_norm, keep if record else None)
                 theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
+        if problem.rows.weights is not None:
+            shares[:] = np.nan  # norms are known after weighting only
         return theta.reshape(e, s, m), energy.reshape(e, s, -1), shares.reshape(e, s, -1)
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:

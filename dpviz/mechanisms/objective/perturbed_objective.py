@@ -50,6 +50,7 @@ class ObjectivePerturbation(ProtectsQuery):
     """Base: `noise_scale` of a calibration is that of b, its `Regularised` the total regularisation, both for the sum."""
 
     family = "objective"
+    weighted = True
     noise_enters = "The objective: one random linear term is added to it before it is minimised."
     needs_strong_convexity = True
     needs_linear = True

@@ -36,6 +36,7 @@ class CMSOutput(ProtectsQuery, BoundsSensitivity, BoundsDistance, DeclaresEvent,
 
     id = "cms-output"
     label = "Output perturbation (CMS)"
+    weighted = True
     family = "output"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 1 and Theorem 6"
     noise_enters = "The finished parameters: one draw with a Gamma-distributed length is added to the minimiser."

@@ -28,6 +28,7 @@ class OutputGaussian(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExc
 
     id = "output-gaussian"
     label = "Output perturbation (Gaussian)"
+    weighted = True
     family = "output"
     citation = (
         "Sensitivity: Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Corollary 8; noise: Balle, Wang, ICML 2018, Theorem 8"

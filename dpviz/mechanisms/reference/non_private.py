@@ -17,6 +17,7 @@ class NonPrivate(Mechanism):
 
     id = "non-private"
     label = "Non-private"
+    weighted = True
     family = "reference"
     citation = "Regularised empirical risk minimisation, no privacy"
     noise_enters = "Nowhere: no noise is added."

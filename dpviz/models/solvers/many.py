@@ -123,7 +123,9 @@ def _solve(
     for r in left:
         tick(np.full(1, tolerance))
         enough = float(precise(np.array([r]))[0])
-        batch.theta[r] = _newton_one(signed, batch.loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], enough, 200)
+        batch.theta[r] = _newton_one(
+            signed, batch.loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], enough, 200, rows.weights
+        )
 
 
 @contextmanager
@@ -164,6 +166,7 @@ def newton(
     start: Floats | None = None,
     tolerance: float = TOLERANCE,
     max_steps: int = 200,
+    weights: Floats | None = None,
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam/2 |theta|^2 + <b, theta> for one or many b.
 
@@ -176,6 +179,7 @@ def newton(
         linear: (R, d) linear terms b; None is one problem with b = 0.
         start: (R, d) or (d,) starting points; 0 by default.
         tolerance: largest gradient norm that counts as solved.
+        weights: (n,) of the losses; None for 1.
 
     Returns:
         (R, d) minimisers.
@@ -192,24 +196,35 @@ def newton(
         for r in range(len(b)):
             if some is not None:
                 with suppress(NotConverged):
-                    theta[r] = _newton_one(some, loss, lam, b[r], theta[r], _NEAR, max_steps)
-            theta[r] = _newton_one(signed, loss, lam, b[r], theta[r], tolerance, max_steps)
+                    part = None if weights is None else weights[::_EVERY]
+                    theta[r] = _newton_one(some, loss, lam, b[r], theta[r], _NEAR, max_steps, part)
+            theta[r] = _newton_one(signed, loss, lam, b[r], theta[r], tolerance, max_steps, weights)
     return theta
 
 
-def _newton_one(signed: Floats, loss: Loss, lam: float, b: Floats, theta: Floats, tolerance: float, max_steps: int) -> Floats:
+def _newton_one(
+    signed: Floats,
+    loss: Loss,
+    lam: float,
+    b: Floats,
+    theta: Floats,
+    tolerance: float,
+    max_steps: int,
+    weights: Floats | None = None,
+) -> Floats:
     n = len(signed)
+    w: Floats | float = 1.0 if weights is None else weights
 
     def value(t: Floats, margin: Floats) -> float:
-        return float(loss.value(margin).mean() + 0.5 * lam * (t @ t) + b @ t)
+        return float((w * loss.value(margin)).mean() + 0.5 * lam * (t @ t) + b @ t)
 
     margin = signed @ theta
     current = value(theta, margin)
     for _ in range(max_steps):
-        gradient = signed.T @ loss.slope(margin) / n + lam * theta + b
+        gradient = signed.T @ (w * loss.slope(margin)) / n + lam * theta + b
         if np.linalg.norm(gradient) <= tolerance:
             return theta
-        hessian = gram(signed, loss.curvature(margin) / n)
+        hessian = gram(signed, w * loss.curvature(margin) / n)
         hessian[np.diag_indices_from(hessian)] += lam
         step = cho_solve(cho_factor(hessian), gradient)
         slope = float(gradient @ step)
@@ -223,7 +238,7 @@ def _newton_one(signed: Floats, loss: Loss, lam: float, b: Floats, theta: Floats
                 break
             length *= 0.5
         theta, margin, current = trial, trial_margin, trial_value
-    gradient = signed.T @ loss.slope(margin) / n + lam * theta + b
+    gradient = signed.T @ (w * loss.slope(margin)) / n + lam * theta + b
     if np.linalg.norm(gradient) <= tolerance:
         return theta
     raise NotConverged(f"gradient norm {np.linalg.norm(gradient):.2e} after {max_steps} Newton steps, needed {tolerance:.0e}")

@@ -1,0 +1,84 @@
+"""Runs and releases on rows of persons: the noise is for the person, and every answer names the unit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.estimator import classifier
+from dpviz.mechanisms.persons import of_row
+from dpviz.spending.private_ranges import private_ranges
+
+
+def table(n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=n)
+    return pd.DataFrame({"who": np.arange(n) % 50, "x": x, "y": np.where(x + rng.normal(0, 0.2, n) > 0.5, "b", "a")})
+
+
+def spec(k: int, **more: object) -> dpviz.RunSpec:
+    rows = dpviz.dataset(table(), target="y", ranges={"x": (0, 1)}, categories={"y": ["a", "b"]}, person="who", person_rows=k)
+    return dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1, seeds=1, **more)
+
+
+def test_the_noise_of_a_run_is_for_the_person() -> None:
+    """50 persons with 4 rows each, of which 80 % are trained on: with k = 4, 160 rows."""
+    cal = dpviz.run(spec(4)).calibration
+    row = dpviz.calibrate("output-gaussian", n=160, d=2, epsilon=1.0, delta=cal.budget.delta, lam=0.1)
+    assert cal.person_rows == 4
+    assert cal.noise_scale == pytest.approx(4 * row.noise_scale, rel=1e-6)
+
+
+def test_two_numbers_of_rows_have_two_keys() -> None:
+    """All 4 rows of each are kept in both, and the noise differs: a kept result of one must not be taken for the other's."""
+    first, second = (dpviz.load_dataset(spec(k).dataset) for k in (4, 5))
+    assert first.n == second.n
+    assert first.sha256 != second.sha256
+
+
+def test_releases_and_ledgers_name_the_unit(tmp_path: Path) -> None:
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(9.0, 1e-5), unit="person")
+    for all_rows in (False, True):
+        made = dpviz.release(spec(3), all_rows=all_rows, ledger=ledger)
+        assert "Unit of privacy: one person, of whom at most 3 rows are kept" in made.card
+        assert made.model.privacy["unit"] == "one person, of whom at most 3 rows are kept"
+        assert made.calibration.alone is not None
+        assert made.calibration.noise_scale == pytest.approx(made.calibration.alone.noise_scale)
+    assert [entry.person_rows for entry in ledger.entries()] == [3, 3]
+    with pytest.raises(InvalidInput, match="about one row"):
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), ledger=ledger)
+
+
+def test_what_is_not_derived_for_persons_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="not derived for a private search"):
+        dpviz.private_search(spec(2), {"lam": [0.1, 0.2]})
+    rows = dpviz.dataset(table(), target="y", person="who", person_rows=2)
+    with pytest.raises(InvalidInput, match="persons"):
+        dpviz.release(dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1), private_ranges=True)
+
+
+def test_private_ranges_of_a_classifier_are_for_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(classifier, "private_ranges", lambda c, b, s: asked.append(b) or private_ranges(c, b, s))
+    model = dpviz.PrivateClassifier("output-gaussian", epsilon=50.0, delta=1e-4, ranges="private", person_rows=2, random_state=0)
+    x = np.tile(table()[["x"]].to_numpy(), (4, 1))
+    model.fit(x, np.tile(table()["y"], 4), groups=np.arange(800) % 400)
+    assert asked == [of_row(dpviz.Budget(5.0, 1e-5), 2)]
+
+
+def test_the_shell_names_the_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("t.csv", index=False)
+    asked = ["run", "t.csv", "--person", "who", "--person-rows", "2", "--seeds", "1", "--range", "x=0,1"]
+    assert main(asked) == 0
+    assert "ε is for one person, of whom at most 2 rows are kept" in capsys.readouterr().out
+    Path("t.toml").write_text('target = "y"\nperson = "who"\nperson_rows = 3\n')
+    assert main(["run", "t.csv", "--seeds", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["unit"] == "one person, of whom at most 3 rows are kept"

@@ -1,0 +1,172 @@
+"""Weights of rows: the worst pair of every mechanism that takes them, at the largest weight, and with the bound forgotten."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from support import make_problem
+
+from dpviz.common.random import spawn
+from dpviz.mechanisms import Calibration, Training, get_mechanism, list_mechanisms
+from dpviz.mechanisms.objective.perturbed_objective import Regularised
+from dpviz.models import Rows, get_model
+from dpviz.models.losses import Logistic
+from dpviz.models.problem import Problem
+from dpviz.models.solvers.many import minimise_many
+from dpviz.privacy.accounting.gaussian import gaussian_delta
+from dpviz.privacy.budget import Budget
+
+BUDGET = Budget(1.0, 1e-5)
+LARGEST = 6.0  # declared bound of the weights
+OUTPUT = ("output-gaussian", "cms-output")
+OBJECTIVE = ("objective-tight", "kst-objective", "cms-objective", "amp")
+
+
+def pair(lam: float, forgotten: bool, n: int = 60) -> tuple[Problem, Problem]:
+    """All rows are 0 but one of the largest weight, whose label is flipped. `forgotten`: not divided by their bound."""
+    x, labels = np.zeros((n, 1)), np.where(np.arange(n) % 2, 1.0, -1.0)
+    x[0] = 1.0
+    weights = np.r_[1.0, np.full(n - 1, 1 / LARGEST)]
+    found = []
+    for sign in (1.0, -1.0):
+        rows = Rows(x, np.r_[sign, labels[1:]], weights=weights)
+        if forgotten:
+            rows.weights = LARGEST * weights  # past the check of the constructor
+        found.append(Problem(rows, get_model("logistic"), lam))
+    return found[0], found[1]
+
+
+def test_every_mechanism_that_takes_weights_is_tested_here() -> None:
+    taking = {name for name, cls in list_mechanisms().items() if cls.weighted}
+    assert taking == {*OUTPUT, *OBJECTIVE, "dp-gd", "non-private"}
+    weighted = pair(0.1, False)[0].setting
+    refused = {name for name, cls in list_mechanisms().items() if "weights" in (cls.refusal(weighted) or "")}
+    assert refused == set(list_mechanisms()) - taking
+
+
+@pytest.mark.parametrize("name", OUTPUT)
+@pytest.mark.parametrize("refined", [False, True])
+def test_minimisers_move_within_the_sensitivity(name: str, refined: bool) -> None:
+    mechanism = get_mechanism(name)(refined=refined)
+    budget = Budget(1.0) if mechanism.pure else BUDGET
+    ratio = []
+    for forgotten in (False, True):
+        first, second = pair(1.0, forgotten)
+        cal = mechanism.calibrate(first.setting, budget)
+        moved = float(np.linalg.norm(first.optimum - second.optimum))
+        ratio.append(moved / cal.sensitivity)
+        cost = moved / cal.noise_scale - 1.0 if mechanism.pure else float(gaussian_delta(1.0, moved / cal.noise_scale)) - 1e-5
+        assert (cost > 0) == forgotten
+    assert ratio[0] <= 1 < ratio[1]
+
+
+def test_random_rows_and_weights_move_minimisers_within_the_sensitivity() -> None:
+    mechanism, rng = get_mechanism("output-gaussian")(refined=True), np.random.default_rng(0)
+    for _ in range(60):
+        problem = make_problem(n=20, lam=0.2, seed=int(rng.integers(1000)))
+        weights = rng.choice([0.0, rng.uniform(), 1.0], size=20)
+        first = Rows(problem.rows.X, problem.rows.y, weights=weights)
+        second = first.replace_row(0, -first.X[0], float(rng.choice([-1, 1])))
+        second.weights = np.r_[rng.choice([0.0, rng.uniform(), 1.0]), weights[1:]]
+        ends = [Problem(rows, problem.model, 0.2).optimum for rows in (first, second)]
+        moved = np.linalg.norm(ends[0] - ends[1])
+        assert moved <= mechanism.calibrate(problem.setting, BUDGET).sensitivity
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_weights_multiply_clipped_gradients(forgotten: bool) -> None:
+    first, second = pair(0.1, forgotten)
+    mechanism = get_mechanism("dp-gd")(steps=5, clip_norm=0.25)
+    cal = mechanism.calibrate(first.setting, BUDGET)
+    theta = np.zeros((1, 1))
+    step = float(np.linalg.norm(mechanism.query(first, theta, spawn(0, 1)) - mechanism.query(second, theta, spawn(0, 1))))
+    reached = float(gaussian_delta(1.0, math.sqrt(5) * step / cal.noise_scale))
+    assert step == pytest.approx((LARGEST if forgotten else 1.0) * cal.sensitivity)
+    assert (reached > BUDGET.delta * 1.01) == forgotten
+
+
+def cost(name: str, cal: Calibration, forgotten: bool) -> float:
+    """delta at epsilon = 1 of the pair, in one dimension exactly: from b to theta and back by the density and its Jacobian.
+
+    For a pure method, by how far the largest log-ratio passes epsilon.
+    """
+    w, loss, Lam, scale = LARGEST if forgotten else 1.0, Logistic(), cal.values(Regularised).Lam, cal.noise_scale
+    reach = 12 * scale / Lam
+    theta = np.linspace(-reach, reach, 400_001)
+
+    def log_density(sign: float) -> np.ndarray:
+        b = -(sign * w * loss.slope(sign * theta) + Lam * theta)
+        of_b = (
+            -np.abs(b) / scale if cal.noise_family == "gamma-sphere" else -((b / scale) ** 2) / 2 - math.log(scale * 2.5066282746)
+        )
+        return of_b + np.log(Lam + w * loss.curvature(sign * theta))
+
+    p, q = log_density(1.0), log_density(-1.0)
+    if cal.noise_family == "gamma-sphere":
+        return float((p - q).max()) - 1.0
+    return float(np.trapezoid(np.maximum(np.exp(p) - math.e * np.exp(q), 0), theta)) - BUDGET.delta
+
+
+@pytest.mark.parametrize("bound", ["two-sided", "one-sided"])
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_objective_noise_covers_a_row_of_the_largest_weight(name: str, bound: str) -> None:
+    cls = get_mechanism(name)
+    mechanism = cls.from_params({"bound": bound} if "bound" in cls.knobs() else {})
+    cal = mechanism.calibrate(pair(0.1, False)[0].setting, Budget(1.0) if mechanism.pure else BUDGET)
+    assert cost(name, cal, False) <= 0
+    assert cost(name, cal, True) > 0
+
+
+def weighted(n: int = 300) -> tuple[Problem, np.ndarray]:
+    plain = make_problem(n=n, d=4, lam=0.05)
+    weights = np.random.default_rng(1).uniform(size=n)
+    return Problem(Rows(plain.rows.X, plain.rows.y, weights=weights), plain.model, 0.05), weights
+
+
+def test_training_minimises_the_weighted_objective() -> None:
+    problem, w = weighted()
+    z, loss = problem.rows.signed, Logistic()
+
+    def gradient(theta: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return z.T @ (w * loss.slope(z @ theta)) / len(z) + 0.05 * theta + b
+
+    assert np.linalg.norm(gradient(problem.optimum, np.zeros(4))) < 1e-10
+    b = np.random.default_rng(2).normal(size=(3, 4))
+    found = minimise_many(z, loss, np.full(3, 0.05), b, rows=problem.rows, single=problem.rows.signed32)
+    assert max(np.linalg.norm(gradient(t, shift)) for t, shift in zip(found, b, strict=True)) < 1e-11
+    assert float(problem.objective(problem.optimum[None])[0]) == pytest.approx(
+        float((w * loss.value(z @ problem.optimum)).mean()) + 0.025 * problem.optimum @ problem.optimum
+    )
+
+
+def test_descent_follows_the_weighted_gradient() -> None:
+    problem, w = weighted()
+    mechanism = get_mechanism("dp-gd")(steps=3, clip_norm=0.2, step_size=1.0)
+    cal = mechanism.calibrate(problem.setting, BUDGET).noiseless()
+    theta, z, loss = np.zeros(4), problem.rows.signed, Logistic()
+    for _ in range(3):
+        slope = loss.slope(z @ theta)
+        slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms))
+        theta = theta - problem.setting.unit_step * (z.T @ (w * slope) / len(z) + 0.05 * theta)
+    fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=False))
+    assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-9)
+
+
+def test_weights_above_one_make_no_rows() -> None:
+    with pytest.raises(ValueError, match="weights"):
+        Rows(np.zeros((2, 1)), np.ones(2), weights=np.array([1.0, 1.1]))
+    with pytest.raises(ValueError, match="weights"):
+        Rows(np.zeros((2, 1)), np.ones(2), weights=np.array([1.0, np.nan]))
+
+
+def test_weights_go_with_their_rows() -> None:
+    problem, w = weighted()
+    index = np.array([5, 3, 200])
+    for part in (problem.rows.take(index), problem.rows.batch(index)):
+        assert np.array_equal(part.weights, w[index])
+    assert np.concatenate([part.weights for _, part in problem.rows.parts(4)]) == pytest.approx(w)
+    wide = Rows(np.eye(1024)[np.arange(1024) % 1024], np.ones(1024), weights=np.full(1024, 0.5))
+    assert wide.sparse
+    assert wide.table is None  # kernels know no weights
