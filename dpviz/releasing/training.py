@@ -51,6 +51,7 @@ class Release:
         tried: settings that were tried on these rows before, None where not stated.
         audited: an audit of the method, None where none was made.
         searched: settings that a private search chose from, 0 where there was none.
+        each: the budget that each model of a private search was calibrated for, None where there was none.
         of_ranges: what private ranges cost of the total, None where none were found.
     """
 
@@ -64,6 +65,7 @@ class Release:
     tried: int | None
     audited: AuditResult | None
     searched: int = 0
+    each: Budget | None = None
     of_ranges: Budget | None = None
 
     @property

@@ -17,17 +17,20 @@ from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import run as measured
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
 from dpviz.mechanisms import Fit, Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
-from dpviz.privacy.budget import row_budget
+from dpviz.privacy.budget import Budget, row_budget
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.training import Release, encoder_of, model_of, refuse_seed, supposing
 from dpviz.spending.ledger import Ledger
+from dpviz.spending.of_run import entry_of
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
 MOST_SETTINGS = 200
@@ -114,6 +117,42 @@ def private_search(
     return _released(runs[index], tried.candidates[index], made, index, best, shared.dataset, encoder)
 
 
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One private search beside the defaults and beside trying every setting.
+
+    Attributes:
+        release: what the search gives.
+        each: what each of its models is calibrated for.
+        accuracy: its test accuracy in [0, 1]; not private.
+        default: mean test accuracy of the run's own settings at the same epsilon, over its noise draws; not private.
+        naive: the total epsilon of training every setting once at that epsilon, scores apart; infinite where no finite one holds.
+    """
+
+    release: Release
+    each: Budget
+    accuracy: float
+    default: float
+    naive: float
+
+
+def compared(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: Monitor = silent) -> Compared:
+    """A private search of the values, and what it is compared with.
+
+    Raises:
+        InvalidInput: see `private_search`.
+    """
+    made = private_search(replace(spec, seed=RunSpec.seed), values, ranges_from_data=True, monitor=monitor)
+    own = measured(spec)
+    model, test = own.setup.problem.model, own.setup.test
+    label = made.model.constant_label
+    right = model.measure(made.model.theta[None], test)[1][0] if label is None else (test.y == label).mean()
+    entry = entry_of(own.spec.build(), own.setup.problem.setting, own.calibration)
+    count = int(np.prod([len(some) for some in values.values()]))
+    naive = total_epsilon([entry.release] * count, own.budget.delta)
+    return Compared(made, made.each or own.budget, float(right), float(own.accuracy.mean()), naive)
+
+
 def parted(n: int, share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(positions to train on, positions to score on) of n rows, which do not depend on what is in the rows."""
     order = np.random.default_rng(seed).permutation(n)
@@ -182,4 +221,5 @@ def _released(
     chosen = resolve(replace(spec, params={name: getattr(settled, name) for name in settled.knobs()}))
     rows, searched = candidate.setting.n, len(made.calibrations)
     released = model_of(chosen, dataset, encoder, cal, rows, fit, published)
-    return Release(released, chosen.spec, cal, dataset, rows, published.exact, published.step, None, None, searched=searched)
+    of = (released, chosen.spec, cal, dataset, rows, published.exact, published.step, None, None)
+    return Release(*of, searched=searched, each=made.each)

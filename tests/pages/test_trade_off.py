@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -281,6 +282,20 @@ def test_tuning_applies_the_best_cell() -> None:
     assert f"steps {steps}" in best
     assert f"regularisation λ {page.session_state['lam']:.6g}" in best
     assert page.session_state["dpviz.tuning"] is job
+
+
+def test_a_private_search_stands_beside_the_heat_map() -> None:
+    page = opened(tune="step_size,lam", mechanism="dp-gd", epsilon="4.0", seeds="2", **{"dp-gd.steps": "20"})
+    assert any("do not publish what it chose" in caption.value for caption in page.caption)
+    page.button(key="start.private-search").click().run()
+    page = support_pages.settled(page)
+    assert not page.exception
+    rows: pd.DataFrame = next(table.value for table in page.table if "what it costs" in table.value)
+    assert rows.index[0] == "Private search"
+    proved = float(re.findall(r"[\d.]+", rows["what it costs"].iloc[0])[0])
+    assert 3.9 <= proved <= 4.0
+    assert "Each of its models had ε =" in support_pages.text(page)
+    assert "no private search" in support_pages.text(opened(tune="lam,curvature_share", mechanism="objective-tight"))
 
 
 @pytest.mark.parametrize("name", mostly_long(["ip-4-iris", "dbdp-small-iris"], "ip-4-iris"))

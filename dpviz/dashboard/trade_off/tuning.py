@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import watching
+from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments.run.resolve import resolve
@@ -20,8 +23,10 @@ from dpviz.experiments.sweeps import grid as tuning
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.figures import curves, heat
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms import DeclaresEvent, list_mechanisms
 from dpviz.privacy.accounting.selection import composed, random_search
+from dpviz.releasing.tuning import compared
+from dpviz.reporting.calls import shell_call
 
 _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
 
@@ -55,6 +60,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
             st.button(
                 f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair), width="stretch"
             )
+        panels.not_private("The heat map is computed from private rows without noise: do not publish what it chose.")
         job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
         if job is not None and grid is not None and grid.names == pair:
             # the search stays while the settings that it varies move, and no longer
@@ -62,6 +68,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
             if job.key == _key(spec, grid):
                 _live(job, grid, spec, chosen, theme)
         _cost(spec, made)
+        _private(spec, made)
 
 
 def _pair(spec: RunSpec, shown: tuple[str, str]) -> None:
@@ -155,6 +162,48 @@ def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
         knob = tuning.declared(spec)[name]
         st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).shown(knob, value)
     st.session_state[_APPLIED] = True
+
+
+def _private(spec: RunSpec, grid: tuning.Grid) -> None:
+    """A private search of the same list of settings, beside the defaults and beside trying all of them."""
+    if not isinstance(spec.build(), DeclaresEvent):
+        st.caption("This method has no private search: its releases have no Rényi curve. DP-GD and output perturbation have.")
+        return
+    at = f"ε = {words.three(spec.epsilon)}"
+    st.markdown(
+        f"**Private search**: random settings of the same list, a random number of times, and the best by a noisy score on rows "
+        f"held out of training. {at} pays for the whole search (Papernot & Steinke 2022)."
+    )
+    values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
+    found, fresh = tasks.observe(
+        f"private search {_key(spec, grid)} {resolve(spec).key()}",
+        "Private search",
+        lambda monitor: compared(spec, values, monitor),
+        section="private-search",
+        dataset=spec.dataset,
+        ask="Search privately",
+    )
+    if not fresh:
+        return
+    knobs, chosen = tuning.declared(spec), found.release.spec
+    picked = " and ".join(f"{knobs[n].label.lower()} {knobs[n].in_words(tuning.present(chosen, n))}" for n in grid.names)
+    naive = f"ε = {words.three(found.naive)}" if found.naive < math.inf else "no finite ε at this δ"
+    tables.table(
+        [
+            ("Private search", words.percent(found.accuracy), f"{words.budget(found.release.calibration.proved_budget)}"),
+            ("The sidebar’s settings, no search", words.percent(found.default), at),
+            (f"All {len(grid.cells)} settings at {at}, the best picked by hand", "the star above", f"{naive}, and the scores"),
+        ],
+        ("", "test accuracy", "what it costs"),
+    )
+    st.caption(
+        words.markdown(
+            f"It chose {picked}. Each of its models had ε = {words.three(found.each.epsilon)} only and fewer rows, so a search "
+            "can lose against settings that follow from public facts. The test accuracies are not private."
+        )
+    )
+    tries = [f"--try={name}={','.join(f'{v:.6g}' for v in some)}" for name, some in values.items()]
+    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model --ranges-from-data")
 
 
 def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:
