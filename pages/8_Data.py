@@ -36,3 +36,4 @@ if dataset is not None:
         data_page.preprocessing(dataset)
     with features:
         data_page.ranges(dataset, theme)
+        data_page.private(dataset, spec)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
+
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
 from dpviz.datasets.sources import own
@@ -67,6 +70,33 @@ def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: 
         proposed=tuple(name for name in content.spec.proposed if name not in (*numbers, *categories)),
     )
     return replace(spec, dataset=own.hold(replace(content, spec=table)))
+
+
+def beside(dataset: Dataset, budget: Budget) -> pd.DataFrame:
+    """Private ranges and categories of all columns beside what the rows hold; it shows private rows.
+
+    Returns:
+        One row a column: column, rows (range or number of categories in the rows), private (likewise), outside (share of rows
+        that the private ones clip or put into no category).
+
+    Raises:
+        InvalidInput: there is no column, or nothing can be seen at this budget.
+    """
+    columns = () if dataset.encoder is None else dataset.encoder.columns
+    numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in columns if c.kind == NUMBER}
+    texts = {c.name: dataset.frame[c.name].map(word, na_action="ignore").astype(object) for c in columns if c.kind != NUMBER}
+    found = private_ranges(numbers, budget, categories=texts)
+    lines = []
+    for name, values in numbers.items():
+        low, high = found.ranges[name]
+        held = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
+        lines.append((name, held, f"{low:g} to {high:g}", float(((values < low) | (values > high)).mean())))
+    for name, words in texts.items():
+        listed = found.categories[name]
+        lines.append(
+            (name, f"{words.nunique():,} categories", f"{len(listed):,} categories", float((~words.isin(listed)).mean()))
+        )
+    return pd.DataFrame(lines, columns=["column", "rows", "private", "outside"])
 
 
 def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None) -> Calibration:

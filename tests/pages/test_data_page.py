@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long
+from support import LIMIT, mostly_long, until
 
 import dpviz
 from dpviz.dashboard.data import upload
@@ -209,6 +209,16 @@ def test_round_ranges_are_taken_at_a_click_stay_proposals_and_what_they_clip_is_
     assert mine.dataset(True).looked_at == ("size", "age"), "nobody stated them"
     high = mine.spec.ranges["size"][1]
     assert f"values of size outside [0, {high:g}] were clipped" in text(page)
+
+
+def test_private_ranges_stand_beside_those_of_the_rows() -> None:
+    page = opened(dataset="census-20000", epsilon="5.0")
+    page.button(key="start.private-ranges").click().run()
+    until(lambda: page.run() and any("private" in frame.value for frame in page.dataframe), "private ranges")
+    assert not page.exception
+    table = next(frame.value for frame in page.dataframe if "private" in frame.value)
+    assert set(table["column"]) == {c.name for c in dpviz.load_dataset("census-20000").encoder.columns}
+    assert "only the third one is private" in text(page)
 
 
 def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:

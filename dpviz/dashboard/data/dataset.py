@@ -12,6 +12,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import session, sidebar
+from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
 from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
@@ -23,7 +24,9 @@ from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
+from dpviz.releasing.ranges import beside
 from dpviz.reporting.calls import dataset_call
+from dpviz.spending.private_ranges import shares
 
 _SHOWN = 8
 _SCALING_FORMULAS = {
@@ -184,6 +187,36 @@ def ranges(dataset: Dataset, theme: Theme) -> None:
     shown = min(data.MOST, dataset.d)
     summary = f"The {shown} most varied of {dataset.d:,} features: mean, and where the middle 90 % of the rows lie."
     charts.chart(fig, "ranges", summary, lambda: feature_table(dataset))
+
+
+def private(dataset: Dataset, spec: RunSpec) -> None:
+    """Ranges and categories found privately, beside those that the rows have."""
+    of_ranges, of_model = shares(resolve(spec).budget)
+    st.markdown(
+        "**Found privately**: "
+        + words.markdown(
+            f"ranges and categories that were read from the rows are outside every ε. A tenth of "
+            f"{words.budget(resolve(spec).budget)} finds them with noise; {words.budget(of_model)} is left for the model."
+        )
+    )
+    table, fresh = tasks.observe(
+        f"private ranges {dataset.name} {of_ranges}",
+        "Private ranges",
+        lambda monitor: beside(dataset, of_ranges),
+        section="private-ranges",
+        dataset=dataset.name,
+        ask="Find ranges and categories privately",
+    )
+    if not fresh:
+        return
+    panels.not_private("The second and the last column are read from the rows; only the third one is private.")
+    shown = table.assign(outside=[words.percent(share) for share in table["outside"]])
+    tables.frame(shown.rename(columns={"rows": "in the rows", "outside": "rows clipped or in no category"}), width="stretch")
+    st.caption(
+        "A narrow range cuts off rare values (bias) and needs less noise for the others; a wide one keeps them. Values of few "
+        "rows are never seen, as privacy asks."
+    )
+    repeat.shell("dpviz ranges people.csv --columns age,income --categories-of job --epsilon 0.1 --delta 1e-6")
 
 
 def feature_table(dataset: Dataset) -> pd.DataFrame:
