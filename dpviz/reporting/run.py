@@ -15,7 +15,9 @@ from dpviz.experiments.run.run import Result, run
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
+from dpviz.experiments.studies.scores import scores
 from dpviz.figures import accuracy, odds
+from dpviz.figures import scores as score_figures
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import LIGHT, Look, look
 from dpviz.mechanisms import get_mechanism, list_mechanisms
@@ -136,7 +138,31 @@ def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
         curve = odds.best_attack(attack.table, attack.best, LIGHT)
         message = f"Guesses about one person are right {_percent(attack.accuracy)} at most, by {attack.basis}."
         parts += [Text("Best possible attack", heading=True), Chart(curve, message, attack.table)]
-    parts += _models(result)
+    return [*parts, *_scored(result), *_models(result)]
+
+
+def _scored(result: Result) -> list[Part]:
+    """Confusion matrix, ROC and calibration curve on the test rows; nothing where the method gives no scores."""
+    found = scores(result.spec, result.theta, result.labels)
+    if found is None:
+        return []
+    dataset, drawn = result.setup.dataset, _look(result.spec.mechanism)
+    rows = f"{len(found.y):,} test rows, which no model was trained on"
+    matrix, roc, reliability = found.matrix(found.usual, dataset.label_names), found.roc(), found.reliability()
+    band = f"the band holds 80 % of {len(result.theta)} noise draws"
+    parts: list[Part] = [
+        Text("Scores on the test rows", heading=True),
+        Text(f"From {rows}. No ε covers what is read from them, nor a threshold that is chosen by looking at them."),
+        Table(f"Confusion matrix at threshold {found.usual:g}, mean over the noise draws", matrix),
+        Chart(
+            score_figures.curve(roc, drawn, LIGHT, x="false-positive rate", y="recall", diagonal=True),
+            f"ROC curve on {rows}; {band}. The diagonal is a score without information.",
+            roc,
+        ),
+    ]
+    if not reliability.empty:
+        message = f"Calibration curve on {rows}: the share of {dataset.label_names[1]} among rows with about the same predicted "
+        parts.append(Chart(score_figures.reliability(reliability, drawn, LIGHT), message + "probability.", reliability))
     return parts
 
 

@@ -20,7 +20,7 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.figures import style
-from dpviz.reporting import Document, Table, python_call, render, report_of, shell_call
+from dpviz.reporting import Chart, Document, Table, python_call, render, report_of, shell_call
 from dpviz.reporting.calls import sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
@@ -64,8 +64,29 @@ def test_one_file_holds_everything_and_asks_for_nothing(checked: bool, monkeypat
         "default-src 'none'",
     ):
         assert part in body.replace("&#39;", "'")
-    assert body.count("<figcaption>") == 4
+    assert body.count("<figcaption>") == 6
     assert "At ε = 1 the model is right" in body
+
+
+def test_a_report_shows_scores_and_says_which_rows_they_are_from() -> None:
+    made = report_of(SPEC)
+    result = dpviz.run(SPEC)
+    test = result.setup.test
+    charts = {one.words: one for one in made.parts if isinstance(one, Chart)}
+    (roc,) = (one for message, one in charts.items() if message.startswith("ROC curve on 80 test rows"))
+    (calibration,) = (one for message, one in charts.items() if message.startswith("Calibration curve on 80 test rows"))
+    (matrix,) = (one for one in made.parts if isinstance(one, Table) and one.caption.startswith("Confusion matrix"))
+    values = matrix.frame.set_index("what")["private"]
+    labels = result.setup.dataset.label_names
+    counts = [float(values[f"{a}, called {b}"]) for a in labels for b in labels]
+    assert sum(counts) == len(test.y) == 80
+    assert values["Accuracy"] == f"{100 * result.accuracy.mean():.1f} %"
+    area = np.trapezoid(roc.table.query("model == 'private'")["mean"], np.linspace(0, 1, 101))
+    assert np.isclose(area, result.metrics["roc_auc"].mean(), atol=0.02)
+    shares = calibration.table.query("model == 'private'")
+    assert np.isclose((shares["observed"] * shares["rows"]).sum() / shares["rows"].sum(), (test.y > 0).mean(), atol=0.1)
+    released = report_of(dataclasses.replace(SPEC, mechanism="majority"))
+    assert not [one for one in released.parts if isinstance(one, Chart) and "ROC" in one.words], "a label has no scores"
 
 
 def test_a_report_speaks_the_metric_that_is_asked_for() -> None:

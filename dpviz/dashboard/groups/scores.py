@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
-from dpviz.experiments.studies.scores import NON_PRIVATE, PRIVATE, Scores, scores
+from dpviz.experiments.studies.scores import Scores, scores
 from dpviz.figures import scores as pictures
 from dpviz.figures.style import Theme
 
@@ -59,31 +57,12 @@ def _band(outcome: Outcome) -> str:
 
 def confusion(test_scores: Scores, at: float, names: tuple[str, str]) -> None:
     """The confusion matrix of the test rows at a threshold."""
-    table = test_scores.confusion(at)
-    negative, positive = names
     st.markdown(f"**Test rows at threshold {words.two(at)}**, mean over the noise draws")
-    counts = (
-        ("true_positive", f"{positive}, called {positive}"),
-        ("false_negative", f"{positive}, called {negative}"),
-        ("false_positive", f"{negative}, called {positive}"),
-        ("true_negative", f"{negative}, called {negative}"),
-    )
-    shares = (
-        ("recall", "Recall"),
-        ("precision", "Precision"),
-        ("false_positive_rate", "False-positive rate"),
-        ("accuracy", "Accuracy"),
-    )
-    rows = [(label, *(f"{table.at[m, name]:,.1f}" for m in (PRIVATE, NON_PRIVATE))) for name, label in counts]
-    rows += [(label, *(_share(table.at[m, name]) for m in (PRIVATE, NON_PRIVATE))) for name, label in shares]
-    tables.table(rows, ("", "Private", "Non-private"))
+    rows = test_scores.matrix(at, names).itertuples(index=False)
+    tables.table([tuple(row) for row in rows], ("", "Private", "Non-private"))
     if at != test_scores.usual:
         st.warning(
             f"A threshold other than {test_scores.usual:g} that is chosen by looking at private rows is **not covered by ε**. "
             "Fix it in advance, choose it on public rows, or spend budget on it.",
             icon="⚠️",
         )
-
-
-def _share(value: float) -> str:
-    return words.percent(value) if math.isfinite(value) else "none"

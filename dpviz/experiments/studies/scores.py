@@ -127,6 +127,33 @@ class Scores:
             }
         return pd.DataFrame.from_dict(rows, orient="index")
 
+    def matrix(self, threshold: float, names: tuple[str, str]) -> pd.DataFrame:
+        """`confusion` in words: one row per count or share, with the columns what, private and non-private.
+
+        Args:
+            names: of the classes -1 and +1.
+        """
+        table, (negative, positive) = self.confusion(threshold), names
+        counts = {
+            "true_positive": f"{positive}, called {positive}",
+            "false_negative": f"{positive}, called {negative}",
+            "false_positive": f"{negative}, called {positive}",
+            "true_negative": f"{negative}, called {negative}",
+        }
+        shares = {
+            "recall": "Recall",
+            "precision": "Precision",
+            "false_positive_rate": "False-positive rate",
+            "accuracy": "Accuracy",
+        }
+        rows = [(label, *(f"{table.at[m, name]:,.1f}" for m in (PRIVATE, NON_PRIVATE))) for name, label in counts.items()]
+        rows += [(label, *(_share(float(table.at[m, name])) for m in (PRIVATE, NON_PRIVATE))) for name, label in shares.items()]
+        return pd.DataFrame(rows, columns=["what", PRIVATE, NON_PRIVATE])
+
+
+def _share(value: float) -> str:
+    return "none" if np.isnan(value) else f"{100 * value:.1f} %"
+
 
 def scores(spec: RunSpec, theta: Floats, labels: Floats | None = None) -> Scores | None:
     """The values of a run's released models on its test rows.
