@@ -284,9 +284,11 @@ def test_a_file_is_replaced_only_where_that_is_asked_for(
 
 
 def test_every_command_that_writes_what_was_named_refuses_what_is_there() -> None:
-    """Files by --overwrite; models, ledgers and TOML files never. A new --out has to say which it is."""
+    """Files by --overwrite; models, galleries, ledgers and TOML files never. A new --out has to say which it is."""
     commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
     options = {name: {text for action in one._actions for text in action.option_strings} for name, one in commands.items()}
-    assert {name for name, known in options.items() if "--out" in known} == {"predict", "release", "report", "sweep", "tune"}
+    assert {name for name, known in options.items() if "--out" in known} == {
+        *("gallery", "predict", "release", "report", "sweep", "tune")
+    }
     assert {name for name, known in options.items() if "--overwrite" in known} == {"predict", "report", "sweep"}
     assert main(["sweep", "--overwrite"]) == 2
