@@ -125,6 +125,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/*.py": (*LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
     "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py", f"{M}noisy_sgd.py"),
     "dpviz/releasing/*.py": ("tests/releasing",),
+    "dpviz/dashboard/one_run/publishing.py": ("tests/pages/test_publishing.py",),
     "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),
     "dpviz/auditing/*.py": ("tests/auditing", f"{M}planted_bugs.py"),
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import random
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,6 +86,18 @@ class Release:
             of_ranges=self.of_ranges,
         )
 
+    def files(self) -> dict[str, bytes]:
+        """Content of the files by name, the card first."""
+        return {CARD: self.card.encode(), FILE: self.model.to_json().encode()}
+
+    def packed(self) -> bytes:
+        """The files in a ZIP archive."""
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in self.files().items():
+                archive.writestr(zipfile.ZipInfo(name), content)  # without the time
+        return out.getvalue()
+
     def save(self, folder: Path) -> None:
         """Writes `model.json` and `card.md` into a folder, which is made.
 
@@ -92,8 +106,8 @@ class Release:
         """
         check_place(folder)
         try:
-            files.write(folder / CARD, self.card.encode(), mode=0o600)  # until it is published
-            files.write(folder / FILE, self.model.to_json().encode(), mode=0o600)
+            for name, content in self.files().items():
+                files.write(folder / name, content, mode=0o600)  # for their owner, until it is published
         except OSError as error:
             raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
 

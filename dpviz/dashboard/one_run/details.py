@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
+from dpviz.dashboard.one_run import publishing
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.figures import accuracy, odds
@@ -29,6 +30,9 @@ def details(outcome: Outcome, theme: Theme) -> None:
     with folds.fold("Weights and optimality gap", "weights"):
         weights(outcome, theme)
         gap(outcome, theme)
+    with folds.on_request("A model to publish", "release") as opened:
+        if opened:
+            publishing.draw(outcome.spec)
     how(outcome)
 
 

@@ -1,0 +1,53 @@
+"""A model to publish from the app: the questions of `dpviz release`, and the two files that it would write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from dpviz.common.limits import demo
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.kit import panels, progress, words
+from dpviz.dashboard.shell.session import RELEASED
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.releasing import Release, release
+
+
+def draw(spec: RunSpec) -> None:
+    """The form, and the files of the model that was released last at this run."""
+    if demo():
+        panels.note("A demonstration releases no model. `dpviz release` does on a machine of your own.")
+        return
+    st.markdown(
+        "The models above have noise from a seed and **must not be published**. One that may be is trained for it, with "
+        "randomness of the operating system. **Every click gives another model and spends the budget again**; a ledger that adds "
+        "up what releases cost is kept by the shell (`dpviz release --ledger`)."
+    )
+    with st.form("release", border=False):
+        rows = st.checkbox("`--all-rows`: train on all rows and not on 80 % of them")
+        looked = st.checkbox("`--ranges-from-data`: the model may show ranges and categories that were read from the rows")
+        private = st.checkbox("`--private-ranges`: find those that are not declared privately, for a tenth of ε")
+        unproved = st.checkbox("`--i-know-this-is-not-proved`: allow a guarantee that is only claimed")
+        tried = st.number_input("Settings that were tried on these rows, for the card", 1, 10_000, value=None, step=1)
+        asked = st.form_submit_button(f"Train a model and spend ε = {words.three(spec.epsilon)}")
+    if asked:
+
+        def compute(run: RunSpec, monitor: Monitor) -> Release:
+            return release(
+                replace(run, seed=RunSpec.seed),  # that of the address belongs to the explorer
+                all_rows=rows,
+                ranges_from_data=looked,
+                private_ranges=private,
+                unproved=unproved,
+                tried=tried,
+                monitor=monitor,
+                call="the app",
+            )
+
+        made = progress.working(spec, compute, "release")
+        st.session_state[RELEASED] = None if made is None else (spec, made.packed(), made.calibration)
+    spec_of, content, cal = st.session_state.get(RELEASED) or (None, b"", None)
+    if cal is not None and spec_of == spec:
+        st.success(f"Released: {cal.status.value}; proved: {cal.proved_budget or 'nothing'}. Read card.md before you publish it.")
+        st.download_button("Download model.json and card.md (ZIP)", content, "model.zip", on_click="ignore", key="release-zip")

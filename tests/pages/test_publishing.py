@@ -1,0 +1,100 @@
+"""The app releases a model with the questions of the shell, and never what the shell refuses."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import zipfile
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+from support import LIMIT
+from support_pages import PAGES
+
+from dpviz.cli.main import parser
+from dpviz.common.limits import DEMO
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.one_run import publishing
+from dpviz.dashboard.shell import session
+from dpviz.releasing import ReleasedModel
+
+
+def page(**query: str) -> AppTest:
+    made = AppTest.from_file(str(PAGES[""]), default_timeout=LIMIT)
+    made.session_state["fold-release"] = True
+    for key, value in ({"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian", "v": "2"} | query).items():
+        made.query_params[key] = value
+    return made.run()
+
+
+def click(made: AppTest, *boxes: str) -> AppTest:
+    for box in made.checkbox:
+        if box.label.startswith("`--"):
+            box.set_value(any(box.label.startswith(f"`--{name}`") for name in boxes))
+    (button,) = (one for one in made.button if one.label.startswith("Train a model"))
+    button.click().run()
+    assert not made.exception
+    return made
+
+
+def released(made: AppTest) -> tuple[ReleasedModel, str]:
+    _, content, _ = made.session_state[session.RELEASED]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return ReleasedModel.from_json(archive.read("model.json")), archive.read("card.md").decode()
+
+
+def test_each_click_gives_another_model_and_no_seed_of_the_address_is_used() -> None:
+    first, card = released(click(page(seed="5")))
+    second, _ = released(click(page(seed="5")))
+    assert "proved" in str(first.privacy["status"])
+    assert "Gaussian" in card
+    assert not np.array_equal(first.theta, second.theta), "a model from a seed gives its noise back"
+
+
+def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
+    claimed = page(mechanism="non-private")
+    click(claimed)
+    (said,) = (one.value for one in claimed.error)
+    assert "no proof" in said
+    assert "i-know-this-is-not-proved" in said
+    assert not claimed.session_state[session.RELEASED]
+    (said,) = (one.value for one in click(claimed, "i-know-this-is-not-proved").success)
+    assert "proved: nothing" in said
+    claimed.query_params["epsilon"] = "2"
+    assert not claimed.run().success, "a model of another run is not offered"
+
+
+def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its switches are those of `dpviz release`, and they reach the same function; seeds, places and ledgers are the shell's."""
+    given: list[dict[str, Any]] = []
+
+    def refuse(spec: Any, **how: Any) -> None:
+        given.append(how)
+        raise InvalidInput("x", "refused", "No.")
+
+    monkeypatch.setattr(publishing, "release", refuse)
+    made = page()
+    (commands,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
+    switches = {
+        text[2:]
+        for action in commands.choices["release"]._actions
+        if isinstance(action, argparse._StoreTrueAction)
+        for text in action.option_strings
+        if text != "--json"
+    }
+    boxes = {box.label.split("`")[1][2:] for box in made.checkbox if box.label.startswith("`--")}
+    assert boxes == switches
+    click(made, *boxes)
+    click(made)
+    names = ("all_rows", "ranges_from_data", "private_ranges", "unproved")
+    assert [[how[name] for name in names] for how in given] == [[True] * 4, [False] * 4]
+    assert not made.session_state[session.RELEASED]
+
+
+def test_a_demonstration_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEMO, "1")
+    made = page()
+    assert not [one for one in made.button if one.label.startswith("Train a model")]
+    assert any("releases no model" in one.value for one in [*made.caption, *made.markdown])
