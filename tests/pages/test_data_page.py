@@ -343,3 +343,18 @@ def test_words_for_gaps_can_be_typed_for_all_columns() -> None:
     assert mine.spec.missing == ("NA", "4")
     assert mine.dataset(True).n == sum(k % 3 > 0 and k % 5 < 4 for k in range(90)) or "country" not in mine.spec.columns
     assert "“NA”" not in text(page)
+
+
+def test_the_form_asks_whose_rows_they_are_and_every_page_says_what_epsilon_is_for() -> None:
+    lines = ["who,age,outcome", *(f"p{k % 30},{20 + k % 50},{['ill', 'well'][(k // 3) % 2]}" for k in range(90))]
+    page = give(opened(), "\n".join(lines).encode())
+    page.selectbox(key="dpviz.person").set_value("who").run()
+    page.number_input(key="dpviz.person_rows").set_value(2).run()
+    page.button(key="dpviz.make").click().run()
+    assert not page.exception
+    made = uploads._live[page.selectbox(key="dataset").value].dataset(True)
+    assert (made.n, made.person_rows) == (60, 2)
+    assert not [name for name in made.feature_names if "who" in name]
+    unit = "ε is for one person, of whom at most 2 rows are kept"
+    assert unit in "\n".join(str(c.value) for c in page.sidebar.caption)
+    assert "30 of 90 rows were left out at random" in text(page)
