@@ -652,7 +652,7 @@ def test_sample_weights_are_bounded_by_what_is_declared() -> None:
         ({"max_weight": 0.0}, None, "max_weight"),
         ({}, [-1.0] * 400, "sample_weight"),
         ({}, [1.0, 2.0], "sample_weight"),
-        ({"mechanism": "dp-sgd"}, [1.0] * 400, "weights"),
+        ({"mechanism": "dp-agd"}, [1.0] * 400, "weights"),
         ({"mechanism": "ldp-duchi"}, [1.0] * 400, "weights"),
     ],
 )

@@ -40,7 +40,7 @@ def pair(lam: float, forgotten: bool, n: int = 60) -> tuple[Problem, Problem]:
 
 def test_every_mechanism_that_takes_weights_is_tested_here() -> None:
     taking = {name for name, cls in list_mechanisms().items() if cls.weighted}
-    assert taking == {*OUTPUT, *OBJECTIVE, "dp-gd", "non-private"}
+    assert taking == {*OUTPUT, *OBJECTIVE, "dp-gd", "dp-sgd", "non-private"}
     weighted = pair(0.1, False)[0].setting
     refused = {name for name, cls in list_mechanisms().items() if "weights" in (cls.refusal(weighted) or "")}
     assert refused == set(list_mechanisms()) - taking
@@ -85,6 +85,36 @@ def test_weights_multiply_clipped_gradients(forgotten: bool) -> None:
     reached = float(gaussian_delta(1.0, math.sqrt(5) * step / cal.noise_scale))
     assert step == pytest.approx((LARGEST if forgotten else 1.0) * cal.sensitivity)
     assert (reached > BUDGET.delta * 1.01) == forgotten
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_weights_multiply_clipped_gradients_of_random_batches(forgotten: bool) -> None:
+    """The sensitivity of a batch's sum, and with it the subsampled Gaussian's noise multiplier, are those without weights."""
+    first, second = pair(0.1, forgotten)
+    mechanism = get_mechanism("dp-sgd")(sampling_rate=0.5, clip_norm=0.25)
+    cal, theta = mechanism.calibrate(first.setting, BUDGET), np.zeros((1, 1))
+    steps = [
+        float(np.linalg.norm(mechanism.query(first, theta, [stream]) - mechanism.query(second, theta, [stream])))
+        for stream in spawn(0, 20)
+    ]
+    assert 0 in np.round(steps, 12), "the row is not in every batch"
+    assert max(steps) == pytest.approx((LARGEST if forgotten else 1.0) * cal.sensitivity)
+
+
+@pytest.mark.parametrize("name", ["dp-gd", "dp-sgd"])
+def test_batches_follow_the_weighted_gradient(name: str) -> None:
+    """Without noise and with every row in every batch both methods take the same steps, in single precision or in double."""
+    problem, w = weighted()
+    knobs = {"dp-gd": {"steps": 3}, "dp-sgd": {"sampling_rate": 1.0, "epochs": 3.0}}[name]
+    mechanism = get_mechanism(name)(clip_norm=0.2, step_size=1.0, **knobs)
+    theta, z, loss = np.zeros(4), problem.rows.signed, Logistic()
+    for _ in range(3):
+        slope = loss.slope(z @ theta)
+        slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms))
+        theta = theta - problem.setting.unit_step * (z.T @ (w * slope) / len(z) + 0.05 * theta)
+    cal = mechanism.calibrate(problem.setting, BUDGET).noiseless()
+    fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=False))
+    assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-4)
 
 
 def cost(name: str, cal: Calibration, forgotten: bool) -> float:
@@ -139,19 +169,6 @@ def test_training_minimises_the_weighted_objective() -> None:
     assert float(problem.objective(problem.optimum[None])[0]) == pytest.approx(
         float((w * loss.value(z @ problem.optimum)).mean()) + 0.025 * problem.optimum @ problem.optimum
     )
-
-
-def test_descent_follows_the_weighted_gradient() -> None:
-    problem, w = weighted()
-    mechanism = get_mechanism("dp-gd")(steps=3, clip_norm=0.2, step_size=1.0)
-    cal = mechanism.calibrate(problem.setting, BUDGET).noiseless()
-    theta, z, loss = np.zeros(4), problem.rows.signed, Logistic()
-    for _ in range(3):
-        slope = loss.slope(z @ theta)
-        slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms))
-        theta = theta - problem.setting.unit_step * (z.T @ (w * slope) / len(z) + 0.05 * theta)
-    fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=False))
-    assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-9)
 
 
 def test_weights_above_one_make_no_rows() -> None:

@@ -36,6 +36,7 @@ class DPSGD(EqualSteps):
 
     id = "dp-sgd"
     label = "DP-SGD"
+    weighted = True
     citation = (
         "Abadi et al., CCS 2016, Algorithm 1; PLD: Doroshenko et al., PoPETs 2022; RDP: Mironov, Talwar, Zhang 2019. "
         "The paper's own noise (Theorem 1) leaves its constants open and is not used"
