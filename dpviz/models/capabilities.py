@@ -106,9 +106,10 @@ class Derivatives(ABC):
 class FeatureNoise(ABC):
     """Training on rows with noise on their features."""
 
-    def prepared(self, rows: Rows, noise: Noise, out: Noise | None = None) -> Noise:
-        """One draw as `noisy_gradient` takes it, in `out` or in the place of `noise`."""
-        out = noise if out is None else out
+    def prepared(self, rows: Rows, noise: Noise, precision: type[np.floating], out: Noise | None = None) -> Noise:
+        """One draw (n, d), or (1, d) that all rows share, as `noisy_gradient` takes it in this precision; in `out` if given."""
+        if out is None:
+            return noise
         out[:] = noise
         return out
 
@@ -120,7 +121,8 @@ class FeatureNoise(ABC):
 
         Args:
             theta: (R, m); a model may compute in its precision.
-            noise: S draws from `prepared`, of which the first is for the first R/S replicas, and so on.
+            noise: S draws from `prepared` for the precision of theta, or for part k of the rows (`Rows.parts`) the same part of
+                each; the first draw is for the first R/S replicas, and so on.
             scale: (R,) noise scales.
         """
 
@@ -137,7 +139,7 @@ class FeatureNoise(ABC):
         found = []
         for at, index, draw in zip(theta, batches, noise, strict=True):
             batch = rows.batch(index)
-            found.append(self.noisy_gradient(at, batch, self.prepared(batch, draw[index])[None], scale))
+            found.append(self.noisy_gradient(at, batch, self.prepared(batch, draw[index], theta.dtype.type)[None], scale))
         return np.stack(found)
 
     @abstractmethod

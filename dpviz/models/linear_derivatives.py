@@ -51,10 +51,9 @@ class LinearFeatureNoise(FeatureNoise):
 
     loss: Loss
 
-    def prepared(self, rows: Rows, noise: Noise, out: Noise | None = None) -> Noise:
+    def prepared(self, rows: Rows, noise: Noise, precision: type[np.floating], out: Noise | None = None) -> Noise:
         # times each row's label, as in the margins y <theta, x>, so that no step multiplies by labels
-        labels = rows.y.astype(noise.dtype)[:, None] if len(noise) > 1 else noise.dtype.type(1)
-        return np.multiply(noise, labels, out=noise if out is None else out)
+        return rows.products(precision).prepared(noise, out)
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         common, own = rows.products(theta.dtype.type).noisy_gradient(theta, theta * scale[:, None], noise, self.loss)

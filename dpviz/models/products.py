@@ -147,13 +147,17 @@ class Products:
                 monitor(t / steps.shape[1])
         return np.array([ends[stop] for stop in stops]) if stops else w
 
+    def prepared(self, noise: Array, out: Array | None = None) -> Array:
+        """A draw as `noisy_gradient` takes it, (n, d) times labels, or one that all rows share, (1, d), as it is."""
+        labels = self.rows.part("y", slice(0, len(noise)))[:, None] if len(noise) == len(self.rows) else 1
+        return np.multiply(noise, np.asarray(labels, noise.dtype), out=out)
+
     def noisy_gradient(self, theta: Floats, moved: Floats, noise: Array, loss: Loss) -> tuple[Floats, Floats]:
         """(R, d) sums of rows times slopes, and of their noise times slopes, at margins <theta, x> + <moved, z>.
 
         Args:
             moved: (R, d) parameters times noise scales.
-            noise: (S, n, d) S draws times labels, or (S, 1, d) that all rows share; the first is for the first R/S replicas, and
-                so on.
+            noise: S draws from `prepared`; the first is for the first R/S replicas, and so on.
         """
         each, shared = len(theta) // len(noise), noise.shape[1] == 1 != len(self.rows)
         moved, total, own = moved.astype(self.precision, copy=False), np.zeros(theta.shape), np.zeros(theta.shape)

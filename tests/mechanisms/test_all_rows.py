@@ -121,7 +121,7 @@ def test_rows_are_let_go_of_at_once_with_all_that_they_derived(thin: bool, monke
     problem = Problem(Rows(X, np.where(np.arange(n) % 3, 1.0, -1.0)), get_model("logistic"), 0.1)
     monkeypatch.setattr(all_rows, "_PART", n * d)
     monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0)
-    noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32))
+    noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32), np.float32)
     with AllRows(problem, R) as rows:
         rows.gradient(np.zeros((R, d)), 1.0)
         rows.noisy_gradients(noise[None], np.ones(R))(np.zeros((R, d)))

@@ -217,7 +217,7 @@ def test_noise_of_rows_enters_their_margins_and_the_sums(each: int, kind: type[n
             x = dense.X + sigma * draw
             expected.append((dense.y * Logistic().slope(dense.y * (x @ at))) @ x)
     for table in (rows, dense):
-        draws = np.stack([own.prepared(table, draw.copy()) for draw in noise]).astype(kind)
+        draws = np.stack([own.prepared(table, draw, kind) for draw in noise])
         found = own.noisy_gradient(theta.astype(kind), table, draws, scale)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
         if not shared:

@@ -197,7 +197,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             def draw(s: int) -> Floats:
                 noise = row_draws(mine[s], *own)  # Algorithm 1, lines 2 to 4
                 lengths = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
-                noisy.prepared(problem.rows, noise, draws[s])
+                noisy.prepared(problem.rows, noise, kind, draws[s])
                 return lengths
 
             with AllRows(problem, len(current)) as rows:

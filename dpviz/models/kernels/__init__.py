@@ -34,7 +34,7 @@ def available() -> bool:
     return True
 
 
-WIDTHS = (16, 32, 64, 112)  # replicas of a kernel: few, because each is compiled by itself
+WIDTHS = (16, 32, 48, 80, 112)  # replicas of a kernel: few, because each is compiled by itself; 80 are 8 seeds of 10 budgets
 SIMD = 16  # numbers that are worked on at once
 DENSE = 5  # columns in which most rows have an entry: these are multiplied without looking up which they are
 SUMS = DENSE * SIMD

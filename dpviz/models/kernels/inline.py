@@ -74,13 +74,8 @@ def add_dense(dense, first, stop, which, slopes, place, W, sums, total):  # type
             sums[c] = 0
         for i in range(first, stop):
             k, here = i * FIVE, place + (i - first) * W + left
-            x, y, z, v, w = (
-                dense[k],
-                dense[k + np.uint64(1)],
-                dense[k + np.uint64(2)],
-                dense[k + np.uint64(3)],
-                dense[k + np.uint64(4)],
-            )
+            x, y, z = dense[k], dense[k + np.uint64(1)], dense[k + np.uint64(2)]
+            v, w = dense[k + np.uint64(3)], dense[k + np.uint64(4)]
             for r in range(_L):
                 slope = slopes[here + r]
                 sums[r] += x * slope

@@ -19,7 +19,7 @@ from dpviz.models.kernels.descent import descent_of
 from dpviz.models.kernels.gradient import gradient_of
 from dpviz.models.kernels.line_losses import line_losses_of
 from dpviz.models.kernels.margins import margins_of
-from dpviz.models.kernels.noisy_rows import GROUP, SOME, noisy_gradients_of
+from dpviz.models.kernels.noisy_rows import GROUP, SOME, in_strips, noisy_gradients_of
 from dpviz.models.kernels.table import SparseTable, scratch, zeros
 from dpviz.models.losses import FAR, MOST_CLIP, Logistic, Loss, group_size
 from dpviz.models.products import Array, Floats, Index, Products, Rule
@@ -154,45 +154,46 @@ class KernelProducts(Products):
             found.append(np.array([ends[stop] for stop in stops]) if stops else w[: table.d, : len(mine)].T)
         return np.concatenate(found)
 
+    def prepared(self, noise: Array, out: Array | None = None) -> Array:
+        return in_strips(noise, self.rows.y, out) if self._in_strips(len(noise)) else super().prepared(noise, out)
+
     def noisy_gradient(self, theta: Floats, moved: Floats, noise: Array, loss: Loss) -> tuple[Floats, Floats]:
-        kind, table, (draws, rows, d) = np.float32, self._table, noise.shape
-        known = self.precision is kind is noise.dtype.type and not isinstance(self.rows, Batch)
-        if not known or (rows, d) != (len(self.rows), table.d) or d < SIMD or noise.strides[1:] != (4 * d, 4):
+        if not self._in_strips(noise.shape[1]):
             return super().noisy_gradient(theta, moved, noise, loss)
-        each, stride, out, own = len(theta) // draws, noise.strides[0] // 4, np.empty(theta.shape), np.empty(theta.shape)
+        kind, table, (draws, rows, d) = np.float32, self._table, noise.shape
+        if d != table.d or noise.dtype != kind or noise.strides[1:] != (4 * d, 4) or len(theta) % draws:
+            raise ValueError(f"noise of {noise.dtype} {noise.shape} for {theta.shape} parameters and {table.d} columns")
+        each, stride, (out, own) = len(theta) // draws, noise.strides[0] // 4, np.empty((2, *theta.shape))
         flat = np.lib.stride_tricks.as_strided(noise, ((draws - 1) * stride + rows * d,), (4,))
-        # where the sums of the columns lie in the tiles of a kernel
-        tiles = -(-d // SIMD)
-        place = np.arange(d) + np.where(np.arange(d) < d // SIMD * SIMD, 0, tiles * SIMD - d)
         groups = [(s, each * s + first, min(GROUP, each - first)) for s in range(draws) for first in range(0, each, GROUP)]
-        most = (WIDTHS[-1] - SIMD) // GROUP + 1  # groups of replicas of one draw for which a kernel has room
-        for here in (groups[k : k + most] for k in range(0, len(groups), most)):
+        for here in (groups[k : k + WIDTHS[-1] // GROUP] for k in range(0, len(groups), WIDTHS[-1] // GROUP)):
             start, stop = here[0][1], here[-1][1] + here[-1][2]
-            width = next(each for each in WIDTHS if each >= here[-1][1] - start + SIMD)
-            moving, sums = np.zeros((len(here), d, SIMD), kind), np.zeros((len(here), GROUP, tiles * SIMD))
+            width = next(each for each in WIDTHS if each >= stop - start)
+            moving, sums = np.zeros((len(here), d, GROUP), kind), np.zeros((len(here), d, GROUP, SIMD))
+            parts = np.array([(s, first - start, count) for s, first, count in here], np.uint64)
             for g, (_, first, count) in enumerate(here):
                 moving[g, :, :count] = moved[first : first + count].T
             total = zeros("sums", (table.width, width), np.float64)
-            memory = [scratch(name, (size * width,), kind) for name, size in (("margins", SOME), ("slopes", BLOCK))]
-            which, lanes = (np.array([group[k] for group in here], np.uint64) for k in range(2))
-            before = (table.rows(kind), table.blocks(kind), table.merged, self._span)
-            between = (self._columns(theta[start:stop], 0, width), d, flat, stride, moving.reshape(-1), which, lanes - lanes[0])
-            kernel = noisy_gradients_of(width, slope_of(loss), len(loss.constants))
-            kernel(*before, *between, self._constants(loss), *memory, total.reshape(-1), sums.reshape(-1))
+            sizes = {"noise": SOME * d, "by replica": GROUP * SOME, "short": sums.size, "slopes": BLOCK * width + GROUP}
+            memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
+            before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta[start:stop], 0, width))
+            between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
+            noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, total.reshape(-1), sums.reshape(-1))
             out[start:stop] = total[:d, : stop - start].T
             for g, (_, first, count) in enumerate(here):
-                own[first : first + count] = sums[g, :count, place].T
+                own[first : first + count] = sums[g, :, :count].sum(axis=-1).T
         return out, own
+
+    def _in_strips(self, rows: int) -> bool:  # not for rows chosen from others, nor where rows share a draw
+        return self.precision is np.float32 and not isinstance(self.rows, Batch) and rows == len(self.rows)
 
     def _columns(self, theta: Floats, first: int, width: int, name: str = "columns") -> Array:
         """(d + P, W) flat parameters of some replicas; merged columns and further replicas are 0."""
-        columns = zeros(name, (self._table.width, width), self.precision)
-        some = theta[first : first + width]
+        columns, some = zeros(name, (self._table.width, width), self.precision), theta[first : first + width]
         columns[: self._table.d, : len(some)] = some.T
         return columns.reshape(-1)
 
     def _norms(self, clip_norm: float) -> Array:
-        """(n,) norms of the table's rows; none where nothing is clipped."""
         return np.empty(0, self.precision) if clip_norm == np.inf else self.rows.table_norms.astype(self.precision)
 
     def _constants(self, loss: Loss) -> tuple[Any, ...]:
