@@ -42,11 +42,10 @@ _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address: neighbouring pair, rows, and trainings a side."""
-    most = "More models can show more. “Lower bounds on ε” below says how much so many can show."
     ids = "The id of a training row, as on the other pages."
     return (
         fields.choice("pair", "Which row is attacked", KINDS, "most-influential", few=0),
-        fields.choice("runs", "Models trained on each dataset", {n: f"{int(n):,}" for n in RUNS}, _usual(spec), most, few=0),
+        fields.choice("runs", "Models trained on each dataset", {n: f"{int(n):,}" for n in RUNS}, _usual(spec), few=0),
         fields.row("row", "Row", spec, ids),
         fields.row("other", "Replaced by row", spec, ids),
     )

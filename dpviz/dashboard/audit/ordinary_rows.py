@@ -33,10 +33,9 @@ _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "A
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The fields in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
-    one = "One row: an attacker guesses which of two datasets was used. Ordinary rows: it guesses which rows were trained on."
     more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
     return (
-        fields.choice("attacked", "Attack on", ROWS, "", one),
+        fields.choice("attacked", "Attack on", ROWS, ""),
         fields.choice("shadows", "Shadow models", {n: f"{int(n):,}" for n in COUNTS}, "256", more),
     )
 

@@ -175,17 +175,22 @@ def _picture(
         high=[a + s for a, s in zip(y, spread, strict=True)],
     )
     drawn = [*_rates(theme, x, [c for c in published if not c.own]), own]
+    middle, above = len(x) // 2, ""
     for k, (label, values, fitted) in enumerate(_lines(over, points, formulas)):
+        if label == FORMULAS["bound"] and y[middle] > 0 and np.isfinite(values[middle]):
+            ratio, at = words.three(values[middle] / y[middle]), words.three(x[middle])
+            above = f" At {over.title} = {at} the bound is {ratio} times what is observed; its slope is {words.two(fitted)}."
         look = Look("", theme.ink, "solid" if label == FORMULAS["bound"] else "dot", "x")
         drawn.append(lines.Line(f"{label} ({words.two(fitted)})", x, values, look, width=2 if k else 3))
     for c in published:
         if c.own:
             name = f"{c.row.method} ({words.two(c.slope)})"
             drawn.append(lines.Line(name, x, c.scaled, Look("", theme.majority, "dash", "x")))
-    marked = x[len(x) // 2]
+    marked = x[middle]
     marks = ((marked, "rates pass here"),) if published else ()
     summary = (
         f"Excess empirical risk over {over.title}, mean of {len(points[0].gap)} noise draws: observed slope {words.two(slope)}."
+        + above
     )
     if published:
         summary += (
