@@ -121,6 +121,19 @@ def test_a_surge_needs_something_to_gain() -> None:
     assert checks.surges("a")(table(a=[0.9, 0.9, 0.9])).outcome is Outcome.CANNOT_TELL, "it may have come before"
 
 
+@pytest.mark.parametrize(
+    ("check", "named"),
+    [
+        (checks.as_good("a", ["b"]), "-20.0 points against b at ε = 10"),
+        (checks.as_good("a", ["b"], OBJECTIVE), "+0.2 in the objective against b at ε = 10"),
+    ],
+)
+def test_the_worst_failure_is_named(check: Check, named: str) -> None:
+    sign = 1 if check.quantity == "accuracy" else -1
+    behind = table(check.quantity, a=[0.5, 0.5, 0.5], b=[0.5 + sign * 0.1, 0.5 + sign * 0.2, 0.5 + sign * 0.05])
+    assert named in check(behind).because
+
+
 def test_ups_and_downs_have_the_size_of_their_quantity() -> None:
     assert "at least 5 points" in checks.fluctuates(["a"]).meaning
     assert "at least a factor of 2" in checks.fluctuates(["a"], GAP).meaning

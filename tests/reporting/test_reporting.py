@@ -20,7 +20,7 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.figures import style
-from dpviz.reporting import Chart, Document, Table, python_call, render, report_of, shell_call
+from dpviz.reporting import Chart, Document, Table, Text, python_call, render, report_of, shell_call
 from dpviz.reporting.calls import sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
@@ -95,6 +95,19 @@ def test_a_report_speaks_the_metric_that_is_asked_for() -> None:
     assert f"log loss is {values.mean():.3f}: noise adds" in made.sentence
     with pytest.raises(dpviz.InvalidInput):
         report_of(SPEC, metric="auc")
+
+
+@pytest.mark.parametrize(("model", "mechanism"), [("logistic", "kst-objective"), ("mlp", "dp-gd"), ("logistic", "majority")])
+def test_a_report_has_the_guarantee_of_its_run_and_weights_of_linear_models_only(model: str, mechanism: str) -> None:
+    spec = dpviz.RunSpec("teaching", model=model, mechanism=mechanism, seeds=2)
+    parts, cal = report_of(spec).parts, dpviz.run(spec).calibration
+    (guarantee,) = (part.frame for part in parts if isinstance(part, Table) and "claimed" in set(part.frame.get("what", ())))
+    rows = guarantee.set_index("what")["value"]
+    assert rows["claimed"] == str(cal.claimed_budget or "nothing")
+    assert rows["proved"].startswith(str(cal.proved_budget or "nothing"))
+    assert rows["noise"].startswith(f"{cal.noise_family}, scale {cal.noise_scale:.6g}")
+    headings = [part.text for part in parts if isinstance(part, Text) and part.heading]
+    assert ("Weights" in headings) == (model == "logistic" and mechanism != "majority")
 
 
 def test_text_from_outside_stays_text() -> None:
