@@ -102,6 +102,8 @@ def test_scoring_rows_are_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(trained[0]) + len(scored[0]) == dpviz.setup_for(SPEC).problem.n
     assert len(scored[0]) == round(0.25 * dpviz.setup_for(SPEC).problem.n)
     assert not rows & {tuple(row) for row in scored[0]}
+    private_search(SPEC, LAM, held_out=0.25)
+    np.testing.assert_array_equal(scored[-1], scored[0], err_msg="the run's split_seed decides, and no draw")
     assert all(np.array_equal(x, trained[0]) for x in trained)
 
 
