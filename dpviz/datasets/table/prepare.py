@@ -71,18 +71,16 @@ def prepare(
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
-    most = (limits or Limits.from_environment()).features
     target = one_of("target", spec.target, [str(c) for c in frame.columns])
     messages = list[str](notes)
     frame = with_gaps(frame, spec, messages)
     features, left_out = _features(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
-    persons: NDArray[np.intp] | None = None
-    if spec.person:
-        frame, used, kept, persons = _of_persons(frame, used, kept, spec, secret_of(name), lost)
+    frame, used, kept, persons = _of_persons(frame, used, kept, spec, name, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
+    most = (limits or Limits.from_environment()).features
     blocks, names, columns, looked_at = _blocks(used, features, spec, most, messages, lost)
     room(len(used), len(names) + intercept)
     x, norms = unit_rows_of(blocks, intercept)
@@ -100,10 +98,7 @@ def prepare(
         lost=tuple(lost),
         encoder=Encoder(tuple(columns)),
         label=label_of(spec, usual, guessed_label),
-        persons=persons,
-        person_rows=spec.person_rows if spec.person else 0,
-        remarks=remarks(frame, kept, used, y, label_names, spec),
-        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | words),
+        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | {"persons": persons} | words),
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
 
@@ -113,10 +108,12 @@ def _of_persons(
     used: pd.DataFrame,
     kept: NDArray[np.bool_],
     spec: TableSpec,
-    secret: np.random.SeedSequence,
+    name: str,
     lost: list[Lost],
-) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_], NDArray[np.intp]]:
-    """(table, features and label, all rows kept, the person of each) after at most `person_rows` rows of a person are kept."""
+) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_], NDArray[np.intp] | None]:
+    """(table, features and label, rows kept, the person of each) after at most `person_rows` rows of a named person are kept."""
+    if not spec.person:
+        return frame, used, kept, None
     frame = frame[kept].reset_index(drop=True)
     named = np.flatnonzero(frame[spec.person].notna())
     if len(named) < len(frame):
@@ -124,7 +121,7 @@ def _of_persons(
         lost.append(Lost("rows", "", len(frame) - len(named), message))
     if not len(named):
         raise InvalidInput("person", f"{show(spec.person)} is empty in every row", "Name the column that says whose a row is.")
-    chosen, persons = bounded(frame[spec.person].iloc[named], spec.person_rows, secret)
+    chosen, persons = bounded(frame[spec.person].iloc[named], spec.person_rows, secret_of(name))
     if len(chosen) < len(named):
         message = (
             f"{len(named) - len(chosen):,} of {len(named):,} rows were left out at random, so that none of {persons.max() + 1:,} "
@@ -194,6 +191,8 @@ def _words(
 ) -> dict[str, Any]:
     """The parts of a table that a dataset keeps: readable rows, columns beside them, the publisher's test part."""
     return {
+        "person_rows": spec.person_rows if spec.person else 0,
+        "remarks": remarks(frame, kept, used, y, label_names, spec),
         "description": f"{len(used):,} rows: {spec.target} is {label_names[1]} or {label_names[0]}?",
         "taken_as_public": spec.taken_as_public,
         "frame": _shown(used.drop(columns=spec.target), spec.target, y, label_names),
