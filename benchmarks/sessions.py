@@ -1,6 +1,6 @@
 """Many people at one server: how long each of them waits for a page, and what is left when all have gone.
 
-    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8]
+    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8] [--processes 1]
 
 Starts the app, and speaks to it as a browser does, over Streamlit's socket: every person opens a page, thinks a few seconds,
 moves ε or another control through the address, opens other pages, and comes back after a cut connection. Parts of a page that
@@ -8,7 +8,8 @@ draw themselves again (jobs under way) are asked for as a browser would. A wait 
 page's script; a result is the time to the first sentence of the new run, which a job may give later. `--slow` is the share of
 people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on average between two changes of a person. It
 prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s with its address, errors shown on
-pages, and the files and threads of the server before and after.
+pages, processor time for each change, and the files and threads of the server before and after. `--processes` starts several with
+one cache; each person stays with one of them, as behind `deploy/nginx.conf`.
 """
 
 from __future__ import annotations
@@ -221,13 +222,13 @@ class Person:
             await self._reader
 
 
-async def visit(address: str, people: int, seconds: float, seed: int, slow: float, thinks: float) -> Waits:
+async def visit(addresses: Sequence[str], people: int, seconds: float, seed: int, slow: float, thinks: float) -> Waits:
     """So many people for so long; they come within the first quarter of the time."""
     chance, waits = random.Random(seed), Waits()
     until = time.monotonic() + seconds
 
     async def one(k: int) -> None:
-        person = Person(address, random.Random(chance.random()), waits, k < slow * people, thinks)
+        person = Person(addresses[k % len(addresses)], random.Random(chance.random()), waits, k < slow * people, thinks)
         await asyncio.sleep(chance.uniform(0, seconds / 4))
         await person.live(until)
 
@@ -238,14 +239,14 @@ async def visit(address: str, people: int, seconds: float, seed: int, slow: floa
 class Server:
     """The app in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, log: str = "log") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser"]
         root = str(Path(__file__).resolve().parents[1])
-        self._log = (folder / "log").open("wb")
+        self._log = (folder / log).open("wb")
         self._process = subprocess.Popen(
             command,
             cwd=folder,
@@ -273,6 +274,11 @@ class Server:
         pages = int((here / "statm").read_text().split()[1])
         count = {name: len(list((here / part).iterdir())) for name, part in (("files", "fd"), ("threads", "task"))}
         return count | {"megabytes": pages * os.sysconf("SC_PAGE_SIZE") >> 20}
+
+    def processor_seconds(self) -> float:
+        """Processor time of the process so far, with that of its children that have ended."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def after_all_left(self, most: dict[str, int] | None = None) -> dict[str, int]:
         """What there is when sessions that were left are closed, or no more files and threads than `most`."""
@@ -324,29 +330,34 @@ def report(waits: Waits) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    for option, default in (("people", 30), ("seed", 0)):
+    for option, default in (("people", 30), ("seed", 0), ("processes", 1)):
         parser.add_argument(f"--{option}", type=int, default=default)
     for option, value in (("minutes", 3.0), ("slow", 0.2), ("thinks", 8.0)):
         parser.add_argument(f"--{option}", type=float, default=value)
     parser.add_argument("--leave", action="store_true", help="wait until all that people left has gone, twice three minutes")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        server = Server(Path(work))
-        print(f"the server is process {server.process}", flush=True)
+        servers = [Server(Path(work), f"log{k}") for k in range(given.processes)]
+        addresses = [server.address for server in servers]
+        print(f"processes of the app: {', '.join(str(server.process) for server in servers)}", flush=True)
         try:
-            start = None
+            start = []
             if given.leave:
-                asyncio.run(visit(server.address, 1, 1.0, given.seed, 0.0, given.thinks))
-                start = server.after_all_left()
+                asyncio.run(visit(addresses, len(servers), 1.0, given.seed, 0.0, given.thinks))
+                start = [server.after_all_left() for server in servers]
                 print(f"after a first visitor: {start}")
-            report(asyncio.run(visit(server.address, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks)))
-            print(f"at the end: {server.counted()}")
-            if start is not None:
-                print(f"after all had left: {server.after_all_left(start)}")
-            said = (Path(work) / "log").read_text(errors="replace")
-            _, *tracebacks = said.split("Traceback")
-            print(f"the log has {len(tracebacks)} tracebacks")
+            before = sum(server.processor_seconds() for server in servers)
+            waits = asyncio.run(visit(addresses, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks))
+            report(waits)
+            took, changes = sum(server.processor_seconds() for server in servers) - before, sum(map(len, waits.seconds.values()))
+            print(f"{took:.0f} s of processor time for {changes} changes: {took / changes:.3f} s each, with background work")
+            print(f"at the end: {[server.counted() for server in servers]}")
+            if start:
+                print(f"after all had left: {[one.after_all_left(most) for one, most in zip(servers, start, strict=True)]}")
+            _, *tracebacks = "".join(path.read_text(errors="replace") for path in Path(work).glob("log*")).split("Traceback")
+            print(f"the logs have {len(tracebacks)} tracebacks")
             for text in tracebacks[:3]:
                 print(f"  Traceback{text[-1500:]}")
         finally:
-            server.stop()
+            for server in servers:
+                server.stop()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import re
 import subprocess
 import sys
 from operator import attrgetter
 from pathlib import Path
+
+import pytest
 
 import dpviz
 
@@ -112,3 +115,34 @@ def test_the_parts_of_every_cost_add_up() -> None:
     assert len(rows) >= 20
     for accuracy, non_private, training, noise in (map(float, row) for row in rows):
         assert abs(non_private - training - noise - accuracy) < 0.2 + 1e-9
+
+
+PAGES = sorted(path for path in ROOT.glob("docs/*.md") if path.stem != "index")
+
+
+def test_every_page_of_the_docs_is_in_their_contents() -> None:
+    listed = re.findall(r"```{toctree}\n.*?\n(.*?)```", (ROOT / "docs" / "index.md").read_text(), re.S)
+    assert sorted(" ".join(listed).split()) == [path.stem for path in PAGES]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", [path for path in PAGES if path.stem.startswith("tutorial")], ids=lambda path: path.stem)
+def test_the_code_of_every_tutorial_runs(page: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+
+
+@pytest.mark.long
+def test_the_site_of_the_docs_is_built_without_warnings(tmp_path: Path) -> None:
+    for name in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(name, reason=f"{name} is not installed: pip install 'dpviz[docs]'")
+    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(ROOT / "docs"), str(tmp_path)]
+    built = subprocess.run(build, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert built.returncode == 0, built.stderr[-3000:]
+    text = (tmp_path / "python.html").read_text()
+    assert all(f"dpviz.{name}" in text for name in ("run", "sweep", "PrivateClassifier", "audit_run"))
+    asked = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]+)"', (tmp_path / "index.html").read_text())
+    assert asked == []

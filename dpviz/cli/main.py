@@ -184,6 +184,13 @@ def parser() -> Parser:
     )
     app.add_argument("--base-path", default="", metavar="PATH", help="path below which the app lies behind a proxy")
     app.add_argument("--demo", action="store_true", help="for a public server: no uploads, no downloads, no data folder")
+    app.add_argument(
+        "--qr",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="print the address for a class as a QR code, or that of the proxy in front (needs segno)",
+    )
     app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
     app.set_defaults(command=_app)
 
@@ -212,5 +219,6 @@ def _app(options: argparse.Namespace) -> int:
         ancestors=options.frame_ancestors,
         base_path=options.base_path,
         demo=options.demo,
+        qr=options.qr,
     )
     return 0

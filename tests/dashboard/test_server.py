@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import server
 from dpviz.dashboard.work import cached_runs
 
@@ -68,3 +69,22 @@ def test_every_page_begins_with_its_frame() -> None:
 def test_pages_have_numbers_of_their_own_which_give_their_order() -> None:
     names = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
     assert [name.partition("_")[0] for name in names] == [str(k) for k in range(len(names))]
+
+
+def test_the_address_is_printed_as_a_code(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("segno")
+    monkeypatch.setattr(server, "_code", None)
+    server._check_code("", "0.0.0.0")
+    assert server._code == ""
+    server._print_code("http://10.0.0.7:8501/dpviz")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "http://10.0.0.7:8501/dpviz"
+    assert len(lines) > 10
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "said"), [("", None, "0.0.0.0"), ("", "127.0.0.1", "0.0.0.0"), ("javascript:x", "0.0.0.0", "no address")]
+)
+def test_no_code_leads_nowhere(address: str, host: str | None, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        server._check_code(address, host)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 import streamlit as st
 
@@ -22,8 +24,11 @@ FIRST = "One private model"
 def pages() -> dict[str, str]:
     """Path, relative to the app, to title: app.py and what lies in pages/, in the order of the file names."""
     main = private.main_script()
-    if main is None:
-        return {}
+    return {} if main is None else _pages(main)
+
+
+@cache
+def _pages(main: Path) -> dict[str, str]:
     others = sorted((main.parent / "pages").glob("*.py"))
     return {main.name: FIRST} | {f"pages/{path.name}": title(path.stem) for path in others}
 

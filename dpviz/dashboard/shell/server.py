@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import logging
 import os
 import re
@@ -24,6 +25,7 @@ SWITCH = 0.0005
 
 _lock = threading.Lock()
 _guard: Middleware | None = None
+_code: str | None = None  # the address of `--qr`
 
 
 def serve(
@@ -36,6 +38,7 @@ def serve(
     ancestors: Sequence[str] = (),
     base_path: str = "",
     demo: bool = False,
+    qr: str | None = None,
 ) -> None:
     """Serves the app until it is stopped.
 
@@ -49,6 +52,7 @@ def serve(
         ancestors: origins of the sites that may show the app in a frame, such as https://example.org.
         base_path: path below which the app lies behind a proxy, such as "dpviz".
         demo: whether it is a public server: no uploads, no downloads, no data folder.
+        qr: address that is printed as a QR code; "" for the app's own on the network, None for none.
 
     Raises:
         InvalidInput: a DPVIZ_MAX_* variable is no whole number of at least 1, or the host, a name, an origin or the path is none.
@@ -64,6 +68,8 @@ def serve(
             raise InvalidInput("--frame-ancestors", f"{origin[:60]!r} is no origin", "Give one like https://example.org.")
     if not re.fullmatch(r"[A-Za-z0-9._~/\-]*", base_path):
         raise InvalidInput("--base-path", f"{base_path[:60]!r} is no path", "Give one like dpviz.")
+    if qr is not None:
+        _check_code(qr, host)
     arguments = ["run", str(script)]
     if base_path.strip("/"):
         arguments += ["--server.baseUrlPath", base_path.strip("/")]
@@ -82,6 +88,26 @@ def serve(
     private.start(arguments)
 
 
+def _check_code(address: str, host: str | None) -> None:
+    """Keeps the address that is to be printed as a QR code, if that can be done."""
+    global _code
+    if not address and (host is None or host in guard.LOCAL):
+        raise InvalidInput("--qr", "others cannot reach this machine's own address", "Add --host 0.0.0.0, or name an address.")
+    if address and not re.fullmatch(r"https?://[!-~]+", address):
+        raise InvalidInput("--qr", f"{address[:60]!r} is no address", "Give one like https://class.example.org/dpviz/.")
+    if importlib.util.find_spec("segno") is None:
+        raise InvalidInput("--qr", "needs segno, which is not installed", "pip install segno.")
+    _code = address
+
+
+def _print_code(address: str) -> None:
+    import segno
+
+    print(address)
+    segno.make(address).terminal(compact=True)
+    sys.stdout.flush()
+
+
 def middleware() -> list[Middleware]:
     """What stands in front of the app: the guard that `serve` has made, or under `streamlit run` one by Streamlit's options."""
     prepare(guard.made())
@@ -93,6 +119,8 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     """Prints where the app is, and opens it in a browser where a person sits at this machine; called when the server listens."""
     found = private.addresses()
     print(f"dpviz: {' or '.join(found)}", flush=True)
+    if _code is not None:
+        _print_code(_code or found[-1])
     if not private.get_option("server.headless"):
         private.open_browser(found[0])
     yield

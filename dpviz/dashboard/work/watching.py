@@ -26,7 +26,9 @@ _ME = "dpviz.session"
 
 def me() -> str:
     """This session's name among those that want jobs."""
-    name: str = st.session_state.setdefault(_ME, uuid.uuid4().hex)
+    if _ME not in st.session_state:
+        st.session_state[_ME] = uuid.uuid4().hex
+    name: str = st.session_state[_ME]
     return name
 
 

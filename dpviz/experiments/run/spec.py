@@ -95,12 +95,14 @@ class RunSpec(RunSettings):
             raise InvalidInput("folds", "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")
         if not isinstance(self.params, Mapping):
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
-        built = self.build()
+        built = get_mechanism(self.mechanism).from_params(dict(self.params))
         put("params", MappingProxyType({k: getattr(built, k) for k in sorted(self.params)}))
+        put("_built", built)  # a page asks for it a hundred times
 
     def build(self) -> Mechanism:
         """The mechanism with its knobs set."""
-        return get_mechanism(self.mechanism).from_params(dict(self.params))
+        built: Mechanism = self.__dict__["_built"]
+        return built
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values; `RunSpec(**spec.to_dict()) == spec`."""
@@ -133,11 +135,18 @@ class RunSpec(RunSettings):
         for name, knob in SETTINGS.items():
             if name in texts:
                 try:
-                    value = knob.parse(name, texts[name])
-                    cls(**{name: value})  # one field at a time against the defaults, so that each bad one is named
-                    values[name] = value
+                    values[name] = knob.parse(name, texts[name])
                 except InvalidInput as problem:
                     bad.append(problem.bare())
+        try:
+            cls(**values)
+        except InvalidInput:  # one field at a time against the defaults, so that each bad one is named
+            for name, value in list(values.items()):
+                try:
+                    cls(**{name: value})
+                except InvalidInput as problem:
+                    bad.append(problem.bare())
+                    del values[name]
         mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
         params: dict[str, Any] = {}
         for name, declared in mechanism.knobs().items():

@@ -1,0 +1,36 @@
+"""Settings of the documentation site: `sphinx-build -W docs site` with the extra `docs`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dpviz.common.version import __version__
+
+project, author, release = "dpviz", "the dpviz authors", __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_theme = "furo"
+html_title = "dpviz"
+exclude_patterns = ["_build"]
+myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+#: pages name files of the repository, which the site does not hold
+suppress_warnings = ["myst.xref_missing"]
+
+
+def _plain(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Docstrings are plain text: |x| is a norm and a name may end in an underscore."""
+    lines[:] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", line.replace("|", r"\|")) for line in lines]
+
+
+def _skip(app: Any, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """Scikit-learn's own methods refer to its own pages."""
+    return True if name.endswith(("_request", "metadata_routing")) else None
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _plain)
+    app.connect("autodoc-skip-member", _skip)
