@@ -115,9 +115,8 @@ def dataset(
 ) -> Dataset:
     """Your own rows as a dataset that `RunSpec`, `run`, `sweep`, `influence_of` and `audit` take like a named one.
 
-    Its name is random; the rows stay in this process. A class of fewer than 10 rows is said as a warning. Features are one-hot or
-    numbers scaled to [0, 1] by their range. Ranges and categories that are not declared are read from the rows, are listed in
-    `Dataset.looked_at`, and no epsilon covers them.
+    Its name is random; the rows stay in this process. Features are one-hot or numbers scaled to [0, 1] by their range. Ranges and
+    categories that are not declared are read from the rows, listed in `Dataset.looked_at`, and no epsilon covers them.
 
     Args:
         data: (n, d) numbers, a frame, or the path of a table as `dpviz run` takes it.
@@ -134,20 +133,16 @@ def dataset(
         proposed: columns whose range, where none is given, is a round one of the rows; they stay in `Dataset.looked_at`.
         person: the column that names the person of a row, or (n,) names; epsilon is then for a person instead of a row.
         person_rows: rows of one person that are kept at most, drawn at random; public, 1 by default. Noise grows with it.
-        data_norm: declared largest norm of a row of numbers. Rows are divided by it and longer ones clipped, instead of
-            scaling columns, so that nothing is read from the rows.
-        header, delimiter, encoding, sheet: of a file, found by default: whether its first line holds names, 2 where the second
-            does; a sign or its name, such as "semicolon"; "utf-16", "cp1252" ...; the name of a workbook's sheet.
+        data_norm: declared largest norm of a row of numbers, which is divided by it and clipped; nothing is read from the rows.
+        header, delimiter, encoding, sheet: of a file, found by default; header is False without names, 2 if they are on line 2.
 
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
     positive = [positive] if positive is not None and not isinstance(positive, list | tuple) else positive
-    how: dict[str, Any] = {"target": target, "positive": positive, "above": above, "columns": columns, "drop": drop}
-    how |= {"ranges": ranges, "categories": categories, "missing": missing, "defaults": defaults, "proposed": proposed}
-    how |= {"person": person, "person_rows": person_rows}
-    reading = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
-    reading = {name: value for name, value in reading.items() if value is not None}
+    how = _given(target=target, positive=positive, above=above, columns=columns, drop=drop, ranges=ranges, categories=categories)
+    how |= _given(missing=missing, defaults=defaults, proposed=proposed, person=person, person_rows=person_rows)
+    reading = _given(header=header, delimiter=delimiter, encoding=encoding, sheet=sheet)
     if not isinstance(data, str | Path):
         for name in reading:
             raise InvalidInput(name, "says how a file is read, and rows were given", "Leave it out, or give a path.")
@@ -155,6 +150,11 @@ def dataset(
     if y is not None or data_norm is not None:
         raise InvalidInput("y" if y is not None else "data_norm", "cannot go with a file", "Read the file into a frame first.")
     return _with_warning(own.from_file(Path(data), reading=reading, **how))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _with_warning(content: own.Content) -> Dataset:
