@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from support import LIMIT, until
 
 from dpviz.dashboard.work import pool
+from dpviz.dashboard.work.job import State
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")} | {"": ROOT / "app.py"}
@@ -40,7 +41,8 @@ def text(page: AppTest) -> str:
 
 
 def settled(page: AppTest) -> AppTest:
-    until(lambda: all(job.over or job.low for job in list(pool.pool()._jobs.values())), "the end of all jobs")
+    """The page when its jobs have ended; one that is paused belongs to a page of another test, and nobody goes on with it."""
+    until(lambda: all(job.over or job.low or job.state is State.PAUSED for job in pool.pool().jobs()), "the end of all jobs")
     page.run()
     assert not page.exception
     return page
