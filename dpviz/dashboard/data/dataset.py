@@ -195,7 +195,7 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
     st.markdown(
         "**Found privately**: "
         + words.markdown(
-            f"ranges and categories that were read from the rows are outside every ε. A tenth of "
+            f"ε does not cover ranges and categories that were read from the rows. A tenth of "
             f"{words.budget(resolve(spec).budget)} finds them with noise; {words.budget(of_model)} is left for the model."
         )
     )

@@ -114,7 +114,7 @@ def _bounds(
 def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
     """Observed sensitivities at a few values, on request."""
     if not observed.protects_a_query(spec.build(), setting_of(spec)):
-        st.caption("This mechanism protects no query whose change could be observed.")
+        st.caption("This mechanism has no query whose change could be observed.")
         return None
     sizes = (*SIZES, LARGEST) if excess_risk.SIZES.value() == "large" else SIZES
     census = over.name == "n"

@@ -337,7 +337,7 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
 
     Returns:
         One row per coordinate: before, and "draw 1" .. "draw S" after the noise of each of at most ten draws. None where the
-        method protects no query with one number for each parameter, or its noise is not drawn once for all coordinates.
+        method has no query with one number for each parameter, or its noise is not drawn once for all coordinates.
     """
     mechanism, calibration = spec.build(), calibration_of(spec)
     if not isinstance(mechanism, ProtectsQuery) or calibration.noise_family not in STANDARD or calibration.noise_scale == 0:

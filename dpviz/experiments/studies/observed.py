@@ -88,10 +88,10 @@ def observed_sensitivity(
         streams: shared random streams per pair; the largest distance over them counts.
 
     Raises:
-        InvalidInput: an unknown kind, or the mechanism protects no query of bounded sensitivity.
+        InvalidInput: an unknown kind, or the mechanism has no query of bounded sensitivity.
     """
     if not isinstance(mechanism, ProtectsQuery):
-        raise InvalidInput("mechanism", f"{mechanism.id} protects no query of bounded sensitivity", "Choose another mechanism.")
+        raise InvalidInput("mechanism", f"{mechanism.id} has no query of bounded sensitivity", "Choose another mechanism.")
     rng = np.random.default_rng(seed)
     pools = spawn(seed, streams)
     budget = Budget(1.0, default_delta(problem.n))

@@ -47,7 +47,7 @@ def test_methods_without_a_protected_query_say_so_before_anything_is_trained() -
     assert "non-private" not in can
     problem = setup_for(SPEC).problem
     for name in sorted(set(built) - can):
-        with pytest.raises(dpviz.InvalidInput, match="protects no query"):
+        with pytest.raises(dpviz.InvalidInput, match="has no query of bounded"):
             observed.observed_sensitivity(problem, built[name], 1)
 
 
