@@ -8,7 +8,7 @@ import pytest
 from support_third_party import bank_full_with_id, breast_cancer_wisconsin, numbers_with_labels
 
 import dpviz
-from dpviz.dashboard.data.upload import describe, spec_of
+from dpviz.dashboard.data.form import describe, spec_of
 from dpviz.datasets import Dataset
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload

@@ -12,7 +12,7 @@ from support import LIMIT, mostly_long, until
 
 import dpviz
 from dpviz.dashboard.data import upload
-from dpviz.dashboard.data.upload import describe, spec_of
+from dpviz.dashboard.data.form import describe, spec_of
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.remote import REMOTE
 from dpviz.datasets.table.csv import read_csv

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,7 +9,8 @@ import streamlit as st
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
-from dpviz.common.validate import InvalidInput, number_from_text
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
 from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.data.whose import with_person
 from dpviz.dashboard.kit import panels, tables, words
@@ -26,8 +26,7 @@ from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
 from dpviz.datasets.table.gaps import doubtful, with_gaps
 from dpviz.datasets.table.layout import SECOND
-from dpviz.datasets.table.prepare import Looked, default_reason, look, rows_left
-from dpviz.datasets.table.proposals import outside, round_range
+from dpviz.datasets.table.prepare import Looked, look, rows_left
 from dpviz.datasets.table.spec import TableSpec
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
@@ -38,7 +37,6 @@ _SHOWN = (
     *("words for gaps", "gap value"),
 )
 _HEADERS = {"find out": None, "names": True, "data": False, "names on line 2": SECOND}
-_SEPARATOR = "|"
 _FEW = 20
 
 
@@ -200,10 +198,10 @@ def _cells() -> dict[str, Any]:
         ),
         "low": st.column_config.NumberColumn("low", width=80),
         "high": st.column_config.NumberColumn("high", width=80),
-        "categories": st.column_config.TextColumn(f"categories, separated by {_SEPARATOR}", width=200),
+        "categories": st.column_config.TextColumn(f"categories, separated by {SEPARATOR}", width=200),
         "words for gaps": st.column_config.TextColumn(
             "words for gaps",
-            help=f"Words or numbers that are gaps in this column alone, such as 0 or -9, separated by {_SEPARATOR}.",
+            help=f"Words or numbers that are gaps in this column alone, such as 0 or -9, separated by {SEPARATOR}.",
             width=110,
         ),
         "gap value": st.column_config.TextColumn("value for gaps", width=120),
@@ -225,11 +223,11 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
         "Words that are gaps",
         key="dpviz.missing",
         placeholder="found by rule",
-        help=f"Words or numbers, separated by {_SEPARATOR}, that are gaps in all columns, such as -9; no others are then. "
+        help=f"Words or numbers, separated by {SEPARATOR}, that are gaps in all columns, such as -9; no others are then. "
         f"For one column, name them below. By rule, these are: {', '.join(MISSING)}; the last three only where they are few.",
     )
     if said.strip():
-        return TableSpec(target, missing=_listed(said))
+        return TableSpec(target, missing=listed(said))
     missing_in: dict[str, tuple[str, ...]] = {}
     for word, where in doubtful(frame, target).items():
         places = ", ".join(f"{column} ({count:,})" for column, count in list(where.items())[:6]) + (
@@ -246,10 +244,6 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
                 always = missing_in.get(column, () if column == target else CERTAIN)
                 missing_in[column] = (*always, word)
     return TableSpec(target, missing_in=missing_in)
-
-
-def _listed(text: object) -> tuple[str, ...]:
-    return tuple(part.strip() for part in str(text or "").split(_SEPARATOR) if part.strip())
 
 
 def _marked(table: Table, said: TableSpec) -> pd.DataFrame:
@@ -327,87 +321,3 @@ def _positive(series: pd.Series) -> tuple[tuple[str, ...], float | None]:
         format_func=lambda v: f"{v} ({counts.get(v, 0):,} rows)",
     )
     return tuple(chosen), None
-
-
-def describe(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per column with what can be declared about it, nothing declared yet."""
-    spec = TableSpec("")
-    rows: list[dict[str, Any]] = []
-    for column in frame:
-        series = frame[column]
-        reason = default_reason(series, spec)
-        values = series.to_numpy(dtype=float) if is_number(series) else None
-        proposed = None if values is None else round_range(values)
-        rows.append(
-            {
-                "use": reason is None,
-                "column": str(column),
-                "kind": "number" if is_number(series) else "text",
-                "rows with gaps": int(series.isna().sum()),
-                "low": None,
-                "high": None,
-                "round range": f"from {proposed[0]:g} to {proposed[1]:g}" if proposed else "",
-                "it clips": outside(values, *proposed) if proposed and values is not None else None,
-                "round": False,
-                "round low": proposed[0] if proposed else None,
-                "round high": proposed[1] if proposed else None,
-                "categories": "",
-                "words for gaps": "",
-                "gap value": "",
-                "left out because": reason or "",
-            }
-        )
-    return pd.DataFrame(rows).astype(dict.fromkeys(("low", "high", "round low", "round high"), "Float64") | {"it clips": "Int64"})
-
-
-def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> TableSpec:
-    """The spec that a filled-in form stands for.
-
-    Args:
-        said: the label, which words are gaps, and the column of the person.
-
-    Raises:
-        InvalidInput: a range has one end only, or a value for gaps in numbers is no number.
-    """
-    ranges: dict[str, tuple[float, float]] = {}
-    categories: dict[str, tuple[str, ...]] = {}
-    defaults: dict[str, float | str] = {}
-    missing_in = dict(said.missing_in)
-    columns, proposed = [], []
-    for row in edited.to_dict("records"):
-        column = str(row["column"])
-        if not row["use"] or column == said.person:
-            continue
-        columns.append(column)
-        low, high = row["low"], row["high"]
-        if pd.isna(low) and pd.isna(high) and row["round"]:
-            low, high = row["round low"], row["round high"]
-            proposed.append(column)
-        if pd.isna(low) != pd.isna(high):
-            raise InvalidInput(column, "has one end of a range only", "Give both ends, or none.")
-        if not pd.isna(low):
-            ranges[column] = (float(low), float(high))
-        if listed := _listed(row["categories"]):
-            categories[column] = listed
-        if gaps := _listed(row["words for gaps"]):
-            missing_in[column] = gaps
-        value = str(row["gap value"] or "").strip()
-        if value:
-            defaults[column] = _gap_value(column, value, row["kind"])
-    return replace(
-        said,
-        positive=positive,
-        above=above,
-        columns=tuple(columns),
-        ranges=ranges,
-        categories=categories,
-        missing_in=missing_in,
-        defaults=defaults,
-        proposed=tuple(proposed),
-    )
-
-
-def _gap_value(column: str, text: str, kind: str) -> float | str:
-    if kind == "text":
-        return text
-    return float(number_from_text(column, text, fix="Give a number for its gaps."))
