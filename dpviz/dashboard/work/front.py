@@ -26,11 +26,21 @@ def drawing_a_page() -> None:
 
 @contextmanager
 def patience(seconds: float) -> Iterator[float]:
-    """Seconds that the page of this thread may wait inside for a job; all waits of one drawing share `TOGETHER`."""
+    """Seconds that the page of this thread may wait inside for a job; all waits of one drawing share `TOGETHER`.
+
+    Meanwhile it draws nothing, and the job must not step aside for it.
+    """
     left, start = getattr(_own, "patience", TOGETHER), time.monotonic()
+    thread = threading.current_thread()
+    with _lock:
+        draws = thread in _drawing
+        _drawing.discard(thread)
     try:
         yield min(seconds, left)
     finally:
+        if draws:
+            with _lock:
+                _drawing.add(thread)
         _own.patience = max(0.0, left - (time.monotonic() - start))
 
 

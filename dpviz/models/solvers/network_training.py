@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, seldom, silent
 from dpviz.common.threads import map_streams, one_blas_thread
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
@@ -59,9 +59,9 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
             starts = starts[[_lowest(model, rows, lam, starts)]]
 
         def descend(k: int, tick: Monitor) -> Floats:
-            evaluations = itertools.count(1)
+            evaluations, report = itertools.count(1), seldom(tick)
             # when a descent ends is not known: the bar approaches its end
-            return polish(model, rows, lam, starts[k], lambda: tick(1 - 0.5 ** (next(evaluations) / _USUAL)))
+            return polish(model, rows, lam, starts[k], lambda: report(1 - 0.5 ** (next(evaluations) / _USUAL)))
 
         ends = np.array(map_streams(descend, len(starts), lambda share: monitor(first + (1 - first) * share)))
         return ends[_lowest(model, rows, lam, ends)]
