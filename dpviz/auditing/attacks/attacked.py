@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from dpviz.auditing.attacks.allowed import detections_allowed
 from dpviz.auditing.attacks.base import Floats
@@ -126,6 +125,8 @@ class AttackedRun:
         called a member) and `<attack>_alarms` (the same of the others); attacks_that_find: how many attacks call it a member
         more often where it is one than chance explains (hypergeometric test, `CHANCE` for all rows together). Not private.
         """
+        from scipy.stats import hypergeom  # a fifth of a second, which the first page does not need
+
         table, finding = pd.DataFrame({"separation": self.separation}), np.zeros(len(self.row_ids), int)
         for name, judged in self.judged.items():
             called, member = judged.scores > judged.threshold_at(RATES[0]), judged.member

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from dpviz.auditing.attacks.base import Flags, Floats
 
@@ -118,7 +118,7 @@ class Judged:
         coin = np.divide(rates - alarms, most - alarms, out=np.zeros_like(rates), where=most > alarms)
         value = found + np.clip(coin, 0, 1) * (more - found)
         again = np.stack([_on_curve(rates, a, d) for d, a in zip(*self._resampled, strict=True)])
-        half = student.ppf(0.5 + confidence / 2, max(1, len(self.scores) - 1)) * again.std(axis=0, ddof=1)
+        half = stdtrit(max(1, len(self.scores) - 1), 0.5 + confidence / 2) * again.std(axis=0, ddof=1)
         return value, np.maximum(0.0, value - half), np.minimum(1.0, value + half)
 
     @cached_property
