@@ -18,9 +18,9 @@ JOURNEYS = {title: block.splitlines() for title, block in re.findall(r"## ([^\n]
 
 
 def people(rng: np.random.Generator) -> pd.DataFrame:
-    age = rng.integers(17, 90, 400)
+    age = rng.integers(17, 90, 4000)  # the release is drawn by the operating system: few rows would be wrong in one run of fifty
     return pd.DataFrame(
-        {"age": age, "job": rng.choice(["clerk", "cook", "nurse"], 400), "income": np.where(age > 45, ">50K", "<=50K")}
+        {"age": age, "job": rng.choice(["clerk", "cook", "nurse"], 4000), "income": np.where(age > 45, ">50K", "<=50K")}
     )
 
 

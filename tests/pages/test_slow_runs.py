@@ -48,7 +48,7 @@ def opened(**query: str) -> AppTest:
 
 def said(page: AppTest) -> str:
     assert not page.exception
-    return "\n".join(part.value for part in [*page.markdown, *page.caption, *page.error]).replace("\\", "")
+    return "\n".join(part.value for part in [*page.markdown, *page.caption, *page.error]).replace("\\", "").replace("\u00a0", " ")
 
 
 def done(page: AppTest) -> AppTest:

@@ -43,7 +43,7 @@ height: auto} .stApp .stMultiSelect [data-tag] * {color: INK; fill: currentColor
 .stApp [data-testid^="stBaseButton-primary"], .stApp [data-testid^="stBaseButton-primary"] p {color: PAPER}
 .stApp .stCode span {color: INK !important}
 .dpviz-read {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap}
-.stElementContainer:has(.dpviz-read:first-child) {position: absolute}
+.stElementContainer:has(.dpviz-read:first-child) {position: absolute; width: 1px !important; height: 1px; overflow: hidden}
 .dpviz-picture {position: relative} .dpviz-picture svg {display: block; width: 100%; height: auto; max-height: 34rem}
 .dpviz-picture button {position: absolute; top: 0; right: 0; padding: 0 .45rem; border: 0; border-radius: .3rem; opacity: 0;
 background: PAPER; color: INK; font-size: 1.1rem; cursor: pointer}

@@ -147,16 +147,18 @@ def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
 
 def _texts(trace: Trace, on: Canvas, x: Floats, y: Floats) -> None:
     font = trace.get("textfont") or {}
-    place = str(trace.get("textposition") or "middle center").split()
-    down = {"top": "bottom", "middle": "middle", "bottom": "top"}[place[0]]
-    across = {"left": "right", "center": "center", "right": "left"}[place[-1] if len(place) > 1 else "center"]
-    colours, size = each(font.get("color", on.ink), len(x)), float(font.get("size", on.size))
-    away = 8 if (down, across) != ("middle", "center") else 0
-    for text, a, b, colour in zip(each(trace.get("text", ""), len(x)), x.tolist(), y.tolist(), colours, strict=True):
-        if text and not math.isnan(a + b):
-            a += {"left": away, "center": 0, "right": -away}[across]
-            b += {"top": away, "middle": 0, "bottom": -away}[down] if across == "center" else 0
-            write(on.inside, str(text), a, b, size=size, colour=colour, across=across, down=down)
+    size = float(font.get("size", on.size))
+    columns = (trace.get("text", ""), trace.get("textposition") or "middle center", font.get("color", on.ink))
+    for text, place, colour, a, b in zip(*(each(c, len(x)) for c in columns), x.tolist(), y.tolist(), strict=True):
+        if not text or math.isnan(a + b):
+            continue
+        first, *rest = place.split()
+        down = {"top": "bottom", "middle": "middle", "bottom": "top"}[first]
+        across = {"left": "right", "center": "center", "right": "left"}[rest[-1] if rest else "center"]
+        away = 8 if (down, across) != ("middle", "center") else 0
+        a += {"left": away, "center": 0, "right": -away}[across]
+        b += {"top": away, "middle": 0, "bottom": -away}[down] if across == "center" else 0
+        write(on.inside, str(text), a, b, size=size, colour=colour, across=across, down=down)
 
 
 def each(value: Any, count: int) -> list[Any]:
