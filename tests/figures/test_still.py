@@ -64,6 +64,15 @@ def test_heat_maps_leave_cells_without_a_value_out() -> None:
     assert cells == {"#000000": ("100", "170"), "#ffffff": ("350", "170"), "#808080": ("350", "20")}
 
 
+@pytest.mark.parametrize("places", [["middle left", "middle right"], "middle right"])
+def test_each_number_may_have_a_place_of_its_own(places: object) -> None:
+    marks = {"x": [2, 5], "y": [1, 1], "mode": "markers+text", "text": ["left of it", "right of it"], "textposition": places}
+    root = drawn([marks], {"range": [0, 10]}, {"range": [0, 2]})
+    lines = {"".join(t.itertext()): t[0] if len(t) else t for t in root.iter("text")}
+    found = [float(lines[words].get("x", "nan")) for words in ("left of it", "right of it")]
+    assert found == [200 + (-8 if isinstance(places, list) else 8), 358]
+
+
 def test_text_from_outside_stays_text() -> None:
     root = picture(
         style.figure(style.LIGHT, [{"x": [1], "y": [1], "name": "<script>a</script>"}] * 2, x={}, y={}), "a", '"><script>'
