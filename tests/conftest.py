@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,14 @@ def _tables_without_a_process(request: pytest.FixtureRequest, monkeypatch: pytes
     """A table is read without the process that reads it: to start one costs a second, and only some tests are about it."""
     if request.node.get_closest_marker("reader_process") is None:
         monkeypatch.setattr(reading, "run_child", read_here)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _jobs_of_this_file() -> Iterator[None]:
+    """Pages that a file's tests have left leave no work to the next file."""
+    yield
+    if "dpviz.dashboard.work.pool" in sys.modules:
+        sys.modules["dpviz.dashboard.work.pool"].pool().clear()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit.recorder import Recorder, recorded
 from dpviz.dashboard.shell import links
+from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.pool import pool
 
 _LIMIT = 86_400.0  # seconds: whoever waits presses Ctrl-C
@@ -71,7 +72,8 @@ def _waited(monitor: Monitor) -> bool:
     """Waits for background work until it is over or the page is to be drawn again; returns whether there was any."""
     start, waited = time.monotonic(), False
     while True:
-        jobs = [job for job in pool().jobs() if not job.low]
+        # a paused job belongs to a page that was left
+        jobs = [job for job in pool().jobs() if not job.low and job.state is not State.PAUSED]
         if all(job.over for job in jobs):
             return waited
         waited = True
