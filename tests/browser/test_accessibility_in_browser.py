@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support import until
 from support_pages import PAGES
 
 QUERY = "?dataset=teaching&seeds=2"
@@ -53,14 +54,16 @@ def test_no_page_has_a_serious_violation_and_every_chart_has_a_table(reader: Cal
     page = one.open(QUERY)
     page.locator("h1").evaluate("e => e.insertAdjacentHTML('afterend', '<button></button><input>')")
     assert len(violations(page)) == 2, "the control: a button and a field without a name are found"
-    page.locator(".dpviz-read").first.evaluate("e => e.remove()")
-    assert page.evaluate(UNTOLD) == 1, "the control: a chart without its table is found"
+    # in one call: the page may be drawn again between two
+    without = page.evaluate(f"() => {{ document.querySelector('.dpviz-read').remove(); return ({UNTOLD})() }}")
+    assert without == 1, "the control: a chart without its table is found"
     for name in PAGES:
         page.goto(f"{one.address}/{name}{QUERY}")
         page.wait_for_selector("h1")
         one.quiet()
-        assert violations(page) == [], name
-        assert page.evaluate(UNTOLD) == 0, name
+        # a table that scrolls gets its tab stop when it has been drawn
+        until(lambda: violations(page) == [], f"{name} without violations, of {violations(page)}")
+        until(lambda: page.evaluate(UNTOLD) == 0, f"a table for every chart of {name}")
 
 
 @pytest.mark.long
