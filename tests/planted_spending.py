@@ -8,6 +8,9 @@ SEARCH, OWN_SEARCH = f"{R}test_private_search.py", f"{E}test_private_search.py"
 FOUND = f"{R}test_private_ranges_of_release.py"
 
 SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
+    "estimator/base": [
+        ("a pickle of a search keeps the seed", 'state["random_state"] = None', "pass", OWN_SEARCH),
+    ],
     "estimator/plan": [
         (
             "private ranges of a fit are free",
@@ -24,7 +27,6 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
             OWN_SEARCH,
         ),
         ("runs of a seed share their noise", "self.source.getrandbits(32) if", "1 if", OWN_SEARCH),
-        ("a pickle of a search keeps the seed", 'state["random_state"] = None', "pass", OWN_SEARCH),
         ("a model for each class is counted as one", "x.shape[1])[:2], models)", "x.shape[1])[:2], 1)", OWN_SEARCH),
         (
             "all runs are returned",

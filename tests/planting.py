@@ -126,6 +126,7 @@ MISTAKES: list[Mistake] = [
             "tests/mechanisms/test_output_mechanisms.py tests/test_kept_numbers.py",
         ),
     ),
+    *_("estimator/base", ("a pickle keeps the seed", 'state["random_state"] = None', "pass", E)),
     *_(
         "estimator/classifier",
         (
@@ -135,7 +136,6 @@ MISTAKES: list[Mistake] = [
             E,
         ),
         ("δ is that of ten times the rows", "self.delta, n)", "self.delta, 10 * n)", E),
-        ("a pickle keeps the seed", 'state["random_state"] = None', "pass", E),
         (
             "the wrong class is positive",
             "codes == (1 if planned.models == 1 else k)",

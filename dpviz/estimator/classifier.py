@@ -15,14 +15,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, log_expit, log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpviz.common.persons import MOST_ROWS, bounded
 from dpviz.common.validate import InvalidInput, show, truth, whole
+from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
 from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
 from dpviz.estimator.plan import Plan
@@ -46,7 +46,7 @@ _MODEL = "logistic"
 _FEW = 10  # rows of a class below which a warning is due
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):
+class PrivateClassifier(PrivateEstimator):
     """Logistic regression trained by any mechanism of dpviz. Of more than two classes, one model each shares the budget.
 
     Rows are mapped into the unit ball by a fixed linear map: division by `data_norm`, or by declared `ranges`. Rows that do not
@@ -144,19 +144,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         cloned(self, made)
         return made
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # noise: on few rows at epsilon = 1 a model may be no better than chance
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickles and copies: a fitted model goes without its seed or generator, which would give the noise back."""
-        state = dict(super().__getstate__())
-        if "guarantee_" in state:
-            state["random_state"] = None
-        return state
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Trains on (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
 
@@ -174,8 +161,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         streams, source, of_ranges = self._randomness(planned.models)
         # what is wrong with declared ranges is said before anything is spent
         mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
-        if self.ledger is not None:
-            ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+        if (ledger := self._open_ledger()) is not None:
             call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
             ledger.spend(planned.entry(call), planned.cal.neighbouring)
         count(self, float(self.epsilon), rows)

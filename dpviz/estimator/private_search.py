@@ -10,12 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, show, truth
+from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.estimator.features import PRIVATE
 from dpviz.estimator.guarantee import supposes
@@ -34,7 +35,7 @@ Floats = NDArray[np.float64]
 _FIXED = ("epsilon", "delta", "random_state", "ledger", "classes", "data_norm", "ranges", "fit_intercept")
 
 
-class PrivateSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     """A random number of private models with random settings, of which the best one is kept; epsilon pays for the choice, too.
 
     It stands where `GridSearchCV` would spend the budget once for every fit. Models are trained on one part of the rows and
@@ -90,19 +91,6 @@ class PrivateSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.ledger = ledger
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickles and copies: a fitted search goes without its seed or generator, which would give the noise back."""
-        state = dict(super().__getstate__())
-        if "guarantee_" in state:
-            state["random_state"] = None
-        return state
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Searches with (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
 
@@ -123,8 +111,7 @@ class PrivateSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         candidates = [Candidate(*each._setting(len(parts[0]), x.shape[1])[:2], models) for each in tried]
         one_of("distribution", self.distribution, KINDS)
         made = plan(candidates, repetitions(self.distribution, self.mean_runs), total)
-        if self.ledger is not None:
-            ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+        if (ledger := self._open_ledger()) is not None:
             made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit")
         count(self.estimator, float(self.epsilon), rows)
         seeded, source = self._source()
