@@ -85,7 +85,7 @@ def table(found: AttackedRun) -> None:
 
 
 def predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
-    """How far the rows' signals lie apart against influence, leverage, individual epsilon or margin, on request."""
+    """The distance of the rows' signals against influence, leverage, individual epsilon or margin, on request."""
     key = f"exposure {resolve(found.spec).key()} {found.shadows}"
     answer, current = tasks.observe(
         key, "Influence", lambda monitor: exposure(found), section="exposure", dataset=found.spec.dataset, ask="Compare the rows"

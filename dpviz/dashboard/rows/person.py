@@ -93,7 +93,7 @@ def _attack(run: Inspected, i: int) -> str:
 
 
 def _found(attacked: AttackedRun, row_id: int) -> str:
-    """How far the row's signals lie apart, and how many attacks find it."""
+    """The distance of the row's signals, and the number of attacks that find it."""
     rows = attacked.rows
     if row_id not in rows.index:
         return f"not among the {len(rows):,} rows that were attacked"

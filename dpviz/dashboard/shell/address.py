@@ -198,7 +198,7 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def meant_before() -> dict[str, str]:
-    """What the address that was opened meant before a default changed and does not mean now; until a control is moved."""
+    """The meaning of the opened address before a default changed, where it is another one now; until a control is moved."""
     return dict(st.session_state.get(_BEFORE, {}))
 
 

@@ -109,7 +109,7 @@ def _print_code(address: str) -> None:
 
 
 def middleware() -> list[Middleware]:
-    """What stands in front of the app: the guard that `serve` has made, or under `streamlit run` one by Streamlit's options."""
+    """The guard in front of the app: the one that `serve` has made, or under `streamlit run` one by Streamlit's options."""
     prepare(guard.made())
     return [] if _guard is None else [_guard]
 

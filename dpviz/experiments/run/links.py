@@ -60,7 +60,7 @@ def _version(text: str) -> int:
 
 
 def elsewhere(query: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
-    """What an address without a version meant before the last change of a default, and does not mean now.
+    """The settings of an address without a version before the last change of a default, where they are others now.
 
     Args:
         keys: those that matter where it is opened.
