@@ -12,7 +12,6 @@ left, right = st.columns(2, gap="large")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
     attacker = tolerated.chosen(own)
-    tolerated.near(spec)
 page.problems()
 task = table.start(spec, attacker)
 kept = pinned.outcome_beside(spec)

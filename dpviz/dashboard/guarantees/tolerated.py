@@ -1,4 +1,4 @@
-"""The tolerated attacker in the place of epsilon, and published deployments beside epsilon."""
+"""The tolerated attacker in the place of epsilon, and the table of published deployments."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell.fields import Group
-from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.tolerated import Attacker
-from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment, nearest
+from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment
 
 #: attacker as the shell takes it -> in words, after "an attacker who"
 ATTACKERS = {
@@ -35,12 +34,6 @@ def chosen(own: Group) -> Attacker | None:
 def in_words(attacker: Attacker) -> str:
     """ "finds 5 % at 1 % false alarms"."""
     return ATTACKERS[str(attacker)]
-
-
-def near(spec: RunSpec) -> None:
-    """The published deployment whose epsilon is nearest to the run's."""
-    (one,) = nearest(spec.epsilon, 1)
-    st.caption(words.markdown(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}."))
 
 
 def deployments() -> None:

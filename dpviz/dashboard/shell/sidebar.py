@@ -29,6 +29,7 @@ from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Changes, Whole
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import MOST_UNITS, get_model
+from dpviz.papers.deployments import nearest
 from dpviz.privacy.budget import default_delta
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
@@ -147,6 +148,8 @@ class Sidebar:
         persons = _person_rows(self.spec.dataset)
         if persons:
             st.caption(f"ε is for {in_words(persons)}.")
+        (one,) = nearest(self.spec.epsilon, 1)
+        st.caption(words.markdown(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}."))
 
 
 def sidebar(
