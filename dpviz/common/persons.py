@@ -6,38 +6,59 @@ positions of all rows are a uniform draw. So both tables can be bounded with the
 what k replaced rows cost bounds the cost of the person, by joint convexity of the hockey-stick divergence. In the order
 of the file, a person with more rows would move the rows of all others to other places, and so into other parts and batches.
 How many rows are kept is taken as public, as the number of rows is everywhere.
+
+The choice must be as secret as the noise. A run of the explorer has both from its seeds, so that every process keeps the same
+rows; a model that leaves the program is trained on a choice by the operating system (`releasing.training.choosing_secretly`).
 """
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 MOST_ROWS = 1000
+_STREAM = (46,)  # apart from the streams of splits and noise, which come from the same seeds
 #: what the rows decide beside that and guarantees for persons take as public
 KEPT_ROWS: str = "how many rows are kept of all persons together"
-_SECRET = secrets.randbits(128)  # of this process: nobody learns which rows were kept, and it is the same at each reading
+_seeds: ContextVar[tuple[int, ...]] = ContextVar("seeds of the choice of rows", default=())
 
 
-def secret_of(name: str) -> np.random.SeedSequence:
-    """The secret randomness of a table in this process."""
-    return np.random.SeedSequence([_SECRET, *name.encode()])
+@contextmanager
+def chosen_by(seed: int) -> Iterator[None]:
+    """Tables of persons that are read inside keep rows that this seed decides, beside the seeds around it."""
+    before = _seeds.set((*_seeds.get(), seed))
+    try:
+        yield
+    finally:
+        _seeds.reset(before)
 
 
-def bounded(persons: pd.Series, most: int, secret: np.random.SeedSequence) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def choice() -> tuple[int, ...]:
+    """The seeds that decide which rows are kept: what is made of a table is kept under them."""
+    return _seeds.get()
+
+
+def bounded(
+    persons: pd.Series, most: int, secret: np.random.SeedSequence | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(positions of the rows that are kept, in random order; the person of each of them, numbered in that order).
 
     Args:
         persons: (n,) names, without gaps.
         most: rows of one person that are kept at most.
+        secret: the randomness; that of `choice` by default.
 
     >>> kept, who = bounded(pd.Series(["a", "a", "a", "b"]), 2, np.random.SeedSequence(1))
     >>> len(kept), np.bincount(who).tolist() in ([2, 1], [1, 2])
     (3, True)
     """
+    if secret is None:
+        secret = np.random.SeedSequence(choice() or 0, spawn_key=_STREAM)
     rng = np.random.Generator(np.random.PCG64(secret))
     order = rng.permutation(len(persons))
     shuffled = pd.Series(pd.factorize(persons.iloc[order])[0])

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.common.memory import Cache
+from dpviz.common.persons import choice
 from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets import sources
 from dpviz.datasets.base import Dataset
@@ -219,14 +220,16 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
         if scaling == plain.scaling:
             return plain
         version = (plain.sha256, _source(name).stamp(name))
-        key = (name, intercept, scaling)
+        key = (name, intercept, scaling, choice())
         dataset = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)
         assert isinstance(dataset, Dataset)
         return dataset
     source = _source(name)
     if not source.cached:
         return source.load(name, intercept)
-    loaded = _cache.compute((name, intercept), lambda _: _load(source, name, intercept), owner=name, version=source.stamp(name))
+    loaded = _cache.compute(
+        (name, intercept, choice()), lambda _: _load(source, name, intercept), owner=name, version=source.stamp(name)
+    )
     if isinstance(loaded, InvalidInput):
         raise InvalidInput(loaded.field, loaded.cause, loaded.fix)
     return loaded
@@ -236,7 +239,7 @@ def peek(name: str, *, intercept: bool = True) -> Dataset | None:
     """A dataset if it is in memory or quick to make; None where a file would have to be read first."""
     if any(source.owns(name) for source in SOURCES if source.quick):
         return load_dataset(name, intercept=intercept)
-    loaded = _cache.get((name, intercept))
+    loaded = _cache.get((name, intercept, choice()))
     return loaded if isinstance(loaded, Dataset) else None
 
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 import io
 import os
 import random
+import secrets
 import zipfile
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec
 
 import numpy as np
 
 from dpviz.auditing import AuditResult, audit
 from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
+from dpviz.common.persons import chosen_by
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import __version__
-from dpviz.datasets import Dataset
+from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
@@ -138,6 +144,21 @@ def check_place(folder: Path) -> None:
         raise InvalidInput("--out", f"{str(above)!r} cannot be written", "Name a folder that can be written.")
 
 
+P = ParamSpec("P")
+
+
+def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
+    """Releases on tables of persons keep rows that the operating system chooses: the choice is as secret as the noise."""
+
+    @wraps(make)
+    def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
+        with chosen_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
+            return make(spec, *rest, **how)
+
+    return made
+
+
+@choosing_secretly
 def release(
     spec: RunSpec,
     *,

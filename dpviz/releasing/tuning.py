@@ -28,7 +28,7 @@ from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.releasing.grid import Published, publish
-from dpviz.releasing.training import Release, encoder_of, model_of, refuse_seed, supposing
+from dpviz.releasing.training import Release, choosing_secretly, encoder_of, model_of, refuse_seed, supposing
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
 from dpviz.spending.private_search import Candidate, Plan, plan, search
@@ -68,6 +68,7 @@ def default_values(spec: RunSpec) -> dict[str, list[Any]]:
     return {name: list(dict.fromkeys(tuning.values(spec, name, 5))) for name in names}
 
 
+@choosing_secretly
 def private_search(
     spec: RunSpec,
     values: Mapping[str, Sequence[Any]],

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.common import persons
-from dpviz.common.persons import bounded, secret_of
+from dpviz.common.persons import bounded, chosen_by
 from dpviz.common.validate import InvalidInput
 
 
@@ -74,13 +73,17 @@ def test_others_keep_their_rows_and_places_whatever_one_person_has() -> None:
     assert np.abs(orders(1) - 0.25).max() < 0.04 > np.abs(orders(6) - 0.25).max()
 
 
-def test_the_choice_is_secret_and_the_same_at_each_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_choice_is_the_same_at_each_reading_and_another_one_for_another_seed() -> None:
     rows = made(2)
     again = dpviz.load_dataset(rows.name, intercept=False)
-    assert np.array_equal(rows.X[:, :-1] * np.sqrt(2), again.X) or np.allclose(rows.y, again.y)
-    first = secret_of("t").generate_state(4)
-    monkeypatch.setattr(persons, "_SECRET", persons._SECRET ^ 1)
-    assert not np.array_equal(first, secret_of("t").generate_state(4))
+    assert np.array_equal(rows.frame, again.frame)
+    with chosen_by(1):
+        other = dpviz.load_dataset(rows.name)
+        with chosen_by(1):
+            inner = dpviz.load_dataset(rows.name)
+    assert len({one.sha256 for one in (rows, other, inner)}) == 3
+    assert rows.n == other.n
+    assert dpviz.load_dataset(rows.name) is rows
 
 
 def test_rows_without_a_person_are_dropped_and_said() -> None:

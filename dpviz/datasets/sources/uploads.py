@@ -18,6 +18,7 @@ import pandas as pd
 
 from dpviz.common import memory
 from dpviz.common.limits import Limits
+from dpviz.common.persons import choice
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.sources.base import Source
@@ -68,7 +69,7 @@ class Upload:
             raise
         self.prepared = dict(made.left_out), made.dropped
         self.rows = made.dataset.n
-        _ready.put((self.name, True), made.dataset, owner=self.name)
+        _ready.put((self.name, True, choice()), made.dataset, owner=self.name)
         with _lock:
             _live[self.name] = self
 
@@ -114,7 +115,7 @@ class Upload:
         """
         if memory.gone(self.name):
             raise _missing(self.name)
-        return _ready.compute((self.name, intercept), lambda _: self._prepare(intercept).dataset, owner=self.name)
+        return _ready.compute((self.name, intercept, choice()), lambda _: self._prepare(intercept).dataset, owner=self.name)
 
     def forget(self) -> None:
         """Lets go of the rows and of all that was made from them now, even if this object is still referenced."""

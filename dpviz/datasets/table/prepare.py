@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.limits import Limits
-from dpviz.common.persons import bounded, secret_of
+from dpviz.common.persons import bounded
 from dpviz.common.validate import InvalidInput, number, number_from_text, one_of, show
 from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
@@ -76,7 +76,7 @@ def prepare(
     features, left_out = features_of(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
-    frame, used, kept, persons = _of_persons(frame, used, kept, spec, name, lost)
+    frame, used, kept, persons = _of_persons(frame, used, kept, spec, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
     most = (limits or Limits.from_environment()).features
@@ -107,7 +107,6 @@ def _of_persons(
     used: pd.DataFrame,
     kept: NDArray[np.bool_],
     spec: TableSpec,
-    name: str,
     lost: list[Lost],
 ) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_], NDArray[np.intp] | None]:
     """(table, features and label, rows kept, the person of each) after at most `person_rows` rows of a named person are kept."""
@@ -120,7 +119,7 @@ def _of_persons(
         lost.append(Lost("rows", "", len(frame) - len(named), message))
     if not len(named):
         raise InvalidInput("person", f"{show(spec.person)} is empty in every row", "Name the column that says whose a row is.")
-    chosen, persons = bounded(frame[spec.person].iloc[named], spec.person_rows, secret_of(name))
+    chosen, persons = bounded(frame[spec.person].iloc[named], spec.person_rows)
     if len(chosen) < len(named):
         message = (
             f"{len(named) - len(chosen):,} of {len(named):,} rows were left out at random, so that none of {persons.max() + 1:,} "

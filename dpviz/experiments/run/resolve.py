@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from dpviz.common.persons import chosen_by
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
@@ -97,10 +98,17 @@ def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budg
 def dataset_of(spec: RunSpec) -> Dataset:
     """The rows of a run, with the constant feature and in the scaling that it asks for.
 
+    Where persons have more rows than are kept, the split seed decides which.
+
     Raises:
         InvalidInput: they are not there or cannot be read.
     """
-    return load_dataset(spec.dataset, intercept=spec.intercept, scaling=spec.row_scaling)
+    how: dict[str, Any] = {"intercept": spec.intercept, "scaling": spec.row_scaling}
+    dataset = load_dataset(spec.dataset, **how)
+    if not dataset.person_rows or not spec.split_seed:
+        return dataset
+    with chosen_by(spec.split_seed):
+        return load_dataset(spec.dataset, **how)
 
 
 def split_of(spec: RunSpec, dataset: Dataset) -> Split:

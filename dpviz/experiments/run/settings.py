@@ -169,7 +169,11 @@ SETTINGS: dict[str, Knob] = {
         label="Noise draws", help="Number of models, each with its own noise. Results are means over them.", low=1, high=MAX_SEEDS
     ),
     "split_seed": Whole(
-        label="Split seed", help="Which 80 % of the rows are trained on.", low=0, high=_MOST_SEED, changes=Changes.DATA
+        label="Split seed",
+        help="Which 80 % of the rows are trained on, and which rows of a person are kept.",
+        low=0,
+        high=_MOST_SEED,
+        changes=Changes.DATA,
     ),
     "seed": Whole(label="Noise seed", help="The same seed gives the same noise, at every ε.", low=0, high=_MOST_SEED),
     "intercept": Switch(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.estimator import classifier
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row
 from dpviz.spending.private_ranges import private_ranges
 
@@ -54,6 +58,44 @@ def test_releases_and_ledgers_name_the_unit(tmp_path: Path) -> None:
     assert [entry.person_rows for entry in ledger.entries()] == [3, 3]
     with pytest.raises(InvalidInput, match="about one row"):
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), ledger=ledger)
+
+
+def kept(spec: dpviz.RunSpec) -> str:
+    """Which rows a run keeps, in their order."""
+    return " ".join(f"{x:.17g}" for x in dataset_of(spec).frame["x"])
+
+
+def test_seeds_decide_which_rows_a_run_keeps_and_the_operating_system_for_a_release() -> None:
+    chosen = {seed: kept(spec(2, split_seed=seed)) for seed in (0, 1)}
+    assert len(set(chosen.values())) == 2
+    made = [dpviz.release(spec(1)), dpviz.release(spec(1)), dpviz.private_search(spec(1), {"lam": [0.1, 0.2]}, mean_runs=1.1)]
+    assert len({one.dataset.sha256 for one in made} | {dataset_of(spec(1)).sha256}) == 4
+    assert {seed: kept(spec(2, split_seed=seed)) for seed in (0, 1)} == chosen
+
+
+@pytest.mark.long
+def test_two_processes_keep_the_same_rows(tmp_path: Path) -> None:
+    """Whatever their hashes and the order in which tables are read."""
+    table().to_csv(tmp_path / "t.csv", index=False)
+    code = (
+        "import dpviz, sys; from dpviz.experiments.run.resolve import dataset_of\n"
+        "for k in map(int, sys.argv[1:]):\n"
+        " rows = dpviz.dataset('t.csv', target='y', ranges={'x': (0, 1)}, person='who', person_rows=k)\n"
+        " print(k, *(dataset_of(dpviz.RunSpec(rows, split_seed=s)).sha256 for s in (0, 5)))"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code, *order],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONHASHSEED": h},
+            check=True,
+            text=True,
+            capture_output=True,
+        ).stdout.split("\n")
+        for order, h in ((["1", "2"], "1"), (["2", "1"], "2"))
+    ]
+    assert sorted(said[0]) == sorted(said[1])
+    assert len({word for line in said[0] for word in line.split()[1:]}) == 4
 
 
 def test_what_is_not_derived_for_persons_is_refused() -> None:
