@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import threadpoolctl
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import server
 from dpviz.dashboard.work import cached_runs
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def not_forever(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a server holds until it ends is let go of after each test."""
+    with contextlib.ExitStack() as held:
+        monkeypatch.setattr(server, "_forever", held)
+        yield
 
 
 def test_libraries_are_left_out_of_the_collections_after_every_run_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,6 +37,16 @@ def test_libraries_are_left_out_of_the_collections_after_every_run_of_a_page(mon
         assert len(gc.get_objects()) < gc.get_freeze_count() / 10, "what is collected is little beside what is not"
     finally:
         gc.unfreeze()
+
+
+def test_a_server_has_one_thread_for_matrix_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached_runs, "outcome", lambda spec: (_ for _ in ()).throw(OSError("no data")))
+    with threadpoolctl.threadpool_limits(2, "blas"):
+        server._warm()
+        threads = [library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"]
+    gc.unfreeze()
+    assert threads
+    assert set(threads) == {1}
 
 
 def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ SWITCH = 0.0005
 _lock = threading.Lock()
 _guard: Middleware | None = None
 _code: str | None = None  # the address of `--qr`
+_forever = contextlib.ExitStack()  # held for as long as the process serves
 
 
 def serve(
@@ -149,9 +150,12 @@ def _in_a_line(record: logging.LogRecord) -> bool:
 
 def _warm() -> None:
     """Loads the libraries and trains the first page's model while the server and the browser start."""
+    from dpviz.common.threads import one_blas_thread
     from dpviz.dashboard.work import cached_runs
     from dpviz.experiments.run.spec import RunSpec
 
+    # threads of a matrix product wait for each other busily, and take more than half of a full server's processor time
+    _forever.enter_context(one_blas_thread())
     # the page meets the same problem and tells the person
     with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):
         cached_runs.outcome(RunSpec())
