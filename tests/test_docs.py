@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -13,22 +14,13 @@ from pathlib import Path
 
 import pytest
 
-import dpviz
+from dpviz.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 
 
 def test_mechanism_table_is_up_to_date() -> None:
     subprocess.run([sys.executable, ROOT / "docs" / "mechanisms.py", "--check"], check=True, cwd=ROOT)
-
-
-def test_readme_python_examples_run_one_after_the_other() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert blocks
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    assert isinstance(names["result"], dpviz.Result)
 
 
 def test_readme_has_two_commands_to_set_up_one_to_run_and_one_to_test() -> None:
@@ -125,14 +117,77 @@ def test_every_page_of_the_docs_is_in_their_contents() -> None:
     assert sorted(" ".join(listed).split()) == [path.stem for path in PAGES]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("page", [path for path in PAGES if path.stem.startswith("tutorial")], ids=lambda path: path.stem)
-def test_the_code_of_every_tutorial_runs(page: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
-    assert blocks
+#: pages with code, by name
+TEXTS = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", ROOT / "data" / "README.md", *PAGES]
+}
+#: (page, language of the block) -> where its blocks run, or why they do not
+RUN_ELSEWHERE = {
+    ("README.md", "sh"): "setting up, starting and testing: .ci/run and tests/browser/test_ways_of_starting.py",
+    ("docs/journeys.md", "sh"): "tests/cli/test_journeys.py",
+    ("docs/python.md", "{eval-rst}"): "directives of the site, which is built below",
+    ("docs/architecture.md", ""): "no code: the tree of folders",
+}
+#: what a block of Python finds there, as its page says in words
+BEFORE = {
+    "docs/architecture.md": "from dataclasses import dataclass\nfrom dpviz.mechanisms.capabilities import ProtectsQuery\n"
+    "from dpviz.mechanisms.knobs import knob"
+}
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """(language, text) of each block of code of a page."""
+    found = re.findall(r"^```([^\n]*)\n(.*?)^```$", TEXTS[page], re.S | re.M)
+    return [(language, text) for language, text in found]
+
+
+def pages_with(language: str) -> list[str]:
+    return [page for page in TEXTS if any(language == found for found, _ in blocks(page))]
+
+
+def test_every_block_of_code_is_run_somewhere() -> None:
+    found = {(page, language) for page in TEXTS for language, _ in blocks(page)}
+    assert {pair for pair in found if pair[1] not in ("python", "toml")} == set(RUN_ELSEWHERE)
+    assert all(text.count("\n```") % 2 == 0 for text in TEXTS.values())
+
+
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_the_blocks_of_python_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
+    for text in [BEFORE.get(page, ""), *(text for language, text in blocks(page) if language == "python")]:
+        exec(text, names)
+
+
+def test_the_block_of_settings_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ((language, text),) = blocks("data/README.md")
+    assert language == "toml"
+    rows = [f"{20 + k % 50},{('Private', 'Government', '?')[k % 3]},{k % 60},{('<=50K', '>50K')[k % 2]}" for k in range(60)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,workclass,hours,income", *rows]))
+    (tmp_path / "people.toml").write_text(text)
+    assert main(["datasets", str(tmp_path / "people.csv"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["label"]["positive"] == ">50K"
+    assert [column["column"] for column in said["columns"]] == ["age", "workclass", "hours"]
+    assert said["looked_at"] == ["hours"]
+
+
+def test_every_command_that_is_named_knows_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    helps: dict[str, str] = {}
+    for page, text in TEXTS.items():
+        for span in re.findall(r"`dpviz ([a-z]+[^`]*)`", text):
+            name = span.split()[0]
+            assert name in COMMANDS, (page, span)
+            if name not in helps:
+                with pytest.raises(SystemExit):
+                    main([name, "--help"])
+                helps[name] = capsys.readouterr().out
+            unknown = [
+                option for option in re.findall(r"--[a-z][a-z-]*", span) if not re.search(rf"{option}\b(?!-)", helps[name])
+            ]
+            assert not unknown, (page, span, unknown)
+    assert len(helps) > 15
 
 
 @pytest.mark.long
