@@ -22,11 +22,15 @@ def with_open_folds(page: AppTest) -> AppTest:
     return page
 
 
+def addressed(name: str, **query: str) -> AppTest:
+    """A page with its address, before it is drawn for the first time; `name` is "" for the first page."""
+    page = AppTest.from_file(str(PAGES[name]), default_timeout=LIMIT)
+    page.query_params.update({"dataset": "teaching", "seeds": "2"} | query)
+    return page
+
+
 def opened(name: str, **query: str) -> AppTest:
-    page = with_open_folds(AppTest.from_file(str(PAGES[name]), default_timeout=LIMIT))
-    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    page.run()
+    page = with_open_folds(addressed(name, **query)).run()
     assert not page.exception
     return page
 
@@ -37,7 +41,13 @@ def stills(page: AppTest) -> list[str]:
 
 
 def text(page: AppTest) -> str:
-    return "\n".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "").replace("\u00a0", " ")
+    """What the page says in sentences, without the signs that keep Markdown and lines as they are."""
+    parts = (*page.markdown, *page.caption, *page.info, *page.warning, *page.error)
+    return "\n".join(part.value for part in parts).replace("\\", "").replace("\u00a0", " ")
+
+
+def address(page: AppTest) -> dict[str, str]:
+    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
 
 
 def settled(page: AppTest) -> AppTest:

@@ -165,10 +165,12 @@ def one_of(field: str, value: object, options: Iterable[str]) -> str:
     Traceback (most recent call last):
     ...
     dpviz.common.validate.InvalidInput: model: unknown value 'tree'. Choose one of: logistic, svm.
+
+    An empty text among the options is not listed.
     """
     names = sorted(options)
     if isinstance(value, str) and value in names:
         return value
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    raise InvalidInput(field, f"unknown value {show(value)}", f"{hint}Choose one of: {', '.join(names)}.")
+    raise InvalidInput(field, f"unknown value {show(value)}", f"{hint}Choose one of: {', '.join(filter(None, names))}.")

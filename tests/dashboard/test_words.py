@@ -138,6 +138,10 @@ def test_icons_that_are_written_out_are_no_icons(icon: str) -> None:
     assert shown.replace("\u2060", "") == icon
 
 
+def test_no_line_ends_between_a_number_and_its_sign() -> None:
+    assert words.markdown(f"found {words.percent(0.939)} of 9 %") == "found 93.9\u00a0% of 9\u00a0%"
+
+
 def test_plain_sentences_are_left_as_they_are() -> None:
     assert "\u2060" not in words.markdown("At 12:30 the ratio was 3:1, and ε = 1 (δ = 1e−5): 82.1 %.")
 

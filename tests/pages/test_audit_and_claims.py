@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, mostly_long, until
-from support_pages import opened, settled
+from support_pages import opened, settled, text
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
@@ -32,10 +32,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_runs, "ROWS", 60)
 
 
-def words(page: AppTest) -> str:
-    return " ".join(m.value for m in [*page.markdown, *page.caption]).replace("\\", "").replace("\u00a0", " ")
-
-
 def metrics(page: AppTest) -> dict[str, str]:
     return {m.label: m.value for m in page.metric}
 
@@ -47,13 +43,13 @@ def test_a_wrong_claim_is_red_in_words_and_sign() -> None:
     assert shown["Proved ε"] == "none"
     assert float(shown["Audited ε, at least"]) > 1
     assert float(shown["Most that 200 models can show"]) > float(shown["Audited ε, at least"])
-    assert "claim exceeded" in words(page)
+    assert "claim exceeded" in text(page)
     assert any("✗" in (m.delta or "") for m in page.metric)
 
 
 def test_a_right_claim_is_never_verified() -> None:
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200", pair="worst-case"))
-    said = words(page)
+    said = text(page)
     assert "no violation found" in said
     assert "verified" not in said
     assert "Under an assumption" in said
@@ -64,7 +60,7 @@ def test_a_right_claim_is_never_verified() -> None:
 @pytest.mark.long
 def test_one_training_with_canaries_answers_in_a_sentence() -> None:
     page = settled(opened("Audit", mechanism="pidp-sgd", runs="200", canaries="300"))
-    said = words(page).replace("\xa0", " ")
+    said = text(page).replace("\xa0", " ")
     assert "Of 300 canaries in one training the attacker guessed" in said
     assert "the claim is ε = 1, δ = 1e−5: claim exceeded." in said
     assert "expected to detect noise below" in said
@@ -89,7 +85,7 @@ def test_one_training_with_canaries_answers_in_a_sentence() -> None:
 )
 def test_pairs_from_the_data(query: dict[str, str], expected: str) -> None:
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200", **query))
-    assert expected in words(page)
+    assert expected in text(page)
     assert page.query_params["pair"] in (query["pair"], [query["pair"]])
 
 
@@ -118,7 +114,7 @@ def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(survey, "list_mechanisms", lambda: few)
     page = opened("Audit", mechanism="output-gaussian", runs="200")
     next(b for b in page.button if b.label == "Audit them all").click().run()
-    said = words(settled(page))
+    said = text(settled(page))
     told = "4 mechanisms attacked; claim exceeded: DBDP-ERM, performance improving, Input perturbation (Kang)."
     assert f"{told} For the others that claim anything: no violation found." in said
 
@@ -126,21 +122,21 @@ def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
     page = opened("Paper_claims", mechanism="dbdp", about="mechanism", claim="dbdp-noise-rate")
     kept, claims = saved.load(), concerning("dbdp")
-    assert f"Of {len(claims)} claims, " in words(page)
-    assert f"{kept.day.day} {kept.day:%B %Y}" in words(page) if kept.day else False
-    assert kept.findings["dbdp-noise-rate"].verdict.because in words(page)
+    assert f"Of {len(claims)} claims, " in text(page)
+    assert f"{kept.day.day} {kept.day:%B %Y}" in text(page) if kept.day else False
+    assert kept.findings["dbdp-noise-rate"].verdict.because in text(page)
     next(b for b in page.button if b.key == "test-dbdp-noise-rate").click().run()
     page = settled(page)
-    assert "1 tested again in this session" in words(page)
+    assert "1 tested again in this session" in text(page)
     again = opened("Paper_claims", mechanism="dbdp", about="mechanism")
-    assert "1 tested again in this session" in words(again)
+    assert "1 tested again in this session" in text(again)
 
 
 def test_verdicts_of_an_earlier_version_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert f"by version {dpviz.__version__}." in words(opened("Paper_claims", about="kang-ip"))
+    assert f"by version {dpviz.__version__}." in text(opened("Paper_claims", about="kang-ip"))
     monkeypatch.setattr("dpviz.dashboard.claims.views.__version__", "9.0.0")
     page = opened("Paper_claims", about="kang-ip")
-    assert f"by version {dpviz.__version__}; test them again below" in words(page)
+    assert f"by version {dpviz.__version__}; test them again below" in text(page)
     assert "Test it again" in [b.label for b in page.button]
 
 
@@ -157,7 +153,7 @@ def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
 def test_a_claim_that_is_left_out_is_closed() -> None:
     page = opened("Paper_claims", about="kang-ip", claim="dbdp-noise-rate")
     assert "claim" not in page.query_params
-    assert saved.load().findings["ip-private"].verdict.because in words(page)
+    assert saved.load().findings["ip-private"].verdict.because in text(page)
 
 
 @pytest.mark.parametrize("name", ["numerical-tighter", "dbdp-pi-private"])
@@ -220,7 +216,7 @@ def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
     page.session_state["claim-details"] = True
     page.run()
     assert not page.exception
-    said = "\n".join(c.value for c in page.caption).replace("\\", "")
+    said = text(page)
     assert "census-10000: rows that receive noise, %." in said
     assert "standard deviation" not in said  # nothing was drawn at random
     layout = json.loads(page.get("plotly_chart")[1].proto.spec)["layout"]

@@ -6,9 +6,7 @@ import dataclasses
 from urllib.parse import parse_qs
 
 import pytest
-from streamlit.testing.v1 import AppTest
-from support import LIMIT
-from support_pages import ROOT, text, with_open_folds
+from support_pages import address, opened, text
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -17,21 +15,13 @@ from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.work import cached_runs
 
 
-def value(page: AppTest, key: str) -> str:
-    given = page.query_params[key]
-    return given if isinstance(given, str) else given[-1]
-
-
 def test_a_run_is_kept_swapped_and_dropped() -> None:
-    page = with_open_folds(AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT))
-    for key, given in {"dataset": "teaching", "seeds": "2", "epsilon": "0.5", "mechanism": "cms-output"}.items():
-        page.query_params[key] = given
-    page.run()
+    page = opened("", epsilon="0.5", mechanism="cms-output")
     page.button(key="keep-a").click().run()
     page.select_slider(key="epsilon").set_value(5.0).run()
     assert not page.exception
-    assert parse_qs(value(page, "pinned"))["epsilon"] == ["0.5"]
-    assert value(page, "epsilon") == "5.0"
+    assert parse_qs(address(page)["pinned"])["epsilon"] == ["0.5"]
+    assert address(page)["epsilon"] == "5.0"
     assert "B against A: accuracy is " in text(page)
     differ = next(t.value for t in page.table if "Settings that differ" in t.value.index).loc["Settings that differ"]
     assert [text.replace("\\", "") for text in differ] == ["Privacy budget ε 0.5", "Privacy budget ε 5"], (
@@ -40,7 +30,7 @@ def test_a_run_is_kept_swapped_and_dropped() -> None:
     page.button(key="swap").click().run()
     assert not page.exception
     assert page.select_slider(key="epsilon").value == 0.5
-    assert parse_qs(value(page, "pinned"))["epsilon"] == ["5.0"]
+    assert parse_qs(address(page)["pinned"])["epsilon"] == ["5.0"]
     page.button(key="drop").click().run()
     assert "pinned" not in page.query_params
     assert "B against A" not in text(page)

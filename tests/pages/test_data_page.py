@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import support_pages
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, mostly_long, until
+from support_pages import addressed, text
 
 import dpviz
 from dpviz.dashboard.data import upload
@@ -18,7 +21,6 @@ from dpviz.datasets.sources.remote import REMOTE
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
 
-ROOT = Path(__file__).parents[2]
 EVIL = "<img src=x onerror=alert(1)>"
 
 
@@ -30,13 +32,7 @@ def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def opened(script: str = "pages/8_Data.py", **query: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / script), default_timeout=LIMIT)
-    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
+opened = partial(support_pages.opened, "Data")
 
 
 def csv(rows: int = 50) -> bytes:
@@ -63,11 +59,6 @@ def test_use_my_data_leads_to_the_upload_above_all_else() -> None:
     assert order(page) == ["upload", "set", "set"]
     give(page, csv()).button(key="dpviz.make").click().run()
     assert "upload" not in page.query_params, "a person who has uploaded looks at the set"
-
-
-def text(page: AppTest) -> str:
-    parts = [*page.markdown, *page.caption, *page.error, *page.warning]
-    return "\n".join(str(p.value) for p in parts).replace("\\", "")
 
 
 def test_cards_of_all_sets_and_what_is_trained_on() -> None:
@@ -111,7 +102,7 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     assert EVIL not in raw
     # the first page of the same session trains on it; another session that knows the name gets the default
     assert page.session_state["dpviz.uploads"][name].rows == 50
-    other = opened("app.py", dataset=name)
+    other = support_pages.opened("", dataset=name)
     assert "does not hold" in text(other)
     assert other.selectbox(key="dataset").value == dpviz.RunSpec.dataset
     assert name not in other.selectbox(key="dataset").options
@@ -159,14 +150,14 @@ def test_three_classes_need_a_choice() -> None:
 def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(nothing_else: Path) -> None:
     path = nothing_else / "people.csv"
     path.write_bytes(csv())
-    page = opened("app.py", dataset="data/people.csv")
+    page = support_pages.opened("", dataset="data/people.csv")
     assert page.selectbox(key="dataset").value == "data/people.csv"
     path.write_bytes(b"a,b\n1")
     page.run()
     assert not page.exception
     assert "line 2 has 1 values where line 1 has 2" in text(page)
     path.unlink()
-    assert not opened("app.py", dataset="data/people.csv").exception
+    assert not support_pages.opened("", dataset="data/people.csv").exception
 
 
 @pytest.mark.long
@@ -223,10 +214,8 @@ def test_private_ranges_stand_beside_those_of_the_rows() -> None:
 
 def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
     made = uploads.Upload(read_csv(csv()), TableSpec("answer", ("yes",)), "people.csv")
-    page = AppTest.from_file(str(ROOT / "pages/0_Trade-off.py"), default_timeout=LIMIT)
+    page = addressed("Trade-off", dataset=made.name, points="2", methods="cms-output")
     page.session_state["dpviz.uploads"] = {made.name: made}
-    for key, value in {"dataset": made.name, "seeds": "2", "points": "2", "methods": "cms-output"}.items():
-        page.query_params[key] = value
     page.run()
     assert page.session_state["dpviz.sweep"].wait(LIMIT)
     page.run()

@@ -13,6 +13,7 @@ import support_pages
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, mostly_long
+from support_pages import address, text
 
 import dpviz
 from dpviz.dashboard.one_run import views
@@ -26,10 +27,6 @@ opened = partial(support_pages.opened, "")
 
 def sentence(page: AppTest) -> str:
     return next(m.value for m in page.markdown if " is right " in m.value).replace("\\", "").replace("\u00a0", " ")
-
-
-def address(page: AppTest) -> dict[str, str]:
-    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
 
 
 @pytest.mark.parametrize("model_id", mostly_long(["logistic", "svm"], "logistic"))
@@ -195,10 +192,10 @@ def test_the_metric_is_kept_in_the_address_and_spoken() -> None:
 
 def test_the_precision_at_which_recall_is_measured_is_free_and_kept_in_the_address() -> None:
     page = opened(metric="recall-at-precision=0.7", dataset="teaching", seeds="2")
-    assert "recall at 70 % precision is" in support_pages.text(page)
+    assert "recall at 70 % precision is" in text(page)
     page.number_input(key="own.metric-level").set_value(62.5).run()
     assert address(page)["metric"] == "recall-at-precision=0.625"
-    assert "recall at 62.5 % precision is" in support_pages.text(page)
+    assert "recall at 62.5 % precision is" in text(page)
     page.number_input(key="own.metric-level").set_value(50.0).run()
     assert address(page)["metric"] == "recall-at-precision", "the usual level is not written"
     page.number_input(key="own.metric-level").set_value(0.0).run()
@@ -221,9 +218,9 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(mon
 
 def test_advice_is_given_where_a_trial_shows_that_it_helps() -> None:
     page = opened(dataset="iris", epsilon="0.5", seeds="4", row_scaling="unit", lam="0.001")
-    assert "a cost of privacy" in support_pages.text(page)
+    assert "a cost of privacy" in text(page)
     next(b for b in page.button if b.label == "Does another setting help? Try it").click().run()
-    said = support_pages.text(support_pages.settled(page))
+    said = text(support_pages.settled(page))
     assert re.search(r"None of \d+ other settings|Of \d+ other settings, .* is best", said)
     good = opened(dataset="teaching", epsilon="10")
     assert not [b for b in good.button if b.label.startswith("Does another setting")]

@@ -13,6 +13,7 @@ import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, mostly_long
+from support_pages import address, text
 
 import dpviz
 from dpviz.dashboard.rows import selection
@@ -32,16 +33,8 @@ def decoded(values: Any) -> np.ndarray:
     return np.asarray(values, float)
 
 
-def said(page: AppTest) -> str:
-    return " ".join(e.value for e in (*page.markdown, *page.caption, *page.info)).replace("\\", "")
-
-
 def sentence(page: AppTest) -> str:
     return next(m.value for m in page.markdown if "moves the model most" in m.value).replace("\\", "").replace("\u00a0", " ")
-
-
-def address(page: AppTest) -> dict[str, str]:
-    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
 
 
 def person(page: AppTest) -> dict[str, list[str]]:
@@ -71,7 +64,7 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
         assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
     built = dpviz.list_mechanisms()[mechanism]()
     for view in built.rule_views(result.setup.problem, result.calibration) if isinstance(built, HasRule) else ():
-        assert f"The rule trains {int(view.passes.sum())} of 320 rows without noise" in said(page)
+        assert f"The rule trains {int(view.passes.sum())} of 320 rows without noise" in text(page)
     facts = person(page)
     known = result.individual is not None
     assert facts["Individual ε: mean, largest draw" if known else "Individual ε"]
@@ -132,14 +125,14 @@ def test_groups_are_followed_by_every_panel() -> None:
     strength = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).newton_norm
     best = ids[40 + int(strength[40:80].argmax())]
     assert page.text_input(key="own.row").placeholder == f"{best}"
-    assert "Of the 40 rows of the group" in said(page)
-    assert "40 rows of the group, retrained exactly" in said(page)
-    assert "All 40 rows of the group" in said(page)
+    assert "Of the 40 rows of the group" in text(page)
+    assert "40 rows of the group, retrained exactly" in text(page)
+    assert "All 40 rows of the group" in text(page)
     next(b for b in page.button if b.label == "Clear the group").click().run()
-    assert "of the group" not in said(page)
+    assert "of the group" not in text(page)
     page.session_state["dpviz.group"] = ids[40:80]
     page.selectbox(key="dataset").set_value("iris").run()
-    assert "of the group" not in said(page), "a group belongs to one dataset"
+    assert "of the group" not in text(page), "a group belongs to one dataset"
 
 
 def test_people_are_found_by_their_values() -> None:
@@ -154,7 +147,7 @@ def test_people_are_found_by_their_values() -> None:
     frame = data.frame.iloc[ids]
     want = ids[((frame["age"] > 60) & (frame["household"] == "single")).to_numpy()]
     assert len(want) > 0
-    assert f"{len(want)} of 240 training rows, by influence" in said(page)
+    assert f"{len(want)} of 240 training rows, by influence" in text(page)
     table = next(d.value for d in page.dataframe if len(d.value) == len(want) and "age" in d.value)
     assert set(table["row id"]) == set(want)
     assert (np.diff(table["influence"]) <= 0).all()
@@ -167,7 +160,7 @@ def test_the_idea_can_be_tried_and_trained() -> None:
     page = opened()
     page.select_slider(key="own.share").set_value(0.05).run()
     assert address(page)["share"] == "0.05"
-    assert "The 16 most influential of 320 rows receive noise" in said(page)
+    assert "The 16 most influential of 320 rows receive noise" in text(page)
     assert "covers all rows together" in sentence(page), "the answer stays that of the sidebar's method"
     assert len(sentence(page).split()) <= 24
     page.toggle(key="idea-train").set_value(True).run()
@@ -211,21 +204,21 @@ def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPa
 
 def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
     page = opened(mechanism="renyi-filter", seeds="2")
-    assert "until the squares of its gradients have used up its budget" in said(page)
-    assert "rows that took part: 320 in the first" in said(page)
-    assert "received noise in the first" not in said(page)
-    assert "see individual ε and influence" in said(opened(mechanism="dp-sgd"))
+    assert "until the squares of its gradients have used up its budget" in text(page)
+    assert "rows that took part: 320 in the first" in text(page)
+    assert "received noise in the first" not in text(page)
+    assert "see individual ε and influence" in text(opened(mechanism="dp-sgd"))
     # where individual ε is not known the page does not send people there
-    unknown = said(opened(mechanism="nsgd"))
+    unknown = text(opened(mechanism="nsgd"))
     assert "see influence" in unknown
     assert "see individual ε" not in unknown
 
 
 def test_reports_of_people_are_shown_or_named() -> None:
-    record = said(opened(mechanism="ldp-duchi"))
+    record = text(opened(mechanism="ldp-duchi"))
     assert "signed record y·x" in record
     assert "moved by" in record
-    gradient = said(opened(mechanism="ldp-gaussian", **{"ldp-gaussian.release": "gradient"}))
+    gradient = text(opened(mechanism="ldp-gaussian", **{"ldp-gaussian.release": "gradient"}))
     assert "It is no row" in gradient
     assert "moved by" not in gradient
 
@@ -258,7 +251,7 @@ def test_nobody_is_compared_with_himself(query: dict[str, str]) -> None:
 
 def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     page = opened(mechanism="dp-gd")
-    assert "Every row is covered equally" in said(page)
+    assert "Every row is covered equally" in text(page)
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=2)
     step = inspected.one_step(spec)
     assert step is not None
@@ -276,5 +269,5 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
 
 def test_who_pays_stands_beside_the_same_rows() -> None:
     page = opened(dataset="breast-cancer", mechanism="dp-gd", why="true", seeds="3")
-    assert "Does privacy cost the smallest group more here?" in support_pages.text(page)
+    assert "Does privacy cost the smallest group more here?" in text(page)
     assert any("Mean individual ε" in table.value.columns for table in page.table)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long
-from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text, with_open_folds
+from support import mostly_long
+from support_pages import ACCOUNTING, SENSITIVITY, address, opened, settled, text
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
@@ -20,31 +20,15 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
 from dpviz.models import get_model
 
-APP = Path(__file__).parents[2] / "app.py"
 SETTING = get_model("mlp").setting(320, 3, 1e-3)
 FITS = [name for name, cls in dpviz.list_mechanisms().items() if cls.refusal(SETTING) is None]
 
 
-def first(**query: str) -> AppTest:
-    page = with_open_folds(AppTest.from_file(str(APP), default_timeout=LIMIT))
-    for key, value in ({"dataset": "teaching", "seeds": "2", "model": "mlp"} | query).items():
-        page.query_params[key] = value
-    page.run()
-    assert not page.exception
-    return page
+first = partial(opened, "", model="mlp")
 
 
 def units(page: AppTest) -> object:
     return next(n for n in page.number_input if n.label == "Hidden units")
-
-
-def model_of(page: AppTest) -> str:
-    value = page.query_params["model"]
-    return value if isinstance(value, str) else value[-1]
-
-
-def notes(page: AppTest) -> str:
-    return " ".join(i.value for i in page.info).replace("\\", "")
 
 
 @pytest.mark.parametrize("mechanism", mostly_long(FITS, "dp-gd"))
@@ -54,7 +38,7 @@ def test_every_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
     assert not page.warning
     mean = dpviz.run(dpviz.RunSpec(dataset="teaching", model="mlp", mechanism=mechanism, seeds=2)).accuracy.mean()
     assert f"{100 * mean:.1f}" in next(m.value for m in page.markdown if " is right " in m.value)
-    assert "weights do not belong to one feature each" in notes(page)
+    assert "weights do not belong to one feature each" in text(page)
     for name in ("Influence_and_noise", SENSITIVITY, ACCOUNTING):
         page = opened(name, model="mlp", mechanism=mechanism)
         assert not page.error
@@ -71,7 +55,7 @@ def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
     assert [w.value.replace("\\", "").startswith(f"**mechanism**: {reason}") for w in page.warning] == [True]
     assert mechanism not in page.selectbox(key="mechanism").options
     assert page.text_input(key="delta").value == "1e-06", "the rest of the address is kept"
-    assert model_of(page) == "mlp"
+    assert address(page)["model"] == "mlp"
 
 
 @pytest.mark.parametrize(
@@ -91,9 +75,9 @@ def test_hidden_units_in_address_and_control_agree() -> None:
     page = first(model="mlp-12")
     assert units(page).value == 12
     units(page).set_value(5).run()
-    assert model_of(page) == "mlp-5"
+    assert address(page)["model"] == "mlp-5"
     units(page).set_value(0).run()
-    assert model_of(page) == "mlp"
+    assert address(page)["model"] == "mlp"
     page.query_params["model"] = "mlp-9"
     page.run()
     assert (units(page).value, page.selectbox(key="model").value) == (9, "mlp-9")
@@ -181,11 +165,11 @@ def test_no_minimum_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rates_have_nothing_to_say_about_a_network() -> None:
     page = settled(opened(SENSITIVITY, model="mlp", part="rates"))
-    assert "no rate speaks of it" in notes(page)
+    assert "no rate speaks of it" in text(page)
     assert "of this run" not in text(page)
     assert "adversarial" not in text(page)
     linear = settled(opened(SENSITIVITY, part="rates"))
-    assert "no rate speaks of it" not in notes(linear)
+    assert "no rate speaks of it" not in text(linear)
     assert "adversarial" in text(linear)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
-from support_pages import PAGES
+from support_pages import addressed
 
 from dpviz.cli.main import parser
 from dpviz.common.limits import DEMO
@@ -22,10 +21,8 @@ from dpviz.releasing import ReleasedModel
 
 
 def page(**query: str) -> AppTest:
-    made = AppTest.from_file(str(PAGES[""]), default_timeout=LIMIT)
+    made = addressed("", **({"mechanism": "output-gaussian", "v": "2"} | query))
     made.session_state["fold-release"] = True
-    for key, value in ({"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian", "v": "2"} | query).items():
-        made.query_params[key] = value
     return made.run()
 
 

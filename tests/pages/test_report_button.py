@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import mostly_long
-from support_pages import ROOT, stills, with_open_folds
+from support_pages import ROOT, addressed, opened, stills
 
 import dpviz
 from dpviz.cli.main import main
@@ -34,10 +34,7 @@ def made(page: AppTest) -> str:
 
 
 def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
-    for key, value in QUERY.items():
-        page.query_params[key] = value
-    page.run()
+    page = addressed("", **QUERY).run()
     assert not page.exception
     html = made(page)
     body = html.rpartition("</script>")[2] + html.partition("<main>")[2][:3000]
@@ -49,11 +46,7 @@ def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:
 
 
 def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
-    closed = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
-    closed.query_params.update(QUERY)
-    drawn = with_open_folds(AppTest.from_file(str(ROOT / "app.py"), default_timeout=300))
-    drawn.query_params.update(QUERY)
-    pages = [closed.run(), drawn.run()]
+    pages = [addressed("", **QUERY).run(), opened("", **QUERY)]
     assert [len(page.get("plotly_chart")) for page in pages] == [0, 3]
     assert [len(stills(page)) for page in pages] == [2, 2]
     assert [len(page.table) for page in pages] == [0, 1]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, until
+from support_pages import addressed, text
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
@@ -39,18 +40,6 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     pool.pool().clear()
 
 
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(str(APP), default_timeout=LIMIT)
-    for key, value in ({"dataset": "teaching", "seeds": "2"} | query).items():
-        page.query_params[key] = value
-    return page.run()
-
-
-def said(page: AppTest) -> str:
-    assert not page.exception
-    return "\n".join(part.value for part in [*page.markdown, *page.caption, *page.error]).replace("\\", "").replace("\u00a0", " ")
-
-
 def done(page: AppTest) -> AppTest:
     until(
         lambda: all(job.over or job.low or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs"
@@ -60,39 +49,39 @@ def done(page: AppTest) -> AppTest:
 
 def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None]) -> None:
     first = cached_runs.outcome(RunSpec("teaching", seeds=2))
-    page = opened()
-    assert "at ε = 1 " in said(page)
+    page = addressed("").run()
+    assert "at ε = 1 " in text(page)
     assert page.select_slider(key="epsilon").set_value(2.0).run()
-    assert "at ε = 1 " in said(page)
-    assert "Until then the page shows the run before" in said(page)
+    assert "at ε = 1 " in text(page)
+    assert "Until then the page shows the run before" in text(page)
     assert page.button(key="cancel-run").label == "Cancel"
     report = page.session_state["dpviz.recorder"]
     assert not report.badges, "a report would show one run and name another"
     assert [type(part).__name__ for part in report.parts.values()] == ["Text"]
     held()
-    assert "at ε = 2 " in said(done(page))
-    assert "the run before" not in said(page)
+    assert "at ε = 2 " in text(done(page))
+    assert "the run before" not in text(page)
     assert cached_runs.stored(first.spec) is first
 
 
 def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], None]) -> None:
-    page = opened()
-    assert " is right " not in said(page)
+    page = addressed("").run()
+    assert " is right " not in text(page)
     page.button(key="cancel-run").click().run()
-    assert "**Cancelled.**" in said(page)
+    assert "**Cancelled.**" in text(page)
     held()
     page.button(key="again-run").click().run()
-    assert " is right " in said(done(page))
+    assert " is right " in text(done(page))
     assert not pool.pool()._jobs, "it is in its cache, and needs no job any more"
 
 
 def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
-    page = opened()
+    page = addressed("").run()
     (left,) = pool.pool()._jobs.values()
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert left.state.stopped
     held()
-    assert "at ε = 2 " in said(done(page))
+    assert "at ε = 2 " in text(done(page))
 
 
 def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,10 +92,10 @@ def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(views.cached_runs, "compute_in_background", refuse)
-        page = opened()
-        assert "epsilon: is too small for this" in said(page)
+        page = addressed("").run()
+        assert "epsilon: is too small for this" in text(page)
     held()
-    assert " is right " in said(page.run())
+    assert " is right " in text(page.run())
 
 
 def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long, until
+from support import mostly_long, until
+from support_pages import address, addressed, text
 
 import dpviz
 from dpviz.dashboard.shell import links
@@ -45,23 +46,15 @@ def done(page: AppTest) -> AppTest:
     return page
 
 
-def texts(page: AppTest) -> str:
-    return "\n".join(element.value for element in (*page.markdown, *page.caption)).replace("\\", "").replace("\u00a0", " ")
-
-
 def warnings(page: AppTest) -> list[str]:
     """Without the one that always stands beside tuning."""
     return [w.value.replace("\\", "") for w in page.warning if not w.value.startswith("Tuning")]
 
 
-def address(page: AppTest) -> dict[str, str]:
-    return {k: v if isinstance(v, str) else v[-1] for k, v in page.query_params.items()}
-
-
 def test_the_page_answers_in_one_sentence() -> None:
     page = done(opened())
-    assert "For " in texts(page)
-    assert "needs ε ≥" in texts(page)
+    assert "For " in text(page)
+    assert "needs ε ≥" in text(page)
     assert not warnings(page)
     table = page.table[0].value
     assert len(table) == 2
@@ -71,30 +64,30 @@ def test_the_page_answers_in_one_sentence() -> None:
 def test_the_page_speaks_the_chosen_metric() -> None:
     page = done(opened(metric="roc-auc", want="60"))
     assert "ROC AUC" in page.number_input(key="own.want").label
-    assert "For 60.0 % ROC AUC:" in texts(page)
+    assert "For 60.0 % ROC AUC:" in text(page)
     assert {"ROC AUC", "ε for 60.0\u00a0%"} <= set(page.table[0].value)
-    assert "majority label no value" in texts(page)
+    assert "majority label no value" in text(page)
     page.selectbox(key="own.metric").set_value("log-loss").run()
     page.number_input(key="own.want_loss").set_value(0.65).run()
     assert not page.exception
-    assert "For a log loss of 0.650:" in texts(page)
+    assert "For a log loss of 0.650:" in text(page)
     assert (address(page)["metric"], address(page)["want"], address(page)["want_loss"]) == ("log-loss", "60", "0.65")
     table = page.session_state["dpviz.picture"][1]
     near = table[table["epsilon"] == 1].groupby("mechanism")["log_loss"].mean()
     best = f"{dpviz.list_mechanisms()[near.idxmin()].label} (proved), log loss {near.min():.3f}"
-    assert f"Best of 2 at ε = 1: {best}" in texts(page), "the best is the smallest loss"
+    assert f"Best of 2 at ε = 1: {best}" in text(page), "the best is the smallest loss"
     page = done(opened(metric="recall-at-precision=0.7", want="40"))
-    assert "For 40.0 % recall at 70 % precision:" in texts(page)
+    assert "For 40.0 % recall at 70 % precision:" in text(page)
     assert "recall_at_precision_0.7" in page.session_state["dpviz.picture"][1]
     page = done(opened(metric="log-loss", model="svm"))
-    assert "Log loss has no value here: the model gives no probabilities" in texts(page)
+    assert "Log loss has no value here: the model gives no probabilities" in text(page)
 
 
 def test_a_cache_folder_that_cannot_be_used_is_one_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "file" / "cache"))
     page = done(opened())
-    assert "needs ε ≥" in texts(page)
+    assert "needs ε ≥" in text(page)
     assert len(warnings(page)) == 1
     assert "Results cannot be kept" in warnings(page)[0]
 
@@ -159,7 +152,7 @@ def test_controls_and_address_agree_both_ways() -> None:
         "objective",
         {"dp-gd", "cms-output", "rsgd"},
     )
-    assert "For 70.0" in texts(done(page))
+    assert "For 70.0" in text(done(page))
 
 
 def test_no_method_and_too_much_work_are_states_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,10 +162,10 @@ def test_no_method_and_too_much_work_are_states_with_words(monkeypatch: pytest.M
     assert page.multiselect(key="own.methods").value, "an empty choice is the first view again"
     monkeypatch.setattr(running, "AUTOMATIC", 10)
     page = opened(points="5")
-    assert "This is much work" in texts(page)
+    assert "This is much work" in text(page)
     assert "dpviz.sweep" not in page.session_state
     next(b for b in page.button if b.label == "Start it").click().run()
-    assert "needs ε" in texts(done(page))
+    assert "needs ε" in text(done(page))
 
 
 def test_a_method_that_fails_is_said_and_the_others_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,12 +202,12 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 def test_cancel_and_go_on(held: Callable[[], None]) -> None:
     page = opened()
-    assert "The first numbers are on their way" in texts(page)
+    assert "The first numbers are on their way" in text(page)
     page.button(key="cancel-sweep").click().run()
-    assert "Cancelled" in texts(page)
+    assert "Cancelled" in text(page)
     held()
     page.button(key="go-on").click().run()
-    assert "needs ε" in texts(done(page))
+    assert "needs ε" in text(done(page))
 
 
 def test_links_to_attacks_stay_where_they_are_while_results_come_in(
@@ -227,7 +220,7 @@ def test_links_to_attacks_stay_where_they_are_while_results_come_in(
     assert sorted(before) == ["cms-output", "dp-gd", "output-gaussian"]
     held()
     drawn.clear()
-    assert "needs ε" in texts(done(page))
+    assert "needs ε" in text(done(page))
     assert drawn == before, "once, whatever the numbers are"
 
 
@@ -294,8 +287,8 @@ def test_a_private_search_stands_beside_the_heat_map() -> None:
     assert rows.index[0] == "Private search"
     proved = float(re.findall(r"[\d.]+", rows["what it costs"].iloc[0])[0])
     assert 3.9 <= proved <= 4.0
-    assert "Each of its models had ε =" in support_pages.text(page)
-    assert "no private search" in support_pages.text(opened(tune="lam,curvature_share", mechanism="objective-tight"))
+    assert "Each of its models had ε =" in text(page)
+    assert "no private search" in text(opened(tune="lam,curvature_share", mechanism="objective-tight"))
 
 
 @pytest.mark.parametrize("name", mostly_long(["ip-4-iris", "dbdp-small-iris"], "ip-4-iris"))
@@ -314,7 +307,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
     signs = {"✓ holds", "◐ holds only if", "✗ fails", "– cannot tell here"}
     assert all(any(v.startswith(sign) for sign in signs) for v in verdicts["Ours, on this data"])
     assert all(verdicts["Numbers"])
-    assert "Changed since" not in texts(page)
+    assert "Changed since" not in text(page)
 
 
 def test_times_that_were_cancelled_get_no_verdict() -> None:
@@ -322,14 +315,12 @@ def test_times_that_were_cancelled_get_no_verdict() -> None:
     task = Job[Measured]("times", lambda monitor: iter(()))
     task.results = [Measured("mine", ("Measured on mine.csv.",), (50_000, 100_000), pd.DataFrame([row]))]
     task.stop(State.CANCELLED)
-    page = AppTest.from_file(str(PAGE), default_timeout=LIMIT)
+    page = addressed("Trade-off", **FAST)
     page.session_state["dpviz.times"] = task
-    for key, value in FAST.items():
-        page.query_params[key] = value
     page = done(page.run())
     assert any("verdicts need all times" in i.value for i in page.info)
     assert any({"50,000 rows", "100,000 rows"} <= set(t.value.columns) for t in page.table)
-    assert "Measured on mine.csv." in texts(page)
+    assert "Measured on mine.csv." in text(page)
     assert not any("is the fastest" in " ".join(map(str, t.value.index)) and "Numbers" in t.value.columns for t in page.table)
 
 
@@ -356,12 +347,12 @@ def test_who_cancels_anothers_sweep_only_stops_watching_it(held: Callable[[], No
     job = mine.session_state["dpviz.sweep"]
     assert other.session_state["dpviz.sweep"] is job
     other.button(key="cancel-sweep").click().run()
-    assert "Cancelled" in texts(other)
+    assert "Cancelled" in text(other)
     assert not job.over
     mine.run()
-    assert "Cancelled" not in texts(mine)
+    assert "Cancelled" not in text(mine)
     held()
-    assert "needs ε" in texts(done(mine))
+    assert "needs ε" in text(done(mine))
 
 
 def test_a_search_costs_what_all_its_models_cost() -> None:

@@ -144,10 +144,17 @@ def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> N
         panels.headline(f"{pinned.title(spec)}: no noise is known that keeps out an attacker who does better.", of=spec)
         return
     needed = own.one.spec.epsilon
-    compared = "more" if needed < 0.995 * spec.epsilon else "less" if needed > 1.005 * spec.epsilon else "the same"
+    chosen = f"The chosen ε = {words.three(spec.epsilon)}"
+    if needed < 0.995 * spec.epsilon:
+        compared = f"{chosen} is larger: it adds less noise, and its guarantee allows better attackers."
+    elif needed > 1.005 * spec.epsilon:
+        compared = f"{chosen} is smaller: it adds more noise than this attacker requires."
+    else:
+        compared = f"{chosen} is the same."
+    label = list_mechanisms()[spec.mechanism].label
     panels.headline(
-        f"{pinned.title(spec)}: an attacker who {tolerated.in_words(attacker)} allows ε = {words.three(needed)}, which is "
-        f"{compared} noise.",
+        f"{label}: no attacker does better than one who {tolerated.in_words(attacker)} up to ε = {words.three(needed)}.",
+        compared,
         of=spec,
     )
 

@@ -245,10 +245,11 @@ def preprocessing(declared: bool) -> str:
 def markdown(text: str) -> str:
     """Text from outside (an address, a file) as Markdown that shows it as it is: no emphasis, link, icon or formula.
 
-    Signs that Markdown obeys get a backslash. Links that are written out (www., http:, @) and icons (:name:) are found in the
-    finished text, where no backslash is left; a word joiner, which is not seen, stands in them.
+    No line ends between a number and its sign (`together`). Signs that Markdown obeys get a backslash. Links that are written out
+    (www., http:, @) and icons (:name:) are found in the finished text, where no backslash is left; a word joiner, which is not
+    seen, stands in them.
     """
-    flat = _WRITTEN_OUT.sub(lambda match: match.group() + "\u2060", " ".join(text.split()))
+    flat = _WRITTEN_OUT.sub(lambda match: match.group() + "\u2060", together(" ".join(text.split())))
     return "".join("\\" + sign if sign in _SPECIAL else sign for sign in flat)
 
 

@@ -162,7 +162,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         return self._of_row(setting, calibration)
 
     def _of_row(self, setting: Setting, calibration: Calibration) -> Event | None:
-        """What is released, by what one row contributes."""
+        """The released event, in units of the contribution of one row."""
         if self.noise != "accounted" or calibration.noise_scale <= 0:
             return None
         z1 = calibration.noise_scale * setting.n / min(self.clip_norm, setting.G)

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 
 @cache
 def available() -> bool:
-    """Whether numba is installed and DPVIZ_COMPILED is not 0; from then on, random numbers are drawn by kernels too."""
+    """True where numba is installed and DPVIZ_COMPILED is not 0; from then on, random numbers are drawn by kernels too."""
     if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
         return False
     from dpviz.common import random

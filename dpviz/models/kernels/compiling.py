@@ -1,4 +1,4 @@
-"""How kernels are compiled: for declared types, kept on disk by the content of their source, without holding up other threads."""
+"""Compilation of kernels: for declared types, kept on disk by the content of their source, without holding up other threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SOURCES = (*Path(__file__).parent.glob("*.py"), *(Path(__file__).parents[1] / f
 
 
 def _kept() -> bool:
-    """Whether compiled functions can be kept; numba refuses to define one where neither its folder nor home can be written."""
+    """True where compiled functions can be kept; numba refuses to define one where neither its folder nor home can be written."""
     try:
         njit(cache=True)(_kept)
     except RuntimeError:

@@ -18,7 +18,7 @@ _LOWER, _32, _63 = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(63)
 
 
 def known(rng: np.random.Generator) -> bool:
-    """Whether the generator draws by PCG64; another class may draw in another way."""
+    """True where the generator draws by PCG64; another class may draw in another way."""
     return type(rng) is np.random.Generator and type(rng.bit_generator) is np.random.PCG64
 
 

@@ -39,7 +39,7 @@ class SparseTable:
 
     @property
     def entries(self) -> int:
-        """How many numbers a product with all rows multiplies."""
+        """Number of multiplications in a product with all rows."""
         return self._rows.nnz + len(self._dense)
 
     def rows(self, precision: type[np.floating]) -> Table:
