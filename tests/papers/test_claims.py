@@ -246,6 +246,14 @@ def only_started(knobs: dict[str, Any]) -> Mechanism:
     return toward(1.0 if knobs.get("start") == "non-private" else -1.0)(knobs)
 
 
+@pytest.fixture
+def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting for each method: stand-ins have no hyperparameters."""
+    monkeypatch.setattr(accuracy, "LENGTHS", (50,))
+    monkeypatch.setattr(accuracy, "STEP_SIZES", (1.0,))
+
+
+@pytest.mark.usefixtures("untuned")
 def test_beating_depends_on_who_is_better_and_on_the_start() -> None:
     bad, good = toward(-1.0), toward(1.0)
     assert planted("pidp-beats-dp-sgd", pidp_sgd=good, dp_sgd=bad).outcome is Outcome.HOLDS
@@ -256,6 +264,7 @@ def test_beating_depends_on_who_is_better_and_on_the_start() -> None:
     assert "starts at the non-private model" in under.condition
 
 
+@pytest.mark.usefixtures("untuned")
 def test_the_gap_is_judged_from_both_starts() -> None:
     assert planted("pidp-gap-zero", pidp_sgd=toward(1.0)).outcome is Outcome.HOLDS
     assert planted("pidp-gap-zero", pidp_sgd=toward(-1.0)).outcome is Outcome.FAILS
@@ -302,6 +311,7 @@ def test_averaging_by_less_than_half_a_point_does_not_count(monkeypatch: pytest.
         assert planted("averaging-raises-accuracy").outcome is outcome
 
 
+@pytest.mark.usefixtures("untuned")
 def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
     """Models that are right or wrong by a coin: the means agree, and no interval is narrower than a point."""
 
@@ -393,8 +403,35 @@ def test_accuracy_is_the_mean_over_the_noise_where_its_distribution_is_known() -
         np.testing.assert_allclose(found.accuracy[e], np.broadcast_to(expected, 2)[0], rtol=1e-9)
 
 
+def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
+    """A setting that is good on trials only is taken, and its test accuracy is bad; noise of trials is not the final noise."""
+    context = Context()
+    setup, _ = context.setup("teaching")
+    parts = (setup.held_out.split.train, setup.held_out.split.test)
+    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), setup.split.train)
+    assert len(parts[1]) == setup.problem.n // 4
+    streams: dict[bool, set[tuple[Any, ...]]] = {True: set(), False: set()}
+
+    @dataclass(frozen=True)
+    class Turncoat(Toward):
+        def fit(self, training: Training) -> Fit:
+            trial = training.problem.n < setup.problem.n
+            streams[trial] |= {(s.entropy, *s.spawn_key) for s in training.streams}
+            object.__setattr__(self, "sign", 1.0 if trial else -1.0)
+            return super().fit(training)
+
+    swap = replace(context, swaps={"dp-gd": lambda knobs: Turncoat() if knobs["steps"] == 2 else toward(0.0)(knobs)})
+    found, chosen = swap.best("dp-gd", [{"steps": 1}, {"steps": 2}], "teaching", (0.5, 5.0), 3)
+    assert chosen == [{"steps": 2}] * 2
+    assert found.accuracy.max() < 0.5
+    assert found.epsilons == (0.5, 5.0)
+    assert not streams[True] & streams[False]
+    _, steady = swap.best("dp-gd", [{"steps": 1}], "teaching", (0.5,), 3)
+    assert steady == [{"steps": 1}]
+
+
 def test_a_model_that_is_not_here_is_not_tested() -> None:
-    verdict = accuracy.more_accurate(PIDP_AHEAD, "pidp-sgd", "dp-sgd", accuracy.DP_SGD, "transformer")(Context())
+    verdict = accuracy.more_accurate(PIDP_AHEAD, "pidp-sgd", "dp-sgd", "transformer")(Context())
     assert verdict.outcome is Outcome.CANNOT_TELL
 
 

@@ -82,6 +82,17 @@ class Setup:
         return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
 
     @cached_property
+    def held_out(self) -> Setup:
+        """The training rows cut in two again: three quarters to train on, and a quarter to choose hyperparameters by."""
+        order = np.random.default_rng(0).permutation(self.split.train)
+        split = Split(*(np.sort(part) for part in np.split(order, [len(order) - len(order) // 4])))
+        rows, test = (
+            Rows(self.dataset.X[part], self.dataset.y[part], self.dataset.person_rows) for part in (split.train, split.test)
+        )
+        problem = Problem(rows, self.problem.model, self.problem.lam)
+        return Setup(self.dataset, split, problem, test, problem)
+
+    @cached_property
     def baselines(self) -> pd.DataFrame:
         """Every metric on the test rows: rows "non-private" and "majority", columns as in `Result.metrics`."""
         return self._baselines(self.test)

@@ -15,6 +15,7 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.models.problem import Problem
 from dpviz.papers import sets, timing
 from dpviz.papers.checks import Check
+from dpviz.papers.claims.accuracy import TUNED
 from dpviz.papers.claims.context import Context, Measured, Test
 from dpviz.papers.claims.tables import constant, lines
 from dpviz.papers.figures import base
@@ -115,7 +116,7 @@ def surges(check: Check) -> Test:
         return replace(
             verdict,
             because=f"{verdict.because} Run lengths are chosen afresh at each budget; the accountant can handle every one.",
-            rule=f"{check.rule} Neighbouring budgets differ by a factor of {budgets[1] / budgets[0]:.2f}.",
+            rule=f"{check.rule} {TUNED} Neighbouring budgets differ by a factor of {budgets[1] / budgets[0]:.2f}.",
             numbers=tuple(epochs),
             table=pd.concat(parts),
             picture=Picture("ε", "test accuracy, %", log_x=True),
