@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.auditing.judging import Game, declares_gaussian, judge
-from dpviz.auditing.pairs import Pair, differing_row
+from dpviz.auditing.pairs import Pair, differing_rows
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.progress import Monitor, part, silent
@@ -81,7 +81,7 @@ def watch(
 
     Args:
         mechanism: with its knobs set.
-        problem, neighbour: two problems that differ in one row.
+        problem, neighbour: two problems that differ in one row, or in rows of one person where epsilon is for a person.
         budget: what the mechanism is calibrated to.
         runs: trainings on each side, 40 to 1,000,000; the two sides never share randomness.
         seed: of the game, 0 to 2^32 - 1.
@@ -135,7 +135,7 @@ def _prepare(
     """The game, if it may be played; see `watch`."""
     runs, seed = whole("runs", runs, 40, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
     one_of("score", score, SCORES)
-    row = differing_row(problem, neighbour)
+    rows = differing_rows(problem, neighbour)
     refusal = mechanism.refusal(problem.setting)
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
@@ -144,19 +144,21 @@ def _prepare(
         raise FloatingPointError(
             f"{mechanism.id} declares a noise scale of {calibration.noise_scale}: nothing protects its outputs."
         )
-    _check_relation(mechanism, calibration, problem, neighbour, row)
+    _check_relation(mechanism, calibration, problem, neighbour, rows)
     versions = (*_prefixes(mechanism, problem.setting, iterates), mechanism)
     sides = (_known_start(problem, seed), _known_start(neighbour, seed))
     line = _line(mechanism, calibration, sides, seed) if declares_gaussian(calibration) else None
     allowed = allowed_accuracy(mechanism, problem.setting, calibration)
-    return Game(mechanism, calibration, sides, row, versions, runs, seed, score, confidence, allowed, line)
+    return Game(mechanism, calibration, sides, rows, versions, runs, seed, score, confidence, allowed, line)
 
 
-def _check_relation(mechanism: Mechanism, calibration: Calibration, problem: Problem, neighbour: Problem, row: int) -> None:
+def _check_relation(
+    mechanism: Mechanism, calibration: Calibration, problem: Problem, neighbour: Problem, rows: NDArray[np.intp]
+) -> None:
     """Refuses a pair that the mechanism's neighbouring relation does not speak about."""
     if calibration.neighbouring is not Neighbouring.ADD_REMOVE:
         return
-    if problem.rows.X[row].any() and neighbour.rows.X[row].any():
+    if problem.rows.X[rows].any() and neighbour.rows.X[rows].any():
         raise InvalidInput(
             "pair",
             f"{mechanism.id} speaks about adding or removing a row, and this pair replaces one",

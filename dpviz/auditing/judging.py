@@ -28,7 +28,7 @@ class Game:
     Attributes:
         mechanism, calibration: what is attacked.
         sides: the neighbouring problems; networks start from one point that the attacker knows.
-        row: position of the row in which they differ.
+        rows: positions of the rows in which they differ.
         versions: the mechanism stopped early for every iterate that is seen, and the whole run last.
         runs: trainings on each side.
         seed: of the game.
@@ -41,7 +41,7 @@ class Game:
     mechanism: Mechanism
     calibration: Calibration
     sides: tuple[Problem, Problem]
-    row: int
+    rows: NDArray[np.intp]
     versions: tuple[Mechanism, ...]
     runs: int
     seed: int
@@ -134,7 +134,7 @@ def _learned(game: Game, first: Floats, second: Floats, share: float) -> _Attack
     n, iterates = len(first), len(game.versions)
     # every other run is kept for choosing, so both parts grow together
     kept, counted = (first[::2], second[::2]), (first[1::2][: n // 2], second[1::2][: n // 2])
-    attackers = fitters(*game.sides, game.row, iterates if first.shape[1] == iterates * game.sides[0].m else 1)
+    attackers = fitters(*game.sides, game.rows, iterates if first.shape[1] == iterates * game.sides[0].m else 1)
     chosen = {k: f for k, f in attackers.items() if game.score in ("auto", k.split("(")[0])}
     if not chosen:
         raise InvalidInput("score", f"{game.score!r} needs iterates", "Give iterates, or use another score.")

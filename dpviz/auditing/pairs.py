@@ -1,13 +1,14 @@
 """Neighbouring pairs to attack: synthetic ones that are as bad as a method's analysis fears, and ones from real data.
 
-All rows lie in the unit ball, and exactly one row differs. A row x = 0 has no gradient in a linear model, so replacing a
-row by it is also what removing it means when n is public. In a network it still moves the offsets.
+All rows lie in the unit ball, and exactly one row differs, or rows of one person where epsilon is for a person. A row x = 0 has
+no gradient in a linear model, so replacing a row by it is also what removing it means when n is public. In a network it still
+moves the offsets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Pair:
 
     Attributes:
         name: short id.
-        first, second: the problems; they differ in one row.
+        first, second: the problems; they differ in one row, or in rows of one person.
         why: one sentence for people.
         asks: what an attacker guesses, in words.
     """
@@ -41,22 +42,24 @@ class Pair:
     asks: str = "which of two synthetic datasets was used"
 
     def __post_init__(self) -> None:
-        differing_row(self.first, self.second)
+        differing_rows(self.first, self.second)
 
 
-def differing_row(first: Problem, second: Problem) -> int:
-    """Position of the one row in which the problems differ.
+def differing_rows(first: Problem, second: Problem) -> NDArray[np.intp]:
+    """Positions of the rows in which the problems differ: one, or up to as many as one person has where epsilon is for a person.
 
     Raises:
         InvalidInput: they are not replace-one neighbours.
     """
     fix = "Give two problems with the same model, regularisation and rows but for one."
-    if first.rows.X.shape != second.rows.X.shape or first.model != second.model or first.lam != second.lam:
+    most = first.rows.person_rows
+    alike = first.model == second.model and first.lam == second.lam and second.rows.person_rows == most
+    if first.rows.X.shape != second.rows.X.shape or not alike:
         raise InvalidInput("pair", "the two problems differ in shape, model or regularisation", fix)
     differs = (first.rows.X != second.rows.X).any(axis=1) | (first.rows.y != second.rows.y)
-    if differs.sum() != 1:
+    if not 1 <= differs.sum() <= max(1, most):
         raise InvalidInput("pair", f"the two datasets differ in {int(differs.sum())} rows", fix)
-    return int(np.argmax(differs))
+    return np.flatnonzero(differs)
 
 
 def _labels(n: int) -> Floats:
@@ -98,7 +101,7 @@ def _outlier(n: int, d: int) -> tuple[Rows, Floats, float, Floats, float]:
 
 Build = Callable[[int, int], tuple[Rows, Floats, float, Floats, float]]
 
-#: id -> (rows, what the first and the second dataset hold in the last row; why)
+#: id -> (rows, what the first and the second dataset hold in the last row, or in all rows of the last person; why)
 PAIRS: dict[str, tuple[Build, str]] = {
     "quiet": (_quiet, "All other rows are zero; one row on the sphere has its label flipped."),
     "pushed": (_pushed, "The others push the model one way; one misclassified row is mirrored, so both gradients are long."),
@@ -108,42 +111,60 @@ PAIRS: dict[str, tuple[Build, str]] = {
 }
 
 
-def make(name: str, model: Model, n: int, d: int, lam: float) -> Pair:
-    """A synthetic pair by id, for n >= 4 rows and d >= 2 features."""
+def make(name: str, model: Model, n: int, d: int, lam: float, person_rows: int = 0) -> Pair:
+    """A synthetic pair by id, for n >= 4 rows and d >= 2 features.
+
+    Args:
+        person_rows: rows of the person who differs, all of which are the differing row; 0 where epsilon is for a row.
+    """
     n, d = whole("n", n, 4, 10**7), whole("d", d, 2, 10**5)
     build, why = PAIRS[name]
     rows, x, y, other_x, other_y = build(n, d)
-    base = Problem(rows, model, lam)
-    return Pair(name, base.replace_row(n - 1, x, y), base.replace_row(n - 1, other_x, other_y), why)
+    rows.person_rows = whole("person_rows", person_rows, 0, n)
+    base, last = Problem(rows, model, lam), np.arange(n - max(1, person_rows), n)
+    if person_rows > 1:
+        why += f" The row stands there {person_rows:,} times: all rows of one person."
+    return Pair(name, base.replace_row(last, x, y), base.replace_row(last, other_x, other_y), why)
 
 
 def battery(
-    mechanism: Mechanism, model: Model, n: int = 100, d: int = 3, lam: float = 0.01, budget: Budget | None = None
+    mechanism: Mechanism,
+    model: Model,
+    n: int = 100,
+    d: int = 3,
+    lam: float = 0.01,
+    budget: Budget | None = None,
+    person_rows: int = 0,
 ) -> list[Pair]:
     """Pairs that together leave few kinds of mistakes unseen; under add-remove, those in which one row is zeros.
 
     Args:
         budget: whose calibration says what the relation is; without one it is the mechanism's usual one.
+        person_rows: as of `make`.
     """
-    setting = model.setting(n, d, lam)
+    setting = replace(model.setting(n, d, lam), person_rows=person_rows)
     relation = mechanism.neighbouring if budget is None else mechanism.calibrate(setting, budget).neighbouring
-    own = mechanism.worst_pair(model, setting) if isinstance(mechanism, HasWorstPair) else None
+    # one row differs in what a mechanism declares
+    own = mechanism.worst_pair(model, setting) if isinstance(mechanism, HasWorstPair) and person_rows <= 1 else None
     pairs = [Pair("own", *own, f"The pair that {mechanism.label} declares as its worst.")] if own else []
     names = ["presence"] if relation is Neighbouring.ADD_REMOVE else list(PAIRS)
-    return pairs + [make(name, model, n, d, lam) for name in names]
+    return pairs + [make(name, model, n, d, lam, person_rows) for name in names]
 
 
-def worst_case(mechanism: Mechanism, model: Model, budget: Budget, n: int = 100, d: int = 3, lam: float = 0.01) -> Pair:
+def worst_case(
+    mechanism: Mechanism, model: Model, budget: Budget, n: int = 100, d: int = 3, lam: float = 0.01, person_rows: int = 0
+) -> Pair:
     """The pair that is expected to be worst for a mechanism.
 
     What the mechanism declares itself; for input perturbation the opposed pair, because there the noise that reaches
-    the model depends on the other rows; otherwise the pair whose models lie furthest apart when noise is off.
+    the model depends on the other rows; otherwise the pair whose models lie furthest apart when noise is off. All
+    `person_rows` rows of one person differ where epsilon is for a person.
     """
-    setting = model.setting(n, d, lam)
+    setting = replace(model.setting(n, d, lam), person_rows=person_rows)
     refusal = mechanism.refusal(setting)
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    pairs = battery(mechanism, model, n, d, lam, budget)
+    pairs = battery(mechanism, model, n, d, lam, budget, person_rows)
     if pairs[0].name == "own":
         return pairs[0]
     opposed = [pair for pair in pairs if pair.name == "opposed"]
@@ -159,36 +180,55 @@ def worst_case(mechanism: Mechanism, model: Model, budget: Budget, n: int = 100,
     return max((p for p in pairs if p.name in ("quiet", "pushed", "presence")), key=distance)
 
 
-def label_flip(problem: Problem, index: int) -> Pair:
-    """Training row `index` (by position) against the same row with the other label."""
-    index = whole("index", index, 0, problem.n - 1)
-    x, y = problem.rows.X[index], problem.rows.y[index]
-    return Pair("label-flip", problem, problem.replace_row(index, x, -y), f"Row {index} with its label flipped.")
+#: position of a training row, or (j,) positions of rows of one person, who has at most `Rows.person_rows`
+At = int | NDArray[np.intp]
 
 
-def without(problem: Problem, index: int) -> Pair:
+def _at(problem: Problem, index: At) -> NDArray[np.intp]:
+    return np.array([whole("index", one, 0, problem.n - 1) for one in np.atleast_1d(index).tolist()], dtype=np.intp)
+
+
+def named(ids: NDArray[np.intp]) -> str:
+    """Rows by their ids, without the first letter: one, or all of one person."""
+    listed = ", ".join(map(str, ids[:5].tolist())) + (", ..." if len(ids) > 5 else "")
+    return f"ow {listed}" if len(ids) == 1 else f"ows {listed} (all {len(ids):,} of one person)"
+
+
+def label_flip(problem: Problem, index: At) -> Pair:
+    """Training row `index` against the same row with the other label; all rows of one person where several are given."""
+    at = _at(problem, index)
+    flipped = problem.replace_row(at, problem.rows.X[at], -problem.rows.y[at])
+    return Pair("label-flip", problem, flipped, f"R{named(at)}, label flipped.")
+
+
+def without(problem: Problem, index: At) -> Pair:
     """Training row `index` against a row of zeros, which has no gradient in a linear model: with and without that person."""
-    index = whole("index", index, 0, problem.n - 1)
-    x, y = np.zeros(problem.rows.X.shape[1]), float(problem.rows.y[index])
-    return Pair("without", problem, problem.replace_row(index, x, y), f"With row {index}, and with a row of zeros in its place.")
+    at = _at(problem, index)
+    gone = problem.replace_row(at, np.zeros(problem.rows.X.shape[1]), problem.rows.y[at])
+    return Pair("without", problem, gone, f"With r{named(at)}, and with zeros in the place.")
 
 
-def replace_by(problem: Problem, index: int, x: Floats, y: float) -> Pair:
+def replace_by(problem: Problem, index: At, x: Floats, y: float) -> Pair:
     """Training row `index` against any other row (x, y) with |x| <= 1 and y in {-1, +1}."""
-    index = whole("index", index, 0, problem.n - 1)
+    at = _at(problem, index)
     x = np.asarray(x, float)
     if x.shape != problem.rows.X.shape[1:] or not np.isfinite(x).all() or np.linalg.norm(x) > 1 + 1e-9 or y not in (-1, 1):
         raise InvalidInput(
             "row", "a row needs as many finite features as the data, length at most 1 and label -1 or +1", "Scale the row."
         )
-    return Pair("replace", problem, problem.replace_row(index, x, float(y)), f"Row {index} replaced by another row.")
+    return Pair("replace", problem, problem.replace_row(at, x, float(y)), f"R{named(at)} replaced by another row.")
 
 
-def most_influential(problem: Problem) -> Pair:
+def most_influential(problem: Problem, persons: NDArray[np.intp] | None = None) -> Pair:
     """The row whose label flip changes the non-private minimiser most, to first order, with its label flipped.
 
     (g_i - g_i')/n through the inverse Hessian (Koh, Liang 2017, eq. (1)); for a network through its approximation.
+
+    Args:
+        persons: (n,) the person of each row, where epsilon is for a person: all rows of the one whose rows change most in sum.
     """
-    row = int(np.argmax(influence_of(problem).flip_norm))
-    pair = label_flip(problem, row)
-    return Pair("most-influential", pair.first, pair.second, f"Row {row}, which changes the model most, flipped.")
+    norms = influence_of(problem).flip_norm
+    persons = np.arange(problem.n) if persons is None else persons
+    at = np.flatnonzero(persons == np.argmax(np.bincount(persons, norms)))
+    pair = label_flip(problem, at)
+    return Pair("most-influential", pair.first, pair.second, f"R{named(at)}, which moves the model most, label flipped.")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from dpviz.auditing.game import watch
 from dpviz.auditing.one_run import Canaries, OneRunResult, audit_one_run, on_axes
-from dpviz.auditing.pairs import Pair, differing_row, label_flip, most_influential, replace_by, without, worst_case
+from dpviz.auditing.pairs import Pair, differing_rows, label_flip, most_influential, named, replace_by, without, worst_case
 from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
@@ -37,7 +37,8 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
 
     Args:
         kind: a key of `KINDS`.
-        row, other: ids of training rows; the first and the second where they are left out.
+        row, other: ids of training rows; the first and the second where they are left out. Of a table of persons, all training
+            rows of the person of `row` differ.
 
     Raises:
         InvalidInput: an unknown kind, or an id that no training row has.
@@ -45,26 +46,28 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
     if one_of("pair", kind, KINDS) == WORST:
         run = resolve(spec)
         rows = min(ROWS, math.ceil(1 / run.budget.delta) - 1)  # few enough that delta is below 1/n
-        return worst_case(spec.build(), get_model(spec.model), run.budget, n=rows, d=FEATURES, lam=run.lam)
+        persons = dataset_of(run.spec).person_rows
+        return worst_case(spec.build(), get_model(spec.model), run.budget, n=rows, d=FEATURES, lam=run.lam, person_rows=persons)
     shared = setup_for(spec)
     problem, ids = shared.problem, shared.split.train
+    who = None if shared.dataset.persons is None else shared.dataset.persons[ids]
     if kind == "most-influential":
-        made = most_influential(problem)
-        at = differing_row(made.first, made.second)
-        why = f"Row {ids[at]}, whose other label moves the model most, with its label flipped."
-        return replace(made, why=why, asks=f"the label of row {ids[at]}")
-    at = _position("row", ids, row, 0)
+        made = most_influential(problem, who)
+        at = differing_rows(made.first, made.second)
+        name = named(ids[at])
+        why = f"R{name}, whose other label moves the model most: label flipped."
+        return replace(made, why=why, asks=f"the label of r{name}")
+    first = _position("row", ids, row, 0)
+    at = np.array([first]) if who is None else np.flatnonzero(who == who[first])
+    name = named(ids[at])
     if kind == "without":
-        return replace(
-            without(problem, at),
-            why=f"With and without row {ids[at]}; a row of zeros takes its place.",
-            asks=f"whether row {ids[at]} was there",
-        )
+        zeros = "a row of zeros takes its place" if len(at) == 1 else "rows of zeros take their place"
+        return replace(without(problem, at), why=f"With and without r{name}; {zeros}.", asks=f"whether r{name} was there")
     if kind == "label-flip":
-        return replace(label_flip(problem, at), why=f"Row {ids[at]} with its label flipped.", asks=f"the label of row {ids[at]}")
+        return replace(label_flip(problem, at), why=f"R{name}, label flipped.", asks=f"the label of r{name}")
     by = _position("other", ids, other, 1)
     made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
-    return replace(made, why=f"Row {ids[at]} replaced by a copy of row {ids[by]}.", asks=f"whether row {ids[at]} was there")
+    return replace(made, why=f"R{name} replaced by a copy of row {ids[by]}.", asks=f"whether r{name} was there")
 
 
 def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:

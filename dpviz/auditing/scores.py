@@ -126,24 +126,24 @@ def _ks(uniform: Floats) -> float:
     return float(kolmogorov(np.sqrt(n) * distance))
 
 
-def gradient_direction(first: Problem, second: Problem, row: int, theta: Floats) -> Floats:
-    """(m,) difference of the differing row's descent directions at (m,) theta; zeros if it has none."""
-    gradients = [-p.model.sum_gradient(theta[None], p.rows.take(np.array([row])))[0] for p in (first, second)]
+def gradient_direction(first: Problem, second: Problem, rows: NDArray[np.intp], theta: Floats) -> Floats:
+    """(m,) difference of the differing rows' descent directions at (m,) theta; zeros if it has none."""
+    gradients = [-p.model.sum_gradient(theta[None], p.rows.take(rows))[0] for p in (first, second)]
     return gradients[1] - gradients[0]
 
 
-def fitters(first: Problem, second: Problem, row: int, iterates: int) -> dict[str, Fitter]:
+def fitters(first: Problem, second: Problem, rows: NDArray[np.intp], iterates: int) -> dict[str, Fitter]:
     """The learning attackers for a pair; `iterates` is how many parameter vectors an output holds, the released one last."""
     m = first.m
 
     def gradient(null: Floats, alternative: Floats) -> Score:
         middle = 0.5 * (null[:, -m:].mean(axis=0) + alternative[:, -m:].mean(axis=0))
-        direction = gradient_direction(first, second, row, middle) if null.shape[1] >= m else np.ones(null.shape[1])
+        direction = gradient_direction(first, second, rows, middle) if null.shape[1] >= m else np.ones(null.shape[1])
         return lambda outputs: outputs[:, -len(direction) :] @ direction
 
     def steps(sharpness: float) -> Fitter:
         def fit(null: Floats, alternative: Floats) -> Score:
-            direction = gradient_direction(first, second, row, np.zeros(m))
+            direction = gradient_direction(first, second, rows, np.zeros(m))
 
             def steps_along(outputs: Floats) -> Floats:
                 along = outputs.reshape(len(outputs), iterates, m) @ direction

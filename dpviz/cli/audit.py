@@ -19,11 +19,16 @@ def add(commands: Any) -> None:
     made = commands.add_parser(
         "audit",
         help="attack a run: how often an attacker guesses right, and the epsilon that this shows",
-        description="An audit can refute a guarantee and never confirms one. The run's seed is that of the game.",
+        description="An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
+        "--person all rows of one person differ.",
     )
     one_run.add(made)
     made.add_argument("--pair", metavar="KIND", help="worst-case, without, most-influential, label-flip or two-rows")
-    made.add_argument("--row", metavar="ID", help="a training row, for the pairs without, label-flip and two-rows")
+    made.add_argument(
+        "--row",
+        metavar="ID",
+        help="a training row, for the pairs without, label-flip and two-rows; with --person all rows of its person",
+    )
     made.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
     made.add_argument("--runs", metavar="N", help="trainings on each side, 40 to 1,000,000 (1000)")
     made.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")

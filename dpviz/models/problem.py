@@ -73,8 +73,8 @@ class Problem:
         loss, right = self.model.measure(theta, self.rows)
         return loss + regulariser(theta, self.lam), right
 
-    def replace_row(self, index: int, x: Floats, y: float) -> Problem:
-        """The neighbouring problem in which training row `index` (by position) is (x, y)."""
+    def replace_row(self, index: int | NDArray[np.intp], x: Floats, y: float | Floats) -> Problem:
+        """The neighbouring problem in which training row `index` (by position), or several rows of one person, are (x, y)."""
         return Problem(self.rows.replace_row(index, x, y), self.model, self.lam)
 
 

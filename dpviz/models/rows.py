@@ -173,8 +173,8 @@ class Rows:
                 part.__dict__[name] = self.__dict__[name][index]
         return part
 
-    def replace_row(self, index: int, x: Floats, y: float) -> Rows:
-        """The neighbouring rows in which row `index` is (x, y)."""
+    def replace_row(self, index: int | NDArray[np.intp], x: Floats, y: float | Floats) -> Rows:
+        """The neighbouring rows in which row `index`, or several rows of one person, are (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
         return Rows(X, labels, self.person_rows, self.weights)

@@ -277,7 +277,8 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
 def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
     if not runs:
         return None
-    pair = worst_case(run.spec.build(), get_model(run.spec.model), cal.budget)
+    model, k = get_model(run.spec.model), cal.person_rows
+    pair = worst_case(run.spec.build(), model, cal.budget, n=max(100, k), person_rows=k)
     return audit(run.spec.build(), pair.first, pair.second, cal.budget, runs, monitor=monitor)
 
 

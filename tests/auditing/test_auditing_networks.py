@@ -11,7 +11,7 @@ from support import make_problem
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit, label_flip, most_influential, worst_case
-from dpviz.auditing.pairs import differing_row, make
+from dpviz.auditing.pairs import differing_rows, make
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Fit, Training, knob
 from dpviz.mechanisms.gradient.dp_gd import DPGD
@@ -72,7 +72,7 @@ def test_one_start_for_all_replicas_is_that_of_no_replica_of_a_run() -> None:
 def test_the_most_influential_row_of_a_network_moves_it_when_it_is_retrained() -> None:
     problem = make_problem(n=60, d=3, lam=0.05, model="mlp-2")
     pair = most_influential(problem)
-    index = differing_row(pair.first, pair.second)
+    index = differing_rows(pair.first, pair.second)
     theta, model = problem.optimum, problem.model
     ends = [model.minimise(label_flip(problem, i).second.rows, problem.lam, theta) for i in range(problem.n)]
     moved = np.linalg.norm(np.array(ends) - theta, axis=1)

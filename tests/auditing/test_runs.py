@@ -9,7 +9,7 @@ import pytest
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, worst_case
-from dpviz.auditing.pairs import Pair, differing_row, most_influential
+from dpviz.auditing.pairs import Pair, differing_rows, most_influential
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import Surveyed, survey, table
@@ -29,7 +29,7 @@ def test_the_pair_of_a_run_changes_the_row_that_was_asked_for(kind: str, named: 
     at, by = (7, 4) if named else (0, 1)  # the first and the second training row where none is named
     pair = pair_of(SPEC, kind, row=int(IDS[at]), other=int(IDS[by])) if named else pair_of(SPEC, kind)
     rows = SHARED.problem.rows
-    assert differing_row(pair.first, pair.second) == at
+    assert differing_rows(pair.first, pair.second) == at
     np.testing.assert_array_equal(pair.first.rows.X, rows.X)
     x, y = {
         "without": (np.zeros(rows.X.shape[1]), rows.y[at]),
@@ -44,9 +44,9 @@ def test_the_pair_of_a_run_changes_the_row_that_was_asked_for(kind: str, named: 
 
 def test_the_most_influential_row_is_named_by_its_id() -> None:
     pair, found = pair_of(SPEC, "most-influential"), most_influential(SHARED.problem)
-    at = differing_row(found.first, found.second)
-    assert differing_row(pair.first, pair.second) == at
-    assert f"Row {IDS[at]}," in pair.why
+    at = differing_rows(found.first, found.second)
+    assert differing_rows(pair.first, pair.second) == at
+    assert f"Row {IDS[at[0]]}," in pair.why
 
 
 def test_what_is_no_training_row_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpviz.auditing.pairs import differing_row
+from dpviz.auditing.pairs import differing_rows
 from dpviz.mechanisms import HasWorstPair, list_mechanisms
 from dpviz.models import get_model
 
@@ -18,7 +18,7 @@ def test_pairs_that_mechanisms_declare_are_neighbours_in_the_unit_ball(name: str
     for n, d in ((4, 2), (31, 7)):
         pair = cls.worst_pair(model, model.setting(n, d, 0.1))
         assert pair is not None
-        assert differing_row(*pair) == n - 1
+        assert differing_rows(*pair) == n - 1
         along = [float(p.rows.y[-1] * p.rows.signed[0] @ p.rows.X[-1]) for p in pair]
         assert along[0] == along[1] <= 0, "the others teach neither form"
         for problem in pair:
