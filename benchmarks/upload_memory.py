@@ -19,7 +19,7 @@ import numpy as np
 import dpviz
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
-from dpviz.datasets.table.spec import default_spec
+from dpviz.datasets.table.spec import TableSpec, last_column
 
 
 def resident() -> int:
@@ -67,7 +67,7 @@ def measure(rows: int, columns: int, levels: int) -> dict[str, float]:
         return done
 
     read = step("reading", lambda: read_table(content))
-    upload = step("encoding", lambda: Upload(read, default_spec(read.frame)))  # type: ignore[attr-defined,arg-type]
+    upload = step("encoding", lambda: Upload(read, TableSpec(last_column(read.frame))))  # type: ignore[attr-defined,arg-type]
     step("training", lambda: dpviz.run(dpviz.RunSpec(dataset=upload.name)))  # type: ignore[attr-defined]
     return found | {"encoded MB": encoded / 1e6}
 

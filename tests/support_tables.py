@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dpviz.common.limits import Limits
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.prepare import Prepared, prepare
-from dpviz.datasets.table.spec import TableSpec, default_spec
+from dpviz.datasets.table.spec import TableSpec, last_column
 
 SMALL = Limits(megabytes=1, rows=300, columns=50, features=40)
 
@@ -22,7 +22,8 @@ def table(rows: int = 20, header: str = "age,job,label", row: Callable[[int], st
 
 def made(content: bytes, spec: TableSpec | None = None, limits: Limits = SMALL, **reading: object) -> Prepared:
     read = read_file(content, limits=limits, **reading)  # type: ignore[arg-type]
-    return prepare(read.frame, spec or default_spec(read.frame), name="t", source="test", limits=limits, notes=read.notes)
+    spec = spec or TableSpec(last_column(read.frame))
+    return prepare(read.frame, spec, name="t", source="test", limits=limits, notes=read.notes)
 
 
 def read_here(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes:

@@ -37,11 +37,6 @@ _here = threading.local()  # `group` that the thread works in; `helped`: process
 Each = Callable[[Callable[[int], Any], int], list[Any]]
 
 
-def one_by_one(work: Callable[[int], T], count: int) -> list[T]:
-    """[work(0), ..., work(count - 1)] by the calling thread."""
-    return [work(k) for k in range(count)]
-
-
 def summed(each: Each, work: Callable[[int], Any], count: int) -> Any:
     """work(0) + ... + work(count - 1), arrays, written over the first."""
     total, *others = each(work, count)

@@ -91,7 +91,6 @@ class Dataset:
         remarks: what a careful colleague would say about these rows and this label, one sentence each.
         persons: (n,) the person of each row, numbered in random order; None where epsilon is for a row.
         person_rows: rows of one person at most, public; 0 where epsilon is for a row.
-        session_only: whether the rows belong to one session and must not outlive it; nothing else may keep them.
     """
 
     name: str
@@ -111,7 +110,6 @@ class Dataset:
     norms: NDArray[np.float64] | None = None
     scaling: str = "unit"
     encoder: Encoder | None = None
-    session_only: bool = False
     beside: pd.DataFrame | None = None
     published_test: NDArray[np.bool_] | None = None
     label: Label | None = None

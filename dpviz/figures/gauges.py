@@ -14,8 +14,6 @@ ROW = 140  # pixels of one gauge with its labels
 ABOVE = 0.34  # of a gauge more, where parts carry their names
 _SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
 
-_LINES: dict[str, Trace] = {"line": {"width": 3, "dash": "solid"}, "dot": {"width": 2, "dash": "dot"}}
-
 
 @dataclass(frozen=True)
 class Part:

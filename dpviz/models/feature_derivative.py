@@ -27,12 +27,10 @@ class Mixed:
 
     Attributes:
         spectral: largest singular value, the w of Kang-DBDP.
-        frobenius: root of the sum of squared entries.
         smallest: smallest singular value: the least that noise on the row is passed on, in some direction.
     """
 
     spectral: Floats
-    frobenius: Floats
     smallest: Floats
 
 
@@ -52,12 +50,11 @@ def linear_mixed(slope: Floats, curvature: Floats, x: Floats, w: Floats, *, cons
     trace = 2 * slope * curvature * xw + curvature**2 * (xx + constant**2) * ww
     if features == 1:  # span{x, w} is all there is
         only = np.sqrt(np.maximum(slope**2 + trace, 0.0))
-        return Mixed(only, only, only)
+        return Mixed(only, only)
     # Lagrange's identity is >= 0; rounding may say otherwise where x and w are parallel
     root = np.sqrt(trace**2 + 4 * slope**2 * curvature**2 * np.maximum(xx * ww - xw**2, 0.0))
     return Mixed(
         np.sqrt(slope**2 + (trace + root) / 2),
-        np.sqrt(features * slope**2 + trace),
         np.sqrt(np.maximum(slope**2 + (trace - root) / 2, 0.0)),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
 
@@ -144,23 +144,6 @@ def value(formula: Formula | None, facts: Facts) -> float:
         return float(formula.value(facts))
     except OverflowError:
         return math.inf
-
-
-def slope(formula: Formula, facts: Facts, variable: str) -> float:
-    """d ln(rate)/d ln(variable) at these facts: the slope in a log-log picture; NaN where there is no rate.
-
-    Central difference over a factor 1.001 on the rate's own formula, whole numbers taken as real.
-    """
-    one_of("variable", variable, VARIABLES)
-    if formula.value is None:
-        return math.nan
-    centre, step = getattr(facts, variable), 1e-3
-    ends = []
-    for sign in (-1, 1):
-        changed = replace(facts)
-        object.__setattr__(changed, variable, centre * math.exp(sign * step))  # past the check for whole numbers
-        ends.append(math.log(formula.value(changed)))
-    return (ends[1] - ends[0]) / (2 * step)
 
 
 @dataclass(frozen=True)

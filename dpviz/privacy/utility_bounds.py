@@ -27,14 +27,6 @@ def output_excess(scale: float, d: int, L: float, family: str = "gaussian") -> f
     return positive("L", L) / 2 * s * s * (dims if family == "gaussian" else dims * (dims + 1))
 
 
-def objective_excess(scale: float, d: int, n: int, lam: float, family: str = "gaussian") -> float:
-    """E F(theta_b) - F* <= E|b|^2/(2 n^2 lam) for theta_b the minimiser of F + <b, theta>/n.
-
-    There grad F(theta_b) = -b/n, and F - F* <= |grad F|^2/(2 lam) by strong convexity.
-    """
-    return output_excess(scale, d, 1.0, family) / (positive("n", n) ** 2 * positive("lam", lam))
-
-
 def descent_excess(start: float, steps: int, scale: float, d: int, mu: float, L: float, step: float | None = None) -> float:
     """E F(theta_T) - F* of full-batch descent whose every gradient gets N(0, scale^2 I).
 

@@ -51,7 +51,6 @@ Floats = NDArray[np.float64]
 
 _FINE, _COARSE = 30, 20  # binary digits below the noise scale, and below what one row adds
 _LEAST = 2.0**-44  # so that parameters up to 512 are whole multiples that a double holds
-TOTAL_VARIATION = 2.0**-70
 
 EXACTLY: str = (
     "The noise is drawn exactly with whole numbers (Karney 2016) and added to the rounded model on a grid that follows from the "

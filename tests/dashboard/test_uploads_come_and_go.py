@@ -15,7 +15,7 @@ from dpviz.dashboard.shell import session
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
-from dpviz.datasets.table.spec import default_spec
+from dpviz.datasets.table.spec import TableSpec, last_column
 
 MOST = 50_000_000
 ROWS, COLUMNS = 5_000, 20
@@ -35,7 +35,7 @@ def come_and_go(seed: int) -> None:
     lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(values)]
     content = "\n".join([",".join([*(f"c{k}" for k in range(COLUMNS)), "y"]), *lines]).encode()
     table = read_csv(content)
-    mine = Upload(table, default_spec(table.frame))
+    mine = Upload(table, TableSpec(last_column(table.frame)))
     dpviz.run(dpviz.RunSpec(mine.name, seeds=2, params={"steps": 5}))
     assert memory.owned(mine.name)
     mine.forget()

@@ -11,9 +11,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 import dpviz
+from dpviz.common import norms
 from dpviz.datasets import catalogue, sources
 from dpviz.datasets.base import build
-from dpviz.datasets.table.encoding import OneHot, add_intercept, encode, into_ball, unit_rows, unit_rows_of
+from dpviz.datasets.table.encoding import OneHot, add_intercept, encode, unit_rows, unit_rows_of
 
 NAMES = (*dpviz.list_datasets(), "census-100", "census-25000")
 
@@ -114,7 +115,7 @@ def test_encode_refuses_what_it_cannot_mean(values: list, cause: str) -> None:
 def test_row_scalings() -> None:
     x = np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4]])
     np.testing.assert_allclose(unit_rows(x), [[0.6, 0.8], [0, 0], [0.6, 0.8]])
-    np.testing.assert_allclose(into_ball(x), [[0.6, 0.8], [0, 0], [0.3, 0.4]])
+    np.testing.assert_allclose(norms.into_ball(x), [[0.6, 0.8], [0, 0], [0.3, 0.4]])
     assert np.linalg.norm(add_intercept(unit_rows(x)), axis=1).max() == pytest.approx(1.0)
 
 

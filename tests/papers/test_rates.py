@@ -76,17 +76,6 @@ def test_rates_are_the_printed_formulas(table: str, method: str, quantity: str, 
     assert rates.value(getattr(row(table, method), quantity), FACTS) == pytest.approx(expected, rel=1e-12)
 
 
-def test_slopes_are_the_exponents() -> None:
-    gd = row("input", "Wang et al. 2017, gradient").excess
-    assert gd is not None
-    assert rates.slope(gd, FACTS, "n") == pytest.approx(-2 + 1 / math.log(45222), abs=1e-4)
-    assert rates.slope(gd, FACTS, "epsilon") == pytest.approx(-2, abs=1e-6)
-    assert rates.slope(gd, FACTS, "d") == pytest.approx(1, abs=1e-6)
-    duchi = row("input", "Duchi").excess
-    assert duchi is not None
-    assert rates.slope(duchi, FACTS, "n") == pytest.approx(-0.5, abs=1e-6)
-
-
 def test_conditions_say_why_with_numbers() -> None:
     (why,) = row("dbdp", "Abadi").broken(FACTS)
     assert f"{50 / 45222**2:.3g}" in why
@@ -368,6 +357,3 @@ def test_the_bound_of_noisy_descent_needs_curvature_and_a_step_that_contracts() 
     for field, change in (("mu", {"mu": 0.0}), ("mu", {"mu": 0.6}), ("step", {"step": 4.0}), ("step", {"step": 5.0})):
         with pytest.raises(dpviz.InvalidInput, match=field):
             utility_bounds.descent_excess(**(fine | change))
-    for scale, d, n, lam in ((0.2, 3, 50, 0.1), (2.0, 1, 7, 0.01)):
-        by_noise = utility_bounds.objective_excess(scale, d, n, lam)  # |grad F|^2/(2 lam) with grad F = -b/n
-        assert by_noise == pytest.approx(scale**2 * d / n**2 / (2 * lam))

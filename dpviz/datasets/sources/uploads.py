@@ -82,7 +82,6 @@ class Upload:
             intercept=intercept,
             limits=self.limits,
             notes=self.table.notes,
-            session_only=True,
             room=self._take_room,
         )
 

@@ -126,11 +126,6 @@ def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float
     return x, before
 
 
-def into_ball(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows longer than 1 are clipped to norm 1, others stay (x / max(1, |x|))."""
-    return norms.into_ball(x)
-
-
 def row_factors(norms: NDArray[np.float64], scaling: str, columns: int) -> NDArray[np.float64]:
     """(n,) factors that bring rows into the unit ball, one for each row.
 

@@ -172,15 +172,6 @@ def _mapping(key: str, value: object) -> dict[str, Any]:
     return out
 
 
-def default_spec(frame: pd.DataFrame) -> TableSpec:
-    """The last column is the label; rows with gaps are dropped.
-
-    Raises:
-        InvalidInput: it takes more than two values, so that a label somewhere else is likelier.
-    """
-    return TableSpec(target=last_column(frame))
-
-
 def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
     """The last column's name, where no label was named.
 

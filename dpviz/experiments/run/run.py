@@ -129,11 +129,6 @@ class Result:
         return {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}.get(metric)
 
     @cached_property
-    def train_metrics(self) -> pd.DataFrame:
-        """`metrics` on the training rows."""
-        return measure_models(self.setup.problem.model, self.theta, self.setup.problem.rows, self.labels)
-
-    @cached_property
     def individual(self) -> IndividualEpsilon | None:
         """Individual epsilon of each training row, in the order of `instances`; None where the mechanism has none.
 

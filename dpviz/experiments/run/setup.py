@@ -95,21 +95,13 @@ class Setup:
     @cached_property
     def baselines(self) -> pd.DataFrame:
         """Every metric on the test rows: rows "non-private" and "majority", columns as in `Result.metrics`."""
-        return self._baselines(self.test)
+        return self.baselines_in(tuple(METRICS))
 
     def baselines_in(self, metrics: Sequence[str]) -> pd.DataFrame:
         """`baselines` in these metrics, which may have levels of their own."""
-        return self._baselines(self.test, metrics)
-
-    @cached_property
-    def training_baselines(self) -> pd.DataFrame:
-        """`baselines` on the training rows."""
-        return self._baselines(self.problem.rows)
-
-    def _baselines(self, rows: Rows, metrics: Sequence[str] = tuple(METRICS)) -> pd.DataFrame:
         model, theta = self.reference.model, self.reference.optimum[None]
         label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
-        tables = [measure_models(model, theta, rows, None, metrics), measure_models(model, theta, rows, label, metrics)]
+        tables = [measure_models(model, theta, self.test, labels, metrics) for labels in (None, label)]
         return pd.concat(tables).set_axis(["non-private", "majority"])
 
     @property
