@@ -77,7 +77,7 @@ def _head(figure: Figure, panel: Panel, setup: Setup, seeds: int) -> list[str]:
     delta = setup.values["delta"]
     which = "by the rule of public n" if delta is None else f"= {delta:g}"
     return [
-        f"\n## {figure.source.name}, {figure.number}: {panel.title}\n",
+        f"\n## {figure.source.name}, {figure.where(panel)}: {panel.title}\n",
         f"On `{setup.values['dataset']}`, {panel.model}, ε from {setup.low:g} to {setup.high:g}, "
         f"δ {which}, λ = {setup.values['lam']:g}, {seeds} noise draws.\n",
     ]

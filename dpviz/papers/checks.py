@@ -165,14 +165,15 @@ def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", s
         comparisons = []
         for other, theirs in there(part, list(others), quantity).items():
             if percent(quantity):
-                each = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index]
-                message, limit = "{} points from {}, the nearest, on average over ε", CLOSE
+                each, limit = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index], CLOSE
             else:
-                each = [log_ratio(own.loc[[e]].to_numpy(), theirs.loc[[e]].to_numpy()) for e in own.index]
-                message, limit = "a factor {} from {}, the nearest, on average over ε", CLOSE_GAP
+                each, limit = [log_ratio(own.loc[[e]].to_numpy(), theirs.loc[[e]].to_numpy()) for e in own.index], CLOSE_GAP
             away = Interval(float(np.mean([abs(d.mean) for d in each])), float(np.mean([d.half for d in each])))
-            size = f"{100 * away.mean:.1f}" if percent(quantity) else _ratio(away.mean)
-            comparisons.append(Comparison(place, away.at_most(limit), message.format(size, other), away.mean))
+            size = f"{100 * away.mean:.1f} points" if percent(quantity) else f"a factor {_ratio(away.mean)}"
+            better = [(d.mean > 0) == QUANTITIES[quantity] for d in each]
+            side = ", and better at every ε" if all(better) else "" if any(better) else ", and worse at every ε"
+            message = f"{size} from {other}, the nearest, on average over ε{side}"
+            comparisons.append(Comparison(place, away.at_most(limit), message, away.mean))
         if not comparisons:
             raise Missing("none of the others was computed")
         return [min(comparisons, key=lambda c: c.severity)]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets import canonical_name, rows_of
+from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.sources import folder
 
 #: beginnings of file names that stand for a set, beside its catalogue name
@@ -22,18 +22,20 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 
 
-def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, list[str]]:
+def choose(names: Sequence[str], uploads: Mapping[str, str], rows: int = 0, features: int = 0) -> tuple[str, str, list[str]]:
     """(dataset, the person's own file that it is or "", why other own files were not taken).
 
     The first of `names` that is on this machine: as an upload, in the catalogue, or as a table in the data folder whose file has
-    its name, whatever the case and the ending (bank.csv, BANK.dat, ipums-br.csv).
+    its name, whatever the case and the ending (bank.csv, BANK.dat, ipums-br.csv). Of several, the one that fits the paper best.
 
     Args:
         names: catalogue names, the wanted one first; the last one is always there.
         uploads: names of uploads with the names of their files.
+        rows, features: of the paper's set; 0 where it does not say.
     """
     problems: list[str] = []
     own = dict(uploads) | {name: name for name in folder.names()}
+    there: list[str] = []
     for wanted in names[:-1]:
         mine = uploaded(wanted, own)
         # an upload was brought for this; a public set by its own name is surer than a table of the folder called like it
@@ -44,8 +46,21 @@ def choose(names: Sequence[str], uploads: Mapping[str, str]) -> tuple[str, str, 
                 if name in own:
                     problems.append(f"{own[name]} was not taken: {problem.field}: {problem.cause}.")
                 continue
-            return canonical_name(name), own.get(name, ""), problems
-    return canonical_name(names[-1]), "", problems
+            there.append(name)
+    if not there:
+        return canonical_name(names[-1]), "", problems
+    name = max(there, key=lambda name: _fits(name, rows, features)) if len(there) > 1 else there[0]
+    return canonical_name(name), own.get(name, ""), problems
+
+
+def _fits(name: str, rows: int, features: int) -> int:
+    """The number of facts in which a set agrees with the paper's."""
+    return (rows_of(name) == rows) + (features > 0 and features_of(name) == features)
+
+
+def features_of(name: str) -> int:
+    """Number of encoded features, without the constant."""
+    return load_dataset(name).d - 1
 
 
 def uploaded(wanted: str, files: Mapping[str, str]) -> list[str]:

@@ -214,6 +214,13 @@ def test_a_figure_and_the_claim_about_the_same_thing_share_one_check() -> None:
     }
 
 
+@pytest.mark.parametrize(("gap", "side"), [(0.1, "better"), (10.0, "worse")])
+def test_a_gap_that_is_not_similar_says_on_which_side(gap: float, side: str) -> None:
+    found = checks.similar("a", ("b",), "optimality_gap")(table("optimality_gap", a=[gap, gap], b=[1.0, 1.0]))
+    assert found.outcome is Outcome.FAILS
+    assert f"a factor 10 from b, the nearest, on average over ε, and {side} at every ε" in found.because.lower()
+
+
 @pytest.mark.parametrize(("claim", "mechanism"), [("pidp-gap-zero", "pidp-sgd"), ("dbdp-gap-zero", "dbdp-pi")])
 def test_a_gap_that_the_claim_calls_small_is_small_in_the_figure(claim: str, mechanism: str) -> None:
     """`pidp-2` called a gap large that the claim called almost zero: one measured it in points of loss, one in shares."""
@@ -349,6 +356,35 @@ def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path, 
     setup = base.setup("chen-1-bank")
     assert setup.values["dataset"] == "census-45211"
     assert any("data/bank.csv was not taken: file: line 2 has 1 values" in note for note in setup.notes)
+
+
+def test_of_two_files_the_one_that_fits_the_paper_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rows and encoded features; a remark on features stands only where they differ."""
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    for file, features, rows in (("bank-full.csv", 7, 300), ("BANK.csv", 33, 200)):
+        lines = [",".join([*(str((k + j) % 9) for j in range(features)), "yes" if k % 3 else "no"]) for k in range(rows)]
+        (tmp_path / file).write_text("\n".join([",".join([*(f"x{k}" for k in range(features)), "label"]), *lines]))
+        setup = base.setup("chen-1-bank")
+        assert setup.values["dataset"] == f"data/{file}"
+        assert any("has 33 features, this one 7:" in note for note in setup.notes) == (features == 7)
+    assert sets.choose(("bank", "iris"), {}, 300)[0] == "data/bank-full.csv"
+    assert sets.choose(("bank", "iris"), {}, 200)[0] == "data/BANK.csv"
+
+
+def test_all_that_trains_a_panel_is_listed() -> None:
+    for name, (figure, _) in base.panels().items():
+        rows = base.settings(name)
+        assert len(rows) == len({row[:2] for row in rows})
+        for mechanism in figure.methods:
+            assert sum(row[0] == figure.names[mechanism] for row in rows) == len(dpviz.list_mechanisms()[mechanism].knobs())
+    chen, kang = base.settings("chen-1-adult"), base.settings("pidp-1-adult-lr")
+    assert ("all methods", "Regularisation λ", "0.001", base.GIVEN) in chen
+    assert ("all methods", "Regularisation λ", "0.001", base.OURS) in kang
+    assert ("PIDP-SGD", "Rule", "literal", base.GIVEN) in kang
+    assert ("PIDP-SGD", "Start", "non-private", base.GIVEN) in kang
+    assert ("PIDP-SGD", "Global rounds", "5", base.OURS) in kang
+    assert any(row[0] == "PIDP-SGD" and row[2:] == ("1", base.OURS) and "onstant" in row[1] for row in kang), "c"
+    assert base.panels()["chen-1-kddcup99"][0].where(base.panels()["chen-1-kddcup99"][1]).startswith("supplement")
 
 
 def test_an_upload_called_like_the_papers_set_is_taken() -> None:

@@ -52,7 +52,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
             )
         if setup.unavailable:
             panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
-        st.markdown(words.markdown(f"{_where(figure)}: {panel.title}, {panel.rows:,} rows."))
+        st.markdown(words.markdown(f"{_where(figure, figure.where(panel))}: {panel.title}, {panel.rows:,} rows."))
         methods = ", ".join(figure.names[m] for m in figure.methods)
         st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
         for note in setup.notes:
@@ -67,15 +67,15 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
     _times_section()
 
 
-def _where(figure: base.Figure | base.Times) -> str:
+def _where(figure: base.Figure | base.Times, number: str) -> str:
     """The paper, the number and the section of a figure."""
-    return f"{figure.source.name}, {figure.number}, section {figure.section}"
+    return f"{figure.source.name}, {number}, section {figure.section}"
 
 
 def _title(name: str) -> str:
     figure, panel = base.panels()[name]
     missing = "" if panel.model in MODELS else " (not available)"
-    return f"{figure.source.name.split(' (')[0]} · {figure.number} · {panel.title}{missing}"
+    return f"{figure.source.name.split(' (')[0]} · {figure.where(panel)} · {panel.title}{missing}"
 
 
 def _uploads() -> dict[str, str]:
@@ -172,7 +172,7 @@ def _changes(setup: base.Setup, view: running.View) -> list[str]:
 def _times_section() -> None:
     figure = base.times()
     with st.expander("Table of times"):
-        st.markdown(words.markdown(f"{_where(figure)}. {'; '.join(figure.given)}."))
+        st.markdown(words.markdown(f"{_where(figure, figure.number)}. {'; '.join(figure.given)}."))
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
         task: Job[Measured] | None = st.session_state.get(_TIMES)

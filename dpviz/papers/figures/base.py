@@ -34,6 +34,9 @@ FIRST_MANY = 4
 #: where a setting of a figure comes from
 GIVEN = "the paper gives it"
 SILENT = "the paper gives no value: the automatic rule is used"
+OURS = "the paper gives no value: dpviz's default"
+#: the settings of a run that all methods of a figure share, with their words
+SHARED = {"lam": "Regularisation λ", "row_scaling": "Row scaling"}
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Panel:
         rows: number of rows in the paper.
         model: "logistic", "svm" or "mlp".
         delta: where the paper gives one.
+        features: encoded features in the paper; 0 where it does not say.
+        instead: where it stands, if not in the figure.
     """
 
     title: str
@@ -89,6 +94,8 @@ class Panel:
     rows: int
     model: str
     delta: float | None = None
+    features: int = 0
+    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,7 @@ class Figure:
         statements: what the paper says that it shows.
         lam: regularisation.
         seeds: repeats here.
+        fixed: mechanism id to hyperparameters whose default is what the paper has; "" for settings that all methods share.
     """
 
     id: str
@@ -127,11 +135,16 @@ class Figure:
     lam: float = 1e-3
     seeds: int = 10
     points: int = 7
+    fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def source(self) -> Paper:
         """The paper."""
         return PAPERS[self.paper]
+
+    def where(self, panel: Panel) -> str:
+        """The place of a panel in the paper."""
+        return panel.instead or self.number
 
 
 @dataclass(frozen=True)
@@ -206,7 +219,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         raise InvalidInput("figure", f"unknown figure {panel_id!r}", f"Choose one of: {', '.join(panels())}.")
     figure, panel = panels()[panel_id]
     notes = list(figure.differs)
-    dataset, own, problems = sets.choose((panel.dataset, *panel.nearest), uploads or {})
+    dataset, own, problems = sets.choose((panel.dataset, *panel.nearest), uploads or {}, panel.rows, panel.features)
     notes[:0] = problems
     if own:
         notes.insert(0, f"{panel.title} is read from {own}.")
@@ -215,6 +228,10 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
     n = train_size(rows_of(dataset))
     if rows_of(dataset) != panel.rows:
         notes.append(f"The paper's set has {panel.rows:,} rows, this one {rows_of(dataset):,}.")
+    if panel.features and (own or dataset == panel.dataset) and (features := sets.features_of(dataset)) != panel.features:
+        notes.append(
+            f"The paper's set has {panel.features} features, this one {features}: gaps and rare values are encoded otherwise."
+        )
     model = panel.model
     if model not in MODELS:
         return Setup({}, figure.low, figure.high, figure.points, figure.shows, tuple(notes), f"There is no model {model!r} here.")
@@ -245,23 +262,29 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
 
 
 def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
-    """(method as the paper calls it, hyperparameter, value, where the value comes from) of what trains a panel's methods.
+    """(method as the paper calls it, hyperparameter, value, where the value comes from) of all that trains a panel's methods.
 
-    What the paper gives comes first; where it is silent, an automatic hyperparameter follows its rule of public facts.
+    Where the paper is silent, an automatic hyperparameter follows its rule of public facts, and others have their default.
     """
     figure, _ = panels()[panel_id]
-    rows = []
+    shared = {"lam": f"{figure.lam:g}", "row_scaling": "unit length"}
+    fixed = figure.fixed.get("", ())
+    rows = [("all methods", SHARED[name], value, GIVEN if name in fixed else OURS) for name, value in shared.items()]
     for name, params in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
-            if knob in params:
-                rows.append((figure.names[name], str(declared.label), _in_words(declared, params[knob]), GIVEN))
-            elif declared.automatic:
-                rows.append((figure.names[name], str(declared.label), str(declared.automatic), SILENT))
+            given = knob in params or knob in figure.fixed.get(name, ())
+            automatic = bool(declared.automatic) and not given
+            value = (
+                str(declared.automatic)
+                if automatic
+                else _in_words(declared, params.get(knob, list_mechanisms()[name].defaults()[knob]))
+            )
+            rows.append((figure.names[name], str(declared.label), value, GIVEN if given else SILENT if automatic else OURS))
     return rows
 
 
 def _in_words(declared: Knob, value: object) -> str:
-    return declared.in_words(value) if isinstance(value, bool) else str(value)
+    return declared.in_words(value) if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
