@@ -61,13 +61,16 @@ def main() -> None:
     how = {"target": "income", "positive": ">50K", "columns": [name for name in frame.columns if name != "income"]}
     declared, undeclared = dpviz.dataset(frame, ranges=DECLARED, **how), dpviz.dataset(frame, **how)
     text = START.format(**vars(given))
+    means: list[float] = []
     for name, covers, dataset, switch in (
         ("ranges declared, categories read", "not the categories", declared, "ranges_from_data"),
         ("read from the rows", "none of them", undeclared, "ranges_from_data"),
         ("found privately, for a tenth of ε", "all of them", undeclared, "private_ranges"),
     ):
         found = np.array(accuracies(dataset, given.mechanism, given.epsilon, given.repetitions, **{switch: True}))
+        means.append(100 * found.mean())
         text += f"| {name} | {covers} | {100 * found.mean():.1f} ± {100 * found.std():.1f} |\n"
+    text += f"\nBeside declared ranges, private ones change accuracy by {means[2] - means[0]:+.1f} points, what they cost of ε included.\n"
     Path(given.out).write_text(text, encoding="utf-8")
 
 

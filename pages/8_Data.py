@@ -2,17 +2,27 @@
 
 import streamlit as st
 
-from dpviz.dashboard.data import KEYS, settings, upload
+from dpviz.dashboard.data import KEYS, bounds, settings, upload
 from dpviz.dashboard.data import dataset as data_page
+from dpviz.dashboard.kit import panels
 from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Data", "What is in the data, and are there enough rows for privacy?")
-own = fields.Group(KEYS, lambda spec: (settings.FIRST,))
-spec = sidebar.sidebar(own, shows="data")
+own = fields.Group(KEYS, lambda spec: (settings.FIRST, settings.COMPARED))
+bar = sidebar.Sidebar(own, shows="data")
+spec, comparing = bar.spec, own["bounds"].value()
 page.problems()
 dataset = data_page.chosen(spec)
 above, below = st.container(), st.container()
-with below if own["upload"].value() else above:
+lesson = comparing and bool(st.query_params.get(panels.TASK))
+tabs_first = own["upload"].value() or lesson
+with above if tabs_first else below:
+    titles = ["Your own table", "All datasets", "What is trained on", "Preprocessing", "Feature ranges", bounds.TITLE]
+    mine, every, rows, prepared, features, compared = st.tabs(titles, default=bounds.TITLE if lesson else None)
+if comparing:
+    bar.show_run(compared.container())
+bar.draw()
+with below if tabs_first else above:
     if dataset is not None:
         data_page.headline(dataset, spec)
         left, right = st.columns(2, gap="large")
@@ -21,10 +31,6 @@ with below if own["upload"].value() else above:
         with right:
             data_page.lengths(dataset, theme)
         data_page.about(dataset, spec)
-with above if own["upload"].value() else below:
-    mine, every, rows, prepared, features = st.tabs(
-        ["Your own table", "All datasets", "What is trained on", "What preprocessing did", "Feature ranges"]
-    )
 with mine:
     upload.own()
 with every:
@@ -37,3 +43,5 @@ if dataset is not None:
     with features:
         data_page.ranges(dataset, theme)
         data_page.private(dataset, spec)
+    with compared:
+        bounds.section(dataset, spec, own, theme)

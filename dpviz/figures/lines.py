@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,7 @@ def curves(
     marks: Sequence[tuple[float, str]] = (),
     y_range: tuple[float, float] | None = None,
     percent: bool = False,
+    ticks: Mapping[float, str] | None = None,
 ) -> go.Figure:
     """Curves with a legend above the plot.
 
@@ -61,6 +62,7 @@ def curves(
         marks: (x, words) of vertical lines.
         y_range: ends of the y axis, in its own units.
         percent: whether y is a share, shown in percent.
+        ticks: words at places of the x axis, in the place of numbers.
     """
     factor = 100.0 if percent else 1.0
     traces = [_curve(line, theme, factor) for line in lines]
@@ -76,6 +78,9 @@ def curves(
         y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
     if percent:
         y_axis["ticksuffix"] = " %"
+    x_axis: Trace = {"title": x, **_log(log_x, [t["x"] for t in traces])}
+    if ticks is not None:
+        x_axis |= {"tickvals": list(ticks), "ticktext": list(ticks.values())}
     shapes, notes = _marks(marks, theme, log_x)
     return figure(
         theme,
@@ -85,7 +90,7 @@ def curves(
         annotations=notes,
         margin=margin(left=84, top=14 + LEGEND_LINE * named),
         y=y_axis,
-        x={"title": x, **_log(log_x, [t["x"] for t in traces])},
+        x=x_axis,
     )
 
 

@@ -16,6 +16,7 @@ from dpviz.datasets.table.encoder import NUMBER
 from dpviz.datasets.table.gaps import with_gaps
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.budget import Budget
 from dpviz.spending.ledger import Entry
 from dpviz.spending.private_ranges import private_ranges, together
@@ -85,7 +86,7 @@ def beside(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     columns = () if dataset.encoder is None else dataset.encoder.columns
     numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in columns if c.kind == NUMBER}
     texts = {c.name: dataset.frame[c.name].map(word, na_action="ignore").astype(object) for c in columns if c.kind != NUMBER}
-    found = private_ranges(numbers, budget, categories=texts)
+    found = private_ranges(numbers, of_row(budget, max(1, dataset.person_rows)), categories=texts)
     lines = []
     for name, values in numbers.items():
         low, high = found.ranges[name]

@@ -1,4 +1,4 @@
 """The page Data."""
 
 #: what it keeps in the address beside the run
-KEYS = ("upload",)
+KEYS = ("upload", "bounds")

@@ -12,6 +12,7 @@ from functools import partial
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import answers
 from dpviz.experiments.studies.answers import Answer
+from dpviz.releasing.bounds import best_width
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ _GUARANTEES = {
     "cms-objective": "Objective perturbation (CMS)",
     "pidp-sgd": "PIDP-SGD",
 }
+_WIDTHS = {"1/16": 1 / 16, "1/4": 1 / 4, "1": 1.0, "4": 4.0, "16": 16.0}
 
 LESSONS = (
     Lesson(
@@ -159,6 +161,24 @@ LESSONS = (
         "2G/(nλ), where G bounds the gradient of one row. On logarithmic axes this is a line of slope −1.",
         pitfall="The noise falls by the same factor only while λ stays the same. If λ is made smaller as n grows, part of the "
         "gain is lost.",
+    ),
+    Lesson(
+        id="bounds",
+        title="Bounds that cut the data: bias against noise",
+        page="Data",
+        spec=RunSpec("census-10000", mechanism="objective-tight", epsilon=1.0),
+        more={"bounds": "true"},
+        question="Ranges of all number columns are 1/16, 1/4, 1, 4 or 16 times as wide as the values of the rows. With which is "
+        "the private model most accurate at ε = 1?",
+        options={name: f"{name} times" for name in _WIDTHS},
+        measure=partial(best_width, options=_WIDTHS),
+        hint="Find the highest point of the private model’s curve, and read its width below.",
+        explanation="Narrow ranges clip rows: the non-private optimum loses by them, too (bias). From 1 times on nothing is "
+        "clipped, and the non-private optimum stays as it is. But wide ranges leave the rows close together, and the differences "
+        "between them are small beside the noise. Ranges that are found privately lie between, and cost a tenth of ε.",
+        pitfall="The smallest and the largest value of the rows show two people’s values, and no ε covers that. Declare ranges, "
+        "or find them privately.",
+        private=False,
     ),
     Lesson(
         id="attack",

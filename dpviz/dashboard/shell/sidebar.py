@@ -142,6 +142,10 @@ class Sidebar:
         address.drawn([*run, _TYPED], self._keys)
         session.tidy()
 
+    def show_run(self, budget: DeltaGenerator) -> None:
+        """All controls of the run, for a page with a part that depends on it; the slider of ε stands in `budget`."""
+        self._place, self._shows = budget, "run"
+
     def _budget(self) -> None:
         self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
         st.html(_SCALE)
