@@ -70,7 +70,8 @@ def main() -> None:
         found = np.array(accuracies(dataset, given.mechanism, given.epsilon, given.repetitions, **{switch: True}))
         means.append(100 * found.mean())
         text += f"| {name} | {covers} | {100 * found.mean():.1f} ± {100 * found.std():.1f} |\n"
-    text += f"\nBeside declared ranges, private ones change accuracy by {means[2] - means[0]:+.1f} points, what they cost of ε included.\n"
+    gain = f"{means[2] - means[0]:+.1f} points"
+    text += f"\nBeside declared ranges, private ones change accuracy by {gain}, what they cost of ε included.\n"
     Path(given.out).write_text(text, encoding="utf-8")
 
 
