@@ -17,6 +17,7 @@ _METAVARS = {
     "epsilon": "E",
     "delta": "D",
     "lam": "L",
+    "class_weight": "W",
     "seeds": "N",
     "seed": "N",
     "split_seed": "N",

@@ -76,7 +76,6 @@ class Plan:
             supposed: what must hold for the proof.
         """
         claimed, proved = self.budgets
-        weights = ("weights are divided by the largest that is declared, so that no row counts more than 1",)
         ranges = () if self.for_ranges is None else (f"ranges were found privately, for {self.for_ranges} of the total",)
         return Guarantee(
             mechanism=self.mechanism.id,
@@ -90,5 +89,5 @@ class Plan:
             looked_at=looked_at,
             models=self.models,
             composition=self.composition,
-            notes=(*self.cal.notes, *ranges, *(weights if self.setting.weighted else ())),
+            notes=(*self.cal.notes, *ranges),
         )

@@ -149,10 +149,11 @@ class Influence:
     @cached_property
     def flip_norm(self) -> Floats:
         """(n,) how far the parameters move to first order when the row's label is flipped: |H^{-1}(g_i - g_i')|/n."""
-        model = self.problem.model
-        margin = margins(model, self.theta[None], self.problem.rows)[:, 0]
-        # y phi'(m) J against -y phi'(-m) J
-        return np.abs(model.loss.slope(margin) + model.loss.slope(-margin)) / self.problem.n * self._quadratic[0]
+        model, rows = self.problem.model, self.problem.rows
+        margin = margins(model, self.theta[None], rows)[:, 0]
+        here, there = rows.weights_with(rows.y), rows.weights_with(-rows.y)
+        # y w phi'(m) J against -y w' phi'(-m) J, w' the weight of the other label
+        return np.abs(here * model.loss.slope(margin) + there * model.loss.slope(-margin)) / self.problem.n * self._quadratic[0]
 
     @cached_property
     def published_norm(self) -> Floats:

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from dpviz.mechanisms.base import Mechanism
 
 _ROUNDING = 1e-9
+#: bounds of a row's slope and curvature hold for weights of at most 1 (`Rows.weights`), so that no constant changes
+WEIGHTS: str = (
+    "Rows have public weights, divided by the largest that is declared: the noise is for a row of that weight, so the "
+    "sensitivity beside a row of weight 1 grows with it."
+)
 
 
 def of_group(row: Budget, rows: int) -> Budget:
@@ -127,6 +132,9 @@ def calibrate(method: Callable[..., Calibration]) -> Callable[..., Calibration]:
 
     @functools.wraps(method)
     def for_unit(self: Mechanism, setting: Setting, budget: Budget) -> Calibration:
+        if setting.weighted:
+            cal = for_unit(self, replace(setting, weighted=False), budget)
+            return replace(cal, notes=(*cal.notes, WEIGHTS))
         if not setting.person_rows:
             return method(self, setting, budget)
         row, rows = replace(setting, person_rows=0), setting.person_rows

@@ -46,12 +46,23 @@ class Rows:
     Args:
         person_rows: see `Setting.person_rows`.
         weights: (n,) of the rows' losses, in [0, 1], so that bounds on a row's slope and curvature stay as they are; None for 1.
+        class_weights: weights of the labels -1 and +1 in the place of `weights`, where a row's weight follows from its label.
     """
 
-    def __init__(self, X: Floats, y: Floats, person_rows: int = 0, weights: Floats | None = None) -> None:
+    def __init__(
+        self,
+        X: Floats,
+        y: Floats,
+        person_rows: int = 0,
+        weights: Floats | None = None,
+        class_weights: tuple[float, float] | None = None,
+    ) -> None:
         self.X = X
         self.y = y
         self.person_rows = person_rows
+        self.class_weights = class_weights
+        if class_weights is not None:
+            weights = np.where(y > 0, class_weights[1], class_weights[0])
         if weights is not None and not ((weights >= 0) & (weights <= 1)).all():
             raise ValueError("weights must lie in [0, 1]: every sensitivity supposes it")
         self.weights = weights
@@ -167,7 +178,8 @@ class Rows:
 
     def take(self, index: NDArray[np.intp] | slice) -> Rows:
         """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
-        part = Rows(self.X[index], self.y[index], self.person_rows, None if self.weights is None else self.weights[index])
+        weights = None if self.weights is None else self.weights[index]
+        part = Rows(self.X[index], self.y[index], self.person_rows, weights, self.class_weights)
         for name in ("signed", "signed32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
@@ -177,7 +189,13 @@ class Rows:
         """The neighbouring rows in which row `index`, or several rows of one person, are (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
-        return Rows(X, labels, self.person_rows, self.weights)
+        return Rows(X, labels, self.person_rows, self.weights, self.class_weights)
+
+    def weights_with(self, y: Floats) -> Floats | float:
+        """(n,) weights that the rows would have with these labels."""
+        if self.class_weights is not None:
+            return np.where(y > 0, self.class_weights[1], self.class_weights[0])
+        return 1.0 if self.weights is None else self.weights
 
 
 class Batch(Rows):
@@ -187,6 +205,7 @@ class Batch(Rows):
         self.parent = parent
         self.index = index
         self.person_rows = parent.person_rows
+        self.class_weights = parent.class_weights
         self.weights = None if parent.weights is None else parent.weights[index]
 
     def __len__(self) -> int:

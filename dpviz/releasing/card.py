@@ -64,6 +64,8 @@ def card(
             *[f"- {name} = {built.value(name, setting, cal.budget)}" for name in built.knobs()],
             f"- lam = {setting.lam:g}{'' if spec.lam else ' (automatic)'}; intercept = {spec.intercept}",
             f"- row_scaling = {dataset.scaling}",
+            f"- class_weight = {spec.class_weight:g} (a row of {_plain(dataset.label_names[1])} beside 1 for one of "
+            f"{_plain(dataset.label_names[0])}; public)",
         ],
         "Choice of the settings": [_selection(cal, tried, searched)],
         "Audit": [_audit(audited)],

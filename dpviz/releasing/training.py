@@ -27,12 +27,12 @@ from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
-from dpviz.models import Rows, get_model
+from dpviz.models import get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.releasing.card import card
@@ -229,9 +229,9 @@ def _settled(spec: RunSpec, budget: Budget, all_rows: bool) -> ResolvedRun:
 def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
     """(rows, problem of the training part, or of all)."""
     shared = setup_for(run.spec)
-    dataset = shared.dataset
-    rows = Rows(dataset.X, dataset.y, dataset.person_rows)
-    return dataset, Problem(rows, get_model(run.spec.model), run.lam) if all_rows else shared.problem
+    if not all_rows:
+        return shared.dataset, shared.problem
+    return shared.dataset, Problem(all_rows_of(run.spec, shared.dataset), get_model(run.spec.model), run.lam)
 
 
 def refuse_seed(spec: RunSpec) -> None:
@@ -307,7 +307,8 @@ def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -
     return {
         "dpviz": __version__,
         "mechanism": built.id,
-        "hyperparameters": {name: getattr(built, name) for name in built.knobs()} | {"lam": run.lam},
+        "hyperparameters": {name: getattr(built, name) for name in built.knobs()}
+        | {"lam": run.lam, "class_weight": run.spec.class_weight},
         "claimed": plain(cal.claimed_budget),
         "proved": plain(cal.proved_budget),
         "status": cal.status.value,

@@ -18,7 +18,7 @@ from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run as measured
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
 from dpviz.mechanisms import Fit, Training
@@ -104,7 +104,7 @@ def private_search(
     share = in_range("held_out", held_out, 0.05, 0.5)
     run, shared = resolve(spec), setup_for(resolve(spec).spec)
     encoder = encoder_of(shared.dataset, ranges_from_data)
-    rows = Rows(shared.dataset.X, shared.dataset.y, shared.dataset.person_rows) if all_rows else shared.problem.rows
+    rows = all_rows_of(run.spec, shared.dataset) if all_rows else shared.problem.rows
     runs = settings_of(run.spec, values)
     tried = _Tried.of(runs, *map(rows.take, parted(len(rows), share, run.spec.split_seed)))
     total = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))

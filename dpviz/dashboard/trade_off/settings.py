@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -154,13 +154,13 @@ def figure_field() -> Field[str]:
 
 def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
     """The methods that are drawn."""
-    able, mechanisms = offered(spec.model), list_mechanisms()
+    able, mechanisms = offered(spec), list_mechanisms()
     kind = Several(
         label="Methods",
         help="Grouped by where the noise goes. Add as many as you like; what was computed before is not computed again.",
         options=tuple(able),
         names={name: f"{mechanisms[name].family} · {mechanisms[name].label}" for name in able},
-        refused={name: "does not run on this model" for name in mechanisms if name not in able},
+        refused={name: "does not run on this model, or takes no weights" for name in mechanisms if name not in able},
     )
     return Field("methods", kind, base.first_view(able, spec.mechanism))
 
@@ -279,9 +279,9 @@ def read(own: Group, spec: RunSpec) -> Choices:
     )
 
 
-def offered(model: str) -> list[str]:
-    """Mechanisms that a model can be trained with, without the references that are lines in every picture."""
-    setting = get_model(model).setting(1000, 1, 1e-3)
+def offered(spec: RunSpec) -> list[str]:
+    """Mechanisms that take a run's model and weights, without the references that are lines in every picture."""
+    setting = replace(get_model(spec.model).setting(1000, 1, 1e-3), weighted=spec.class_weight != 1)
     return [name for name, cls in list_mechanisms().items() if cls.family != "reference" and cls.refusal(setting) is None]
 
 

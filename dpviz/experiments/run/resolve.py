@@ -18,7 +18,7 @@ from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, rules
+from dpviz.mechanisms import Mechanism, list_mechanisms, rules
 from dpviz.mechanisms.knobs import Changes
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, check_delta, row_budget
@@ -167,6 +167,12 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         check_delta(spec.delta, n)
     except InvalidInput as problem:
         spec = instead(problem, delta=None)
+    facts = get_model(spec.model).setting(n, 1, spec.lam or 1.0)
+    refusal = spec.build().refusal(replace(facts, weighted=True))
+    if spec.class_weight != 1 and refusal and not spec.build().refusal(facts):
+        taking = ", ".join(name for name, cls in list_mechanisms().items() if cls.weighted)
+        fix = f"Set the weight of class +1 to 1, or choose a linear model and one of {taking}."
+        spec = instead(InvalidInput("class_weight", refusal, fix), class_weight=1.0)
     for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):
         refusal = spec.build().refusal(get_model(spec.model).setting(n, 1, spec.lam or 1.0))
         if refusal:

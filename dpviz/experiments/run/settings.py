@@ -139,6 +139,24 @@ class Delta(Knob):
         return Line()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClassWeight(Number):
+    """A public weight of class +1 beside 1 for class -1."""
+
+    def parse(self, name: str, text: str) -> Any:
+        return self.check(name, text) if text.strip() == _BALANCED else super().parse(name, text)
+
+    def _checked(self, name: str, value: object) -> Any:
+        fix = "State the weight of class +1 beside 1 for class -1 without counting, for example 5."
+        if value == _BALANCED:
+            raise InvalidInput(name, "'balanced' counts the rows of each class, which no ε covers", fix)
+        if not isinstance(value, int | float):
+            raise InvalidInput(name, f"must be one number, got {show(value)}", fix)
+        return super()._checked(name, value)
+
+
+_BALANCED = "balanced"
+
 #: the fields of a run beside the mechanism's knobs, in the order of an address
 SETTINGS: dict[str, Knob] = {
     "dataset": DatasetName(
@@ -163,6 +181,15 @@ SETTINGS: dict[str, Knob] = {
         high=MOST_LAM,
         log=True,
         automatic=rules.LAM,
+        changes=Changes.FIT,
+    ),
+    "class_weight": ClassWeight(
+        label="Weight of class +1",
+        help="How much an error on a row of class +1 counts beside one of class −1. It is public: state it without counting "
+        "rows. The noise is for a row of the largest weight.",
+        low=0.01,
+        high=100.0,
+        log=True,
         changes=Changes.FIT,
     ),
     "seeds": Whole(

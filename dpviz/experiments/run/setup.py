@@ -86,11 +86,9 @@ class Setup:
         """The training rows cut in two again: three quarters to train on, and a quarter to choose hyperparameters by."""
         order = np.random.default_rng(0).permutation(self.split.train)
         split = Split(*(np.sort(part) for part in np.split(order, [len(order) - len(order) // 4])))
-        rows, test = (
-            Rows(self.dataset.X[part], self.dataset.y[part], self.dataset.person_rows) for part in (split.train, split.test)
-        )
-        problem = Problem(rows, self.problem.model, self.problem.lam)
-        return Setup(self.dataset, split, problem, test, problem)
+        weights = self.problem.rows.class_weights
+        problem = Problem(_rows(self.dataset, split.train, weights), self.problem.model, self.problem.lam)
+        return Setup(self.dataset, split, problem, _rows(self.dataset, split.test), problem)
 
     @cached_property
     def baselines(self) -> pd.DataFrame:
@@ -171,14 +169,29 @@ def setup_for(spec: RunSpec) -> Setup:
         split = split_of(spec, dataset)
         # the rows, and what is derived from them, are shared by all models and regularisations
         for other in _setups.values():
-            if other.dataset is dataset and np.array_equal(other.split.train, split.train):
+            alike = other.dataset is dataset and other.problem.rows.class_weights == class_weights(spec)
+            if alike and np.array_equal(other.split.train, split.train):
                 problem = Problem(other.problem.rows, model, run.lam)
                 return replace(other, problem=problem, reference=problem)
-        train, test = (Rows(dataset.X[part], dataset.y[part], dataset.person_rows) for part in (split.train, split.test))
-        problem = Problem(train, model, run.lam)
-        return Setup(dataset, split, problem, test, problem)
+        problem = Problem(_rows(dataset, split.train, class_weights(spec)), model, run.lam)
+        return Setup(dataset, split, problem, _rows(dataset, split.test), problem)
 
     return _setups.compute((fit_key(spec), run.base_lam), make, owner=spec.dataset)
+
+
+def class_weights(spec: RunSpec) -> tuple[float, float] | None:
+    """Weights of the labels -1 and +1 over the larger of them; None where both are 1."""
+    largest = max(spec.class_weight, 1.0)
+    return None if spec.class_weight == 1 else (1 / largest, spec.class_weight / largest)
+
+
+def all_rows_of(spec: RunSpec, dataset: Dataset) -> Rows:
+    """All rows of a dataset to train on, weighed as the run asks."""
+    return _rows(dataset, slice(None), class_weights(spec))
+
+
+def _rows(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[float, float] | None = None) -> Rows:
+    return Rows(dataset.X[part], dataset.y[part], dataset.person_rows, class_weights=weights)
 
 
 def clear() -> None:

@@ -29,6 +29,7 @@ class RunSettings:
         delta: failure probability, from `LEAST_DELTA` to below 1; `dpviz.resolve` checks that it is below 1/n for n
             training rows, and takes `default_delta(n)` for None.
         lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`; 0 for a rule of public facts, `ResolvedRun.lam`.
+        class_weight: weight of the rows of class +1 beside 1 for those of -1, 0.01 to 100; public. 1 for no weights.
         seeds: number of noise draws, 1 to 10,000.
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
@@ -44,6 +45,7 @@ class RunSettings:
     _: KW_ONLY
     delta: float | None = None
     lam: float = 0.0
+    class_weight: float = 1.0
     seeds: int = 10
     split_seed: int = 0
     seed: int = 0

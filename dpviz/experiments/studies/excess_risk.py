@@ -102,7 +102,9 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     if min(dims) < width:
         raise InvalidInput("dims", f"{min(dims)} is below the {width} features of the data", f"Give numbers from {width} up.")
     for k, d in enumerate(dims):
-        rows = Rows(np.pad(problem.rows.X, ((0, 0), (0, d - width))), problem.rows.y, problem.rows.person_rows)
+        kept = problem.rows
+        padded = np.pad(kept.X, ((0, 0), (0, d - width)))
+        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights)
         wide = Problem(rows, problem.model, problem.lam)
         inside = part(monitor, k / len(dims), 1 / len(dims))
         out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)

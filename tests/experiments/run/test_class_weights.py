@@ -1,0 +1,126 @@
+"""A public weight of class +1 in a run: training, guarantee, release, neighbouring rows, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dpviz
+from dpviz.auditing.runs import pair_of
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import calibration_of, setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.influence import influence_of
+from dpviz.mechanisms.persons import WEIGHTS
+from dpviz.models.losses import Logistic
+from dpviz.privacy.accounting.gaussian import gaussian_delta
+
+PLAIN = RunSpec("breast-cancer", mechanism="output-gaussian", lam=0.01, seeds=1)
+
+
+@pytest.mark.parametrize("weight", [8.0, 0.125])
+def test_the_model_minimises_the_objective_divided_by_the_larger_weight(weight: float) -> None:
+    shared = setup_for(replace(PLAIN, class_weight=weight))
+    x, y = shared.problem.rows.X, shared.problem.rows.y
+    w = np.where(y > 0, weight, 1.0) / max(weight, 1.0)
+    theta = shared.non_private.theta
+    gradient = (w * y * Logistic().slope(y * (x @ theta))) @ x / len(y) + 0.01 * theta
+    assert np.linalg.norm(gradient) < 1e-9
+    plain = setup_for(PLAIN)
+    assert plain.problem.rows.weights is None
+    positive = [float((s.test.X @ s.non_private.theta > 0).mean()) for s in (shared, plain)]
+    assert (positive[0] > positive[1]) == (weight > 1)  # a class that weighs more is predicted more often
+    assert shared.test.weights is None
+    assert shared.held_out.problem.rows.class_weights == shared.problem.rows.class_weights
+
+
+def test_the_noise_is_for_a_row_of_the_largest_weight() -> None:
+    """Divided by the largest weight no row counts more than 1: the noise stays, while a row of weight 1 counts 1/8."""
+    plain, heavy = calibration_of(PLAIN), calibration_of(replace(PLAIN, class_weight=8.0))
+    assert heavy.noise_scale == plain.noise_scale
+    assert WEIGHTS in heavy.notes
+    assert WEIGHTS not in plain.notes
+    assert heavy.proved_budget == plain.proved_budget
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_the_worst_flip_of_a_row_is_within_the_noise_and_without_the_division_it_is_not(divided: bool) -> None:
+    """Flipping a label changes the row's weight, too; the weights as they are declared, undivided, would pass the budget."""
+    spec = replace(PLAIN, class_weight=8.0, lam=0.1)
+    cal, shared = calibration_of(spec), setup_for(spec)
+    rows = shared.problem.rows
+    for index in np.argsort(influence_of(shared.problem).flip_norm)[-3:]:
+        pair = shared.problem.replace_row(int(index), rows.X[index], -float(rows.y[index]))
+        assert pair.rows.weights is not None
+        assert pair.rows.weights[index] == (1.0 if pair.rows.y[index] > 0 else 0.125)
+        ends = []
+        for side in (shared.problem, pair):
+            if not divided:  # 8 times the losses beside the same regularisation
+                side = replace(side, lam=0.1 / 8)
+            ends.append(side.model.minimise(side.rows, side.lam))
+        moved = float(np.linalg.norm(ends[0] - ends[1]))
+        assert moved <= cal.sensitivity or not divided
+    assert (gaussian_delta(cal.budget.epsilon, moved / cal.noise_scale) <= cal.budget.delta) == divided
+
+
+def test_influence_of_a_flip_knows_both_weights() -> None:
+    problem = setup_for(replace(PLAIN, class_weight=4.0, lam=0.1)).problem
+    found = influence_of(problem)
+    for index in (0, 5, 9):
+        flipped = problem.replace_row(index, problem.rows.X[index], -float(problem.rows.y[index]))
+        assert found.flip_norm[index] == pytest.approx(float(np.linalg.norm(flipped.optimum - problem.optimum)), rel=0.05)
+
+
+def test_pairs_of_an_audit_have_the_weight_of_the_other_label() -> None:
+    pair = pair_of(replace(PLAIN, class_weight=4.0), "label-flip")
+    first, second = pair.first.rows, pair.second.rows
+    assert first.weights is not None
+    assert second.weights is not None
+    assert {first.weights[0], second.weights[0]} == {1.0, 0.25}
+    assert np.array_equal(first.weights[1:], second.weights[1:])
+
+
+def test_methods_and_models_without_a_derivation_refuse_in_words() -> None:
+    for refused in (replace(PLAIN, mechanism="rsgd"), replace(PLAIN, mechanism="dp-gd", model="mlp-2")):
+        with pytest.raises(InvalidInput, match=r"class_weight: what rows with weights cost is not derived here.*dp-gd"):
+            dpviz.run(replace(refused, class_weight=2.0))
+    problems: list[InvalidInput] = []
+    kept = resolve(replace(PLAIN, mechanism="rsgd", class_weight=2.0), problems).spec
+    assert (kept.mechanism, kept.class_weight, problems[0].field) == ("rsgd", 1.0, "class_weight")
+
+
+@pytest.mark.parametrize("wrong", ["balanced", {1: 5}, 0, -1, float("nan"), True, "x"])
+def test_only_public_numbers_are_weights(wrong: object) -> None:
+    with pytest.raises(InvalidInput, match="class_weight") as refused:
+        RunSpec(class_weight=wrong)  # type: ignore[arg-type]
+    assert "no ε covers" in str(refused.value) or wrong != "balanced"
+
+
+def test_the_shell_takes_a_weight_and_refuses_balanced(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "--dataset", "breast-cancer", "--mechanism", "output-gaussian", "--seeds", "1", "--json"]
+    assert main([*run, "--class-weight", "5"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["run"]["class_weight"] == 5.0
+    assert WEIGHTS in said["guarantee"]["notes"]
+    assert main([*run, "--class-weight", "balanced"]) != 0
+    assert "which no ε covers" in capsys.readouterr().err
+
+
+def test_a_release_is_weighed_and_says_so() -> None:
+    """With hardly any noise the released model is the weighted minimiser."""
+    spec = replace(PLAIN, class_weight=8.0, epsilon=1e5, lam=0.1)
+    for all_rows in (False, True):
+        made = dpviz.release(spec, all_rows=all_rows, ranges_from_data=True)
+        rows = setup_for(spec).problem.rows if not all_rows else None
+        if rows is not None:
+            assert np.linalg.norm(made.model.theta - setup_for(spec).non_private.theta) < 0.01
+        plain = dpviz.release(replace(spec, class_weight=1.0), all_rows=all_rows, ranges_from_data=True)
+        assert np.linalg.norm(made.model.theta - plain.model.theta) > 0.1
+    assert "class_weight = 8" in made.card
+    assert WEIGHTS in made.card
+    assert made.model.privacy["hyperparameters"]["class_weight"] == 8.0  # type: ignore[index]
