@@ -26,7 +26,8 @@ import numpy as np
 from websockets.exceptions import WebSocketException
 
 from benchmarks.kills import group, intact, wait_until_gone
-from benchmarks.sessions import Person, Server, Waits
+from benchmarks.servers import Server
+from benchmarks.sessions import Person, Waits
 
 PEOPLE = 3
 CODES = {signal.SIGKILL: -9, signal.SIGTERM: 0, signal.SIGINT: 0}  # the app stops serving, which is no failure

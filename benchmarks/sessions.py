@@ -1,6 +1,6 @@
 """Many people at one server: how long each of them waits for a page, and what is left when all have gone.
 
-    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8] [--processes 1]
+    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8] [--processes 1] [--nginx] [--leave]
 
 Starts the app, and speaks to it as a browser does, over Streamlit's socket: every person opens a page, thinks a few seconds,
 moves ε or another control through the address, opens other pages, and comes back after a cut connection. Parts of a page that
@@ -8,25 +8,21 @@ draw themselves again (jobs under way) are asked for as a browser would. A wait 
 page's script; a result is the time to the first sentence of the new run, which a job may give later. `--slow` is the share of
 people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on average between two changes of a person. It
 prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s with its address, errors shown on
-pages, processor time for each change, and the files and threads of the server before and after. `--processes` starts several with
-one cache; each person stays with one of them, as behind `deploy/nginx.conf`.
+pages, processor time for each change, the files and threads of the server before and after, and which of the targets for a class
+were reached. `--processes` starts several with one cache; each person stays with one of them, and `--nginx` puts nginx with
+`deploy/nginx.conf` in front. `--leave` waits until all that people left has gone, twice three minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import random
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +33,9 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
+
+from benchmarks.servers import Server, nginx
 
 FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
 SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
@@ -45,7 +43,8 @@ DATASETS = ("teaching", "breast-cancer", "census-2000")
 PAGES = ("Influence_and_noise", "Trade-off", "Privacy_accounting", "Sensitivity_and_rates", "Data", "Guarantees", "Audit")
 LONG = 10.0  # seconds above which a wait is printed by itself
 PATIENCE = 120.0  # seconds after which a page counts as lost
-GONE = 200.0  # seconds in which everything of people who left has to be gone
+CLASS, LATE, CROWD, WORST = 30, 1.0, 3.0, 8.0  # seconds for 95 % of waits, up to a class and above it; the longest above it
+MOST, BACK = 1536, 150  # megabytes of all processes at most, and above the start when all have left
 
 
 @dataclass
@@ -148,9 +147,15 @@ class Person:
 
     async def _connect(self) -> None:
         known = [Subprotocol(text) for text in ("streamlit", "PLACEHOLDER", self._session) if text]
-        stream = self._address.replace("http", "ws") + "/_stcore/stream"
         self._socket = await connect(
-            stream, origin=self._address, subprotocols=known, max_size=None, proxy=None, ping_interval=None, open_timeout=PATIENCE
+            self._address.replace("http", "ws") + "/_stcore/stream",
+            origin=Origin("/".join(self._address.split("/")[:3])),
+            additional_headers={"Cookie": f"dpviz_process={id(self)}"},  # by which nginx knows a browser again
+            subprotocols=known,
+            max_size=None,
+            proxy=None,
+            ping_interval=None,
+            open_timeout=PATIENCE,
         )
         self._reader = asyncio.create_task(self._read(self._socket))
 
@@ -236,77 +241,6 @@ async def visit(addresses: Sequence[str], people: int, seconds: float, seed: int
     return waits
 
 
-class Server:
-    """The app in a process of its own."""
-
-    def __init__(self, folder: Path, log: str = "log") -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.address = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser"]
-        root = str(Path(__file__).resolve().parents[1])
-        self._log = (folder / log).open("wb")
-        self._process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": root, "DPVIZ_CACHE": str(folder)},
-            stderr=self._log,
-            stdout=self._log,
-            start_new_session=True,
-        )
-        end = time.monotonic() + PATIENCE
-        while not self._answers():
-            assert self._process.poll() is None, "the server stopped"
-            assert time.monotonic() < end, "the server does not answer"
-            time.sleep(0.1)
-
-    def _answers(self) -> bool:
-        try:
-            urllib.request.urlopen(f"{self.address}/_stcore/health", timeout=PATIENCE).close()
-        except OSError:
-            return False
-        return True
-
-    def counted(self) -> dict[str, int]:
-        """Open files, threads and resident megabytes."""
-        here = Path(f"/proc/{self._process.pid}")
-        pages = int((here / "statm").read_text().split()[1])
-        count = {name: len(list((here / part).iterdir())) for name, part in (("files", "fd"), ("threads", "task"))}
-        return count | {"megabytes": pages * os.sysconf("SC_PAGE_SIZE") >> 20}
-
-    def processor_seconds(self) -> float:
-        """Processor time of the process so far, with that of its children that have ended."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-    def after_all_left(self, most: dict[str, int] | None = None) -> dict[str, int]:
-        """What there is when sessions that were left are closed, or no more files and threads than `most`."""
-        end = time.monotonic() + GONE
-        while time.monotonic() < end:
-            time.sleep(2.0)
-            now = self.counted()
-            if most is not None and all(now[name] <= most[name] for name in ("files", "threads")):
-                break
-        return self.counted()
-
-    @property
-    def process(self) -> int:
-        """Its number, for a profiler."""
-        return self._process.pid
-
-    def kill(self, number: int) -> int:
-        """Ends it by a signal; returns the exit code."""
-        self._process.send_signal(number)
-        code = self._process.wait(PATIENCE)
-        self._log.close()
-        return code
-
-    def stop(self) -> None:
-        """Ends it."""
-        self.kill(signal.SIGTERM)
-
-
 def line(name: str, seconds: Sequence[float]) -> str:
     """One line of the table."""
     middle, late = np.quantile(seconds, [0.5, 0.95])
@@ -328,36 +262,63 @@ def report(waits: Waits) -> None:
         print(f"  {error}")
 
 
+def targets(people: int, waits: Waits, peak: int, grown: int | None) -> None:
+    """Which of the targets for a class were reached.
+
+    Args:
+        peak: megabytes of all processes at most.
+        grown: megabytes of all processes above the start when all have left; None where nobody waited for that.
+    """
+    every = [s for seconds in waits.seconds.values() for s in seconds]
+    late, crowd = float(np.quantile(every, 0.95)), people > CLASS
+    rows = [("95 % of waits, s", late, CROWD if crowd else LATE)]
+    rows += [("longest wait, s", max(every), WORST)] if crowd else []
+    rows += [("errors", len(waits.errors), 0), ("cut connections that lost their session", waits.cuts - waits.kept, 0)]
+    rows += [("megabytes at most", peak, MOST)] + ([] if grown is None else [("megabytes above the start", grown, BACK)])
+    for name, value, most in rows:
+        print(f"{name:45}{value:8.4g} of at most {most:g}: {'reached' if value <= most else 'NOT REACHED'}")
+
+
+def main(given: argparse.Namespace, work: Path, servers: Sequence[Server], addresses: Sequence[str]) -> None:
+    """Measures and prints."""
+    start: list[dict[str, int]] = []
+    if given.leave:
+        asyncio.run(visit(addresses, len(servers), 1.0, given.seed, 0.0, given.thinks))
+        start = [server.after_all_left() for server in servers]
+        print(f"after a first visitor: {start}")
+    before = sum(server.processor_seconds() for server in servers)
+    waits = asyncio.run(visit(addresses, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks))
+    report(waits)
+    took, changes = sum(server.processor_seconds() for server in servers) - before, sum(map(len, waits.seconds.values()))
+    print(f"{took:.0f} s of processor time for {changes} changes: {took / changes:.3f} s each, with background work")
+    print(f"at the end: {[server.counted() for server in servers]}")
+    end = [one.after_all_left(most) for one, most in zip(servers, start, strict=True)] if start else []
+    if end:
+        print(f"after all had left: {end}")
+    _, *tracebacks = "".join(path.read_text(errors="replace") for path in work.glob("log*")).split("Traceback")
+    print(f"the logs have {len(tracebacks)} tracebacks")
+    for text in tracebacks[:3]:
+        print(f"  Traceback{text[-1500:]}")
+    grown = sum(one["megabytes"] for one in end) - sum(one["megabytes"] for one in start) if end else None
+    targets(given.people, waits, sum(server.peak() for server in servers), grown)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     for option, default in (("people", 30), ("seed", 0), ("processes", 1)):
         parser.add_argument(f"--{option}", type=int, default=default)
     for option, value in (("minutes", 3.0), ("slow", 0.2), ("thinks", 8.0)):
         parser.add_argument(f"--{option}", type=float, default=value)
-    parser.add_argument("--leave", action="store_true", help="wait until all that people left has gone, twice three minutes")
+    parser.add_argument("--leave", action="store_true")
+    parser.add_argument("--nginx", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work:
-        servers = [Server(Path(work), f"log{k}") for k in range(given.processes)]
-        addresses = [server.address for server in servers]
+    with ExitStack() as held:
+        work = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        servers = []
+        for k in range(given.processes):
+            servers.append(Server(work, f"log{k}", "dpviz" if given.nginx else ""))
+            held.callback(servers[-1].stop)
         print(f"processes of the app: {', '.join(str(server.process) for server in servers)}", flush=True)
-        try:
-            start = []
-            if given.leave:
-                asyncio.run(visit(addresses, len(servers), 1.0, given.seed, 0.0, given.thinks))
-                start = [server.after_all_left() for server in servers]
-                print(f"after a first visitor: {start}")
-            before = sum(server.processor_seconds() for server in servers)
-            waits = asyncio.run(visit(addresses, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks))
-            report(waits)
-            took, changes = sum(server.processor_seconds() for server in servers) - before, sum(map(len, waits.seconds.values()))
-            print(f"{took:.0f} s of processor time for {changes} changes: {took / changes:.3f} s each, with background work")
-            print(f"at the end: {[server.counted() for server in servers]}")
-            if start:
-                print(f"after all had left: {[one.after_all_left(most) for one, most in zip(servers, start, strict=True)]}")
-            _, *tracebacks = "".join(path.read_text(errors="replace") for path in Path(work).glob("log*")).split("Traceback")
-            print(f"the logs have {len(tracebacks)} tracebacks")
-            for text in tracebacks[:3]:
-                print(f"  Traceback{text[-1500:]}")
-        finally:
-            for server in servers:
-                server.stop()
+        main(
+            given, work, servers, [held.enter_context(nginx(work, servers))] if given.nginx else [one.address for one in servers]
+        )
