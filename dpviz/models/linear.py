@@ -72,7 +72,9 @@ class LinearModel(Model):
         _ = rows.longest
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
-        return by_replica(rows.X, theta)
+        if not rows.scored_often or rows.table is None:
+            return by_replica(rows.X, theta)
+        return rows.y[:, None] * rows.products(np.float64).margins(theta, slice(0, len(rows)))
 
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         loss, hits = rows.products(np.float64).losses(theta, self.loss)

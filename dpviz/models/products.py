@@ -28,6 +28,7 @@ Rule = Callable[[slice, Floats], NDArray[Any]]
 BLOCK_ROWS = 2048  # at once: rows and margins stay in the processor's cache between two products
 _BLOCK_ELEMENTS = 1 << 18  # rows x replicas at once, for the same reason
 _SHORT = 64  # rows summed in single precision before the sum goes on in double
+_LEAST = 5e-324  # the smallest number above 0
 _ALIKE = 16  # replicas of a product whose bits are to be the same whatever the others are
 _AS_THEY_LIE = 1_000_000  # multiplications up to which BLAS takes the factors of a product as they lie, and above copies them
 
@@ -95,8 +96,7 @@ class Products:
         total, right = np.zeros(len(theta)), np.zeros(len(theta), np.intp)
         for block in row_blocks(len(self.rows), 1):  # as many rows for any number of replicas, so that bits are the same
             margin = np.ascontiguousarray(self.margins(theta, block).T)
-            right += np.count_nonzero(margin > 0, axis=1)
-            right += np.count_nonzero((margin == 0) & (self.rows.part("y", block) > 0), axis=1)
+            right += np.count_nonzero(margin > np.where(self.rows.part("y", block) > 0, -_LEAST, 0.0), axis=1)
             if self.rows.weights is None:
                 total += loss.total(margin)
             else:

@@ -49,6 +49,9 @@ class Rows:
         class_weights: weights of the labels -1 and +1 in the place of `weights`, where a row's weight follows from its label.
     """
 
+    #: scored again and again, so that a table for kernels pays
+    scored_often = False
+
     def __init__(
         self,
         X: Floats,
@@ -144,10 +147,10 @@ class Rows:
 
         return _once(whole._kept, name, lambda: SparseTable(make(whole)))
 
-    @property
-    def table_norms(self) -> Floats:
+    def table_norms(self, precision: type[np.floating]) -> NDArray[np.floating]:
         """(n,) norms of the rows of the tables."""
-        return self._whole.norms
+        whole = self._whole
+        return _once(whole._kept, f"norms {precision.__name__}", lambda: whole.norms.astype(precision))
 
     @property
     def table_labels(self) -> Floats:

@@ -181,6 +181,16 @@ def test_losses_and_right_predictions_are_counted(loss: Loss) -> None:
         assert right[0] == (dense.y > 0).sum()
 
 
+@needs_kernels
+def test_scores_by_kernels_are_those_of_numpy_and_do_not_depend_on_other_models() -> None:
+    (rows, dense), model, theta = pair(), get_model("logistic"), np.random.default_rng(4).standard_normal((130, D))
+    rows.scored_often = True
+    scores = model.scores(theta, rows)
+    np.testing.assert_allclose(scores, dense.X @ theta.T, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(model.scores(theta[100:], rows), scores[:, 100:])
+    assert (scores != model.scores(theta, dense)).any(), "the kernels were not asked"
+
+
 @pytest.mark.parametrize("length", [0.5, 400.0])
 @pytest.mark.parametrize("model", ["logistic", "svm"])
 def test_losses_along_lines_are_those_of_their_points(model: str, length: float) -> None:

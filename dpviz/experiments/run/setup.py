@@ -173,8 +173,9 @@ def setup_for(spec: RunSpec) -> Setup:
             if alike and np.array_equal(other.split.train, split.train):
                 problem = Problem(other.problem.rows, model, run.lam)
                 return replace(other, problem=problem, reference=problem)
-        problem = Problem(_rows(dataset, split.train, class_weights(spec)), model, run.lam)
-        return Setup(dataset, split, problem, _rows(dataset, split.test), problem)
+        problem, test = Problem(_rows(dataset, split.train, class_weights(spec)), model, run.lam), _rows(dataset, split.test)
+        test.scored_often = True
+        return Setup(dataset, split, problem, test, problem)
 
     return _setups.compute((fit_key(spec), run.base_lam), make, owner=spec.dataset)
 

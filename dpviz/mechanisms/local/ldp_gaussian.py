@@ -114,7 +114,7 @@ class LDPGaussian(LocalMechanism):
         plain = self.training == "plain" or not problem.setting.linear
         if not plain:
             slope = problem.setting.slope_at_zero
-            moment = problem.rows.signed.T @ problem.rows.signed
+            mean, moment = problem.rows.signed.mean(axis=0), problem.rows.signed.T @ problem.rows.signed
         _ = problem.rows.signed32  # made before the workers start
 
         def work(k: int, tick: Monitor) -> Floats:
@@ -123,7 +123,7 @@ class LDPGaussian(LocalMechanism):
                 return self._one_pass(problem, s, streams[k], own, tick)
             if plain:
                 return self._plain(problem, s, streams[k], own, tick)
-            return self._surrogate(problem, s, streams[k], own, moment, slope, tick)
+            return self._surrogate(problem, s, streams[k], own, mean, moment, slope, tick)
 
         theta = np.stack(
             map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
@@ -156,6 +156,7 @@ class LDPGaussian(LocalMechanism):
         s: Floats,
         stream: np.random.SeedSequence,
         lengths: Floats | None,
+        mean: Floats,
         moment: Floats,
         slope: float,
         report: Monitor,
@@ -172,7 +173,7 @@ class LDPGaussian(LocalMechanism):
             if lengths is not None:
                 lengths[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
             report(block.stop / n)
-        mean = problem.rows.signed.mean(axis=0) + np.outer(s, total / n)
+        reported = mean + np.outer(s, total / n)
         theta = np.empty((len(s), d))
         for e, scale in enumerate(s):
             # E[z z'] = v v' + s^2 I for a report z = v + N(0, s^2 I)
@@ -182,7 +183,7 @@ class LDPGaussian(LocalMechanism):
             # from its product with rows of length 1 [ours]
             edge = problem.setting.beta * 2 * (scale**2 + scale) * math.sqrt(d / n)
             curvature = np.maximum(value, self.floor * edge) + problem.lam
-            theta[e] = basis @ ((basis.T @ (slope * mean[e])) / curvature)
+            theta[e] = basis @ ((basis.T @ (slope * reported[e])) / curvature)
         return theta
 
     def _plain(

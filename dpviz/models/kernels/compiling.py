@@ -23,7 +23,6 @@ from dpviz.models.losses import Loss
 # of these are unrolled afterwards, so that what they sum stays in registers
 binding.set_option("", "-unroll-full-max-count=15")
 
-
 INDEX, COLUMN = types.Array(types.uint64, 1, "C"), types.Array(types.uint32, 1, "C")
 _SOURCES = (*Path(__file__).parent.glob("*.py"), *(Path(__file__).parents[1] / f"{name}.py" for name in ("losses", "elementary")))
 

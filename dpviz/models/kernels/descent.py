@@ -38,9 +38,8 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
             w, gradient, total: (d + P, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
         """
-        one, margin = 1.0, numba.carray(stack(width, steps), width)
+        one, margin, sums = 1.0, numba.carray(stack(width, steps), width), numba.carray(stack(SUMS, steps), SUMS)
         slopes, near = numba.carray(stack(SIZE, steps), SIZE), numba.carray(stack(NEAR, steps), NEAR)
-        sums = numba.carray(stack(SUMS, steps), SUMS)
         shrunk, step = numba.carray(stack(width, steps), width), numba.carray(stack(width, steps), width)
         size = np.uint64(len(w)) - np.uint64(len(merged)) // np.uint64(2) * W
         for t in range(first, last):

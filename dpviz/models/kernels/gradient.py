@@ -56,8 +56,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
             active: (W,) in double precision.
         """
         spent, stride, lane, limit = budget
-        margin = numba.carray(stack(width, norms), width)
-        sums = numba.carray(stack(SUMS, norms), SUMS)
+        margin, sums = numba.carray(stack(width, norms), width), numba.carray(stack(SUMS, norms), SUMS)
         expand_parameters(theta, merged, W)
         for start in range(span[0], span[1], R):
             stop = min(start + R, span[1])

@@ -26,8 +26,7 @@ def margins_of(width: int, precision: Any) -> Callable[..., None]:
         expand_parameters(theta, merged, W)
         for i in range(span[0], span[1]):
             row_margin(table, i, theta, W, margin)
-            to = (i - span[0]) * W
             for r in range(W):
-                out[to + r] = margin[r]
+                out[(i - span[0]) * W + r] = margin[r]
 
     return margins

@@ -94,8 +94,7 @@ def _replacing() -> Callable[..., int]:
                         _replace_in(row, ends, columns, values, counts, having, pair, new)
                     both >>= np.uint64(1)
                     row += 1
-            counts[pair[0], pair[1]] = 0
-            counts[pair[1], pair[0]] = 0
+            counts[pair[0], pair[1]] = counts[pair[1], pair[0]] = 0
         return len(merged)
 
     return replace

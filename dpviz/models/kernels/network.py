@@ -107,7 +107,7 @@ def network_gradient(rows: Rows, theta: NDArray[Any], units: int, loss: Loss, cl
     parts = -(-units // WIDTHS[-1])
     width = min(each for each in WIDTHS if each * parts >= units)
     K, D = parts * width, table.width
-    known = index.astype(np.uint64), rows.table_labels.astype(f32), rows.table_norms.astype(f32)
+    known = index.astype(np.uint64), rows.table_labels.astype(f32), rows.table_norms(f32)
     constants = tuple(f32(constant) for constant in loss.constants)
     first, second = scratch("first", (parts, D, width), f32), scratch("second", (K,), f32)
     memory = [zeros(name, (size,), f32) for name, size in (("s", K), ("e", K), ("short", D * K), ("above", K))]

@@ -105,8 +105,9 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             noise, stride: noise of the range's rows in strips, the first numbers of two draws `stride` apart.
             moved: (G, d, GROUP) flat: groups of at most GROUP replicas of one draw each.
             groups: (G, 3) the draw of each group, its first replica and how many it has.
-            near, by_replica, short, slopes: (SOME, d), (GROUP, SOME), as `own`, (BLOCK, W) and GROUP further numbers; all 0.
-            own: (G, d, GROUP, SIMD) flat, in double precision: the rows of strips are not summed yet.
+            near, by_replica, short: (SOME, d), (GROUP, SOME) and (G, d, GROUP, SIMD) flat, all 0.
+            slopes: (BLOCK, W) and GROUP further numbers, all 0.
+            own: (G, d, GROUP) flat, in double precision.
         """
         margin, sums = numba.carray(stack(width, theta), width), numba.carray(stack(TILE, theta), TILE)
         expand_parameters(theta, merged, W)
@@ -126,7 +127,9 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             add_columns(table, blocks, start, end, slopes, W, np.uint64(64), margin, sums, total)
             if (end - span[0]) % _SUMMED == 0 or end == span[1]:
                 for k in range(np.uint64(len(own))):
-                    own[k], short[k] = own[k] + short[k], 0
+                    for c in range(_L):
+                        own[k] += short[k * _L + c]
+                        short[k * _L + c] = 0
         scatter_gradients(total, merged, W)
 
     return noisy_gradients

@@ -169,19 +169,19 @@ class KernelProducts(Products):
         for here in (groups[k : k + WIDTHS[-1] // GROUP] for k in range(0, len(groups), WIDTHS[-1] // GROUP)):
             start, stop = here[0][1], here[-1][1] + here[-1][2]
             width = next(each for each in WIDTHS if each >= stop - start)
-            moving, sums = np.zeros((len(here), d, GROUP), kind), np.zeros((len(here), d, GROUP, SIMD))
+            moving, sums = np.zeros((len(here), d, GROUP), kind), np.zeros((len(here), d, GROUP))
             parts = np.array([(s, first - start, count) for s, first, count in here], np.uint64)
             for g, (_, first, count) in enumerate(here):
                 moving[g, :, :count] = moved[first : first + count].T
             total = zeros("sums", (table.width, width), np.float64)
-            sizes = {"noise": SOME * d, "by replica": GROUP * SOME, "short": sums.size, "slopes": BLOCK * width + GROUP}
+            sizes = {"noise": SOME * d, "by replica": GROUP * SOME, "short": sums.size * SIMD, "slopes": BLOCK * width + GROUP}
             memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
             before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta[start:stop], 0, width))
             between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
             noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, total.reshape(-1), sums.reshape(-1))
             out[start:stop] = total[:d, : stop - start].T
             for g, (_, first, count) in enumerate(here):
-                own[first : first + count] = sums[g, :, :count].sum(axis=-1).T
+                own[first : first + count] = sums[g, :, :count].T
         return out, own
 
     def _in_strips(self, rows: int) -> bool:  # not for rows chosen from others, nor where rows share a draw
@@ -194,7 +194,7 @@ class KernelProducts(Products):
         return columns.reshape(-1)
 
     def _norms(self, clip_norm: float) -> Array:
-        return np.empty(0, self.precision) if clip_norm == np.inf else self.rows.table_norms.astype(self.precision)
+        return np.empty(0, self.precision) if clip_norm == np.inf else self.rows.table_norms(self.precision)
 
     def _constants(self, loss: Loss) -> tuple[Any, ...]:
         return tuple(self.precision(constant) for constant in loss.constants)

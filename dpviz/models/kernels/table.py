@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from functools import cached_property
 from typing import Any
@@ -91,13 +92,12 @@ def _arrays(rows: csr_array | csc_array) -> Arrays:
 
 
 def _in_single(arrays: Arrays) -> Arrays:
-    ends, columns, values = arrays
-    return ends, columns, values.astype(np.float32)
+    return (*arrays[:2], arrays[2].astype(np.float32))
 
 
 def scratch(name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     """Numbers of any value for a thread's own use: the same memory whenever it asks for this name."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    size = math.prod(shape) * np.dtype(kind).itemsize
     kept: dict[str, NDArray[np.uint8]] = _own.__dict__
     if name not in kept or len(kept[name]) < size:
         memory = np.zeros(size + 64, np.uint8)
