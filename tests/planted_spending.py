@@ -6,6 +6,7 @@ R, E = "tests/releasing/", "tests/estimator/"
 LEDGER, RANGES = "tests/spending/test_ledger.py", "tests/spending/test_private_ranges.py"
 SEARCH, OWN_SEARCH = f"{R}test_private_search.py", f"{E}test_private_search.py"
 FOUND = f"{R}test_private_ranges_of_release.py"
+PERSONS = "tests/experiments/run/test_runs_of_persons.py"
 
 SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
     "estimator/base": [
@@ -26,8 +27,15 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
             "self.x[self.training][: len(self.scoring)] @",
             OWN_SEARCH,
         ),
+        ("a searched person of several rows pays for one", "total, person_rows)", "total)", PERSONS),
+        (
+            "private ranges of a searched classifier are for a row",
+            "of_row(for_ranges, max(1, person_rows))",
+            "for_ranges",
+            PERSONS,
+        ),
         ("runs of a seed share their noise", "self.source.getrandbits(32) if", "1 if", OWN_SEARCH),
-        ("a model for each class is counted as one", "x.shape[1])[:2], models)", "x.shape[1])[:2], 1)", OWN_SEARCH),
+        ("a model for each class is counted as one", "_setting(n, d)[:2], models)", "_setting(n, d)[:2], 1)", OWN_SEARCH),
         (
             "all runs are returned",
             "self.guarantee_, self.classes_ =",
@@ -40,6 +48,18 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
         ("kinds of columns are no condition", ".conditional(*cal.conditions, PUBLIC_KINDS)", "", FOUND),
     ],
     "releasing/tuning": [
+        (
+            "a search for persons is one for rows",
+            "plan(tried.candidates, distributed, total, tried",
+            "plan(tried.candidates, distributed, total, 0 * tried",
+            PERSONS,
+        ),
+        (
+            "private ranges of a search are free",
+            "of_ranges, total = shares(whole) if",
+            "of_ranges, total = (shares(whole)[0], whole) if",
+            FOUND,
+        ),
         (
             "scoring rows are trained on",
             "return np.sort(order[:cut]), np.sort(order[cut:])",
@@ -81,6 +101,7 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
         ("the number of runs is fixed", "made.repetitions.draw(source.random())", "round(made.repetitions.mean)", SEARCH),
         ("scores carry no noise", " + source.gauss(0.0, made.score_sigma)", "", SEARCH),
         ("settings are tried in turn", "source.randrange(len(made.calibrations))", "done % len(made.calibrations)", SEARCH),
+        ("a person of several rows pays for one", "row = of_row(total, count)", "row = total", SEARCH),
         ("the choice is free", "planned(e).total.epsilon - total.epsilon", "e - total.epsilon", SEARCH),
         ("the first run is released", "if best is None or score > best[0]:", "if best is None:", SEARCH),
         ("the cheapest setting counts for all", "return np.max(curves, axis=0)", "return np.min(curves, axis=0)", SEARCH),

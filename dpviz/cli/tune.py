@@ -41,6 +41,9 @@ def add(commands: Any) -> None:
     made.add_argument("--held-out", default="0.2", metavar="SHARE", help="rows that models are scored on, 0.05 to 0.5 (0.2)")
     made.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
     made.add_argument("--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows")
+    made.add_argument(
+        "--private-ranges", action="store_true", help="find those that are not declared privately, for a tenth of ε and δ"
+    )
     made.add_argument("--ledger", metavar="FILE.toml", help="enter the search into this ledger, which may refuse it")
     answers.add(made)
     made.set_defaults(command=run)
@@ -68,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
         held_out=number_from_text("--held-out", options.held_out),
         all_rows=options.all_rows,
         ranges_from_data=options.ranges_from_data,
+        private_ranges=options.private_ranges,
         ledger=None if options.ledger is None else Ledger(options.ledger),
         call=options.typed[:500],
         monitor=bar,

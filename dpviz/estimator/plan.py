@@ -50,9 +50,11 @@ class Plan:
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
 
     @classmethod
-    def given(cls, mechanism: Mechanism, setting: Setting, models: int, each: Budget, cal: Calibration) -> Plan:
-        """The plan of models that are calibrated already, without ranges."""
-        return cls(mechanism, setting, models, None, each, each, "", cal)
+    def given(
+        cls, mechanism: Mechanism, setting: Setting, models: int, each: Budget, cal: Calibration, for_ranges: Budget | None = None
+    ) -> Plan:
+        """The plan of models that are calibrated already."""
+        return cls(mechanism, setting, models, for_ranges, each, each, "", cal)
 
     @property
     def budgets(self) -> tuple[Budget | None, Budget | None]:

@@ -22,10 +22,12 @@ from dpviz.estimator.features import PRIVATE
 from dpviz.estimator.guarantee import supposes
 from dpviz.estimator.plan import Plan
 from dpviz.estimator.search import count
+from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.releasing.tuning import MOST_SETTINGS, parted
 from dpviz.spending.ledger import Ledger
+from dpviz.spending.private_ranges import private_ranges, shares
 from dpviz.spending.private_search import Candidate, plan, search
 from dpviz.spending.private_search import Plan as SearchPlan
 
@@ -91,30 +93,43 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         self.random_state = random_state
         self.ledger = ledger
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Searches with (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
+
+        Args:
+            groups: (n,) names of the rows' persons; epsilon is then for a person, of whom the estimator's `person_rows` are kept.
 
         Raises:
             InvalidInput: an argument that cannot be used, by name.
         """
         settings, tried = self._tried()
         first = tried[0]
-        rows, classes, codes, read, _, weights = first._read(X, y)
+        first.random_state = self.random_state  # for the rows of a person that are kept
+        rows, classes, codes, read, person_rows, weights = first._read(X, y, groups=groups)
         if weights is not None:
             raise InvalidInput("class_weight", "is not derived for a private search", "Leave it out of the estimator.")
         first._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", first.fit_intercept)
-        mapped = first._map(rows, intercept, None)
-        x = first._inside(mapped, rows, intercept)
-        parts = parted(len(x), in_range("held_out", self.held_out, 0.05, 0.5), 0)
-        models, total = 1 if len(classes) == 2 else len(classes), row_budget(self.epsilon, self.delta, len(parts[0]))
-        candidates = [Candidate(*each._setting(len(parts[0]), x.shape[1])[:2], models) for each in tried]
+        parts = parted(len(rows), in_range("held_out", self.held_out, 0.05, 0.5), 0)
+        n, d = len(parts[0]), rows.shape[1] + intercept
+        models, whole = 1 if len(classes) == 2 else len(classes), row_budget(self.epsilon, self.delta, n)
+        privately = isinstance(first.ranges, str) and first.ranges == PRIVATE
+        for_ranges, total = shares(whole) if privately else (None, whole)
+        # what is wrong with declared ranges is said before anything is spent
+        mapped = None if privately else first._map(rows, intercept, None)
+        candidates = [Candidate(*each._setting(n, d)[:2], models) for each in tried]
         one_of("distribution", self.distribution, KINDS)
-        made = plan(candidates, repetitions(self.distribution, self.mean_runs), total)
+        made = plan(candidates, repetitions(self.distribution, self.mean_runs), total, person_rows)
         if (ledger := self._open_ledger()) is not None:
-            made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit")
+            made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit", for_ranges)
         count(self.estimator, float(self.epsilon), rows)
-        seeded, source = self._source()
+        seeded, source, of_ranges = self._source()
+        if mapped is None:
+            assert for_ranges is not None
+            columns = dict(zip(first._names(rows.shape[1]), rows.T, strict=True))
+            found = private_ranges(columns, of_row(for_ranges, max(1, person_rows)), of_ranges).ranges
+            mapped = first._map(rows, intercept, found)
+        x = first._inside(mapped, rows, intercept)
         runs = _Runs(tried, candidates, made, x, codes, *parts, seeded, source)
         index, best = search(made, runs.train, runs.right, source)
         if best is None:
@@ -125,7 +140,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
                 setattr(model, name, getattr(first, name))
                 setattr(self, name, getattr(first, name))
         cal = made.calibration(index)
-        planned = Plan.given(candidates[index].mechanism, candidates[index].setting, 1, total, cal)
+        planned = Plan.given(candidates[index].mechanism, candidates[index].setting, 1, total, cal, for_ranges)
         supposed = supposes(cal, exact=best[2], seeded=seeded)
         model.guarantee_ = replace(planned.guarantee((*mapped.looked_at, *read), supposed), models=models)
         model._settle(classes, mapped, *best[:2])
@@ -133,21 +148,18 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         self.best_estimator_, self.best_params_ = model, settings[index]
         return self
 
-    def _source(self) -> tuple[bool, random.Random]:
-        """(whether randomness follows from a seed, its source)."""
+    def _source(self) -> tuple[bool, random.Random, random.Random]:
+        """(whether randomness follows from a seed, its source, that of private ranges)."""
         if self.random_state is None:  # not the global generator, whose state may be known
-            return False, random.SystemRandom()
-        words = check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)
-        return True, random.Random(f"search {words.tolist()}")
+            return False, random.SystemRandom(), random.SystemRandom()
+        words = check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64).tolist()
+        return True, random.Random(f"search {words}"), random.Random(f"ranges {words}")
 
     def _tried(self) -> tuple[list[dict[str, Any]], list[PrivateClassifier]]:
         """(settings, unfitted models that have them)."""
         base = self.estimator
         if not isinstance(base, PrivateClassifier):
             raise InvalidInput("estimator", f"must be a PrivateClassifier, got {show(base)}", "Map rows before the search.")
-        if isinstance(base.ranges, str) and base.ranges == PRIVATE:
-            cause = "cannot be found inside a search, once for every model"
-            raise InvalidInput("ranges", cause, "Find them before with dpviz.private_ranges, and declare them.")
         try:
             settings = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as error:

@@ -24,6 +24,7 @@ from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam, dataset_of, resolve, split_of
 from dpviz.experiments.run.settings import LEAST_LAM
+from dpviz.experiments.run.setup import class_weights
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.mechanisms import Training
@@ -219,7 +220,8 @@ class _Trial:
         x = encoder.rows(dataset.frame)
         x = add_intercept(x) if dataset.intercept else x
         split, model, built = split_of(spec, dataset), get_model(spec.model), spec.build()
-        training, test = (Rows(x[part], dataset.y[part], dataset.person_rows) for part in (split.train, split.test))
+        training = Rows(x[split.train], dataset.y[split.train], dataset.person_rows, class_weights=class_weights(spec))
+        test = Rows(x[split.test], dataset.y[split.test])
         lam = spec.lam or automatic_lam(built, spec.model, len(training), x.shape[1], budget, dataset.person_rows)
         problem = Problem(training, model, lam)
         cal = built.calibrate(problem.setting, budget)

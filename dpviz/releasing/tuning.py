@@ -21,16 +21,18 @@ from dpviz.experiments.run.run import run as measured
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
-from dpviz.mechanisms import Fit, Training
+from dpviz.mechanisms import Calibration, Fit, Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.releasing.grid import Published, publish
+from dpviz.releasing.ranges import PUBLIC_KINDS, declared_privately, undeclared, with_ranges
 from dpviz.releasing.training import Release, choosing_secretly, encoder_of, model_of, refuse_seed, supposing
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
+from dpviz.spending.private_ranges import shares
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
 MOST_SETTINGS = 200
@@ -78,6 +80,7 @@ def private_search(
     held_out: float = 0.2,
     all_rows: bool = False,
     ranges_from_data: bool = False,
+    private_ranges: bool = False,
     ledger: Ledger | None = None,
     call: str = "dpviz.private_search",
     monitor: Monitor = silent,
@@ -91,7 +94,7 @@ def private_search(
         distribution: of the number of runs, one of `KINDS`.
         held_out: share of the rows that models are scored on and not trained on, 0.05 to 0.5.
         all_rows: use all rows and not the run's training part.
-        ranges_from_data: as for `dpviz.release`.
+        ranges_from_data, private_ranges: as for `dpviz.release`; ranges are found once, before the search.
         ledger: the search is entered before it begins, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
         monitor: receives progress; raises to cancel. What was spent stays spent.
@@ -102,20 +105,27 @@ def private_search(
     refuse_seed(spec)
     one_of("distribution", distribution, KINDS)
     share = in_range("held_out", held_out, 0.05, 0.5)
-    run, shared = resolve(spec), setup_for(resolve(spec).spec)
-    encoder = encoder_of(shared.dataset, ranges_from_data)
-    rows = all_rows_of(run.spec, shared.dataset) if all_rows else shared.problem.rows
-    runs = settings_of(run.spec, values)
-    tried = _Tried.of(runs, *map(rows.take, parted(len(rows), share, run.spec.split_seed)))
-    total = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
-    made = plan(tried.candidates, repetitions(distribution, mean_runs), total)
+    run = resolve(spec)
+    encoder = None if private_ranges else encoder_of(setup_for(run.spec).dataset, ranges_from_data)
+    if private_ranges:
+        undeclared(setup_for(run.spec).dataset)  # what cannot be mended is said before anything is spent
+    tried = _Tried.of(run.spec, values, all_rows, share)
+    whole = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
+    of_ranges, total = shares(whole) if private_ranges else (None, whole)
+    distributed = repetitions(distribution, mean_runs)
+    made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     if ledger is not None:
-        made.enter(ledger, call)
+        made.enter(ledger, call, of_ranges, *([] if of_ranges is None else [PUBLIC_KINDS]))
     source = random.SystemRandom()
+    if of_ranges is not None:  # the number of features follows from the categories that were found
+        tried = _Tried.of(declared_privately(run.spec, tried.dataset, of_ranges, source), values, all_rows, share)
+        made = plan(tried.candidates, distributed, total)
+    encoder = encoder or encoder_of(tried.dataset, ranges_from_data)
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
     if best is None:
         raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
-    return _released(runs[index], tried.candidates[index], made, index, best, shared.dataset, encoder)
+    cal = supposing(with_ranges(made.calibration(index), whole, of_ranges), tried.dataset, best[1].exact)
+    return _released(tried, made, index, best, cal, encoder, of_ranges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,23 +176,33 @@ class _Tried:
     """The settings of a search with what they are trained and scored on.
 
     Attributes:
-        candidates: one for each setting.
+        runs: one for each setting.
+        dataset: the rows.
+        candidates: likewise.
         problems: likewise; those of equal regularisation are the same.
         scoring: the rows that models are scored on.
     """
 
+    runs: tuple[RunSpec, ...]
+    dataset: Dataset
     candidates: tuple[Candidate, ...]
     problems: tuple[Problem, ...]
     scoring: Rows
 
     @classmethod
-    def of(cls, runs: Sequence[RunSpec], training: Rows, scoring: Rows) -> _Tried:
-        model = get_model(runs[0].model)
+    def of(cls, spec: RunSpec, values: Mapping[str, Sequence[Any]], all_rows: bool, share: float) -> _Tried:
+        """All settings of the values, on one part of the run's training rows or of all rows."""
+        runs, shared = settings_of(spec, values), setup_for(spec)
+        of = all_rows_of(spec, shared.dataset) if all_rows else shared.problem.rows
+        # for a row, also where the total is for a person: `plan` takes care of it
+        rows = Rows(of.X, of.y, class_weights=of.class_weights)
+        training, scoring = map(rows.take, parted(len(rows), share, spec.split_seed))
+        model = get_model(spec.model)
         lams = [resolve(each).lam for each in runs]
         by_lam = {lam: Problem(training, model, lam) for lam in set(lams)}
         problems = tuple(by_lam[lam] for lam in lams)
         candidates = tuple(Candidate(each.build(), p.setting) for each, p in zip(runs, problems, strict=True))
-        return cls(candidates, problems, scoring)
+        return cls(tuple(runs), shared.dataset, candidates, problems, scoring)
 
     def train(self, index: int, made: Plan, source: random.Random) -> tuple[Fit, Published] | None:
         """A new model with one setting; None where it is too large to be published, a run that scores nothing."""
@@ -206,21 +226,20 @@ class _Tried:
 
 
 def _released(
-    spec: RunSpec,
-    candidate: Candidate,
+    tried: _Tried,
     made: Plan,
     index: int,
     best: tuple[Fit, Published],
-    dataset: Dataset,
+    cal: Calibration,
     encoder: Encoder,
+    of_ranges: Budget | None,
 ) -> Release:
     """The best model with the guarantee of the whole search."""
-    fit, published = best
-    cal = supposing(made.calibration(index), dataset, published.exact)
+    (fit, published), candidate = best, tried.candidates[index]
     # automatic hyperparameters followed from the budget of one run, and not from the total
     settled = candidate.mechanism.settled(candidate.setting, made.each)
-    chosen = resolve(replace(spec, params={name: getattr(settled, name) for name in settled.knobs()}))
+    chosen = resolve(replace(tried.runs[index], params={name: getattr(settled, name) for name in settled.knobs()}))
     rows, searched = candidate.setting.n, len(made.calibrations)
-    released = model_of(chosen, dataset, encoder, cal, rows, fit, published)
-    of = (released, chosen.spec, cal, dataset, rows, published.exact, published.step, None, None)
-    return Release(*of, searched=searched, each=made.each)
+    released = model_of(chosen, tried.dataset, encoder, cal, rows, fit, published)
+    of = (released, chosen.spec, cal, tried.dataset, rows, published.exact, published.step, None, None)
+    return Release(*of, searched=searched, each=made.each, of_ranges=of_ranges)

@@ -3,6 +3,10 @@
 The rows are divided by position into a part to train on and a part to score on, so that a row takes part in one of the two.
 A run draws a setting, trains with it and scores the model by the number of right predictions plus Gaussian noise. Its Rényi
 curve is the larger one of training and score. What the best of all runs costs is in `privacy.accounting.repeated_selection`.
+
+Where epsilon is for a person with at most k rows, neighbours differ in up to k rows at the same positions (`common.persons`),
+some of them trained on and some scored on. They are joined by k tables that differ in one row each, and the whole search is
+(e, d)-DP for a row: so it is (k e, d (1 + exp(e) + ... + exp((k-1) e)))-DP for the person (`mechanisms.persons.of_group`).
 """
 
 from __future__ import annotations
@@ -20,12 +24,14 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.capabilities import DeclaresEvent
+from dpviz.mechanisms.persons import of_group, of_row
 from dpviz.models import Setting
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import largest
 from dpviz.spending.ledger import Entry, Ledger
+from dpviz.spending.private_ranges import together
 
 Floats = NDArray[np.float64]
 Model = TypeVar("Model")
@@ -42,7 +48,8 @@ class Candidate:
 
     Attributes:
         mechanism: with its hyperparameters.
-        setting: public facts of the rows that are trained on, its regularisation included.
+        setting: public facts of the rows that are trained on, its regularisation included; for a row, also where the search is
+            for persons.
         models: trained with this setting in one run, each with a calibration of its own: one for each of several classes.
     """
 
@@ -61,6 +68,7 @@ class Plan:
         calibrations: one for each candidate.
         score_sigma: standard deviation of the noise on the number of right predictions.
         repetitions: the distribution of the number of runs.
+        person_rows: rows of one person at most; 0 where epsilon is for a row. `each` and `calibrations` are for a row.
     """
 
     total: Budget
@@ -68,6 +76,7 @@ class Plan:
     calibrations: tuple[Calibration, ...]
     score_sigma: float
     repetitions: Repetitions
+    person_rows: int = 0
 
     @property
     def accountant(self) -> str:
@@ -75,6 +84,7 @@ class Plan:
         return (
             f"best of a random number of runs, {self.repetitions.mean:.3g} on average, over {len(self.calibrations)} settings, "
             f"each at {self.each} (Papernot, Steinke 2022, Theorem 2; Rényi DP)"
+            + (f"; {self.person_rows:,} rows of one person by group privacy of the whole search" if self.person_rows > 1 else "")
         )
 
     @property
@@ -92,47 +102,55 @@ class Plan:
             accountant=self.accountant,
             mu=None,
             details={},
+            person_rows=self.person_rows,
         ).conditional(*self.conditions)
 
-    def enter(self, ledger: Ledger, call: str) -> None:
-        """Writes the search into a ledger, or refuses it."""
-        cal = self.calibration(0)
-        ledger.spend(Entry(self.total, "search", cal.status, cal.conditions, call, person_rows=cal.person_rows), cal.neighbouring)
+    def enter(self, ledger: Ledger, call: str, of_ranges: Budget | None = None, *conditions: str) -> None:
+        """Writes the search into a ledger, with private ranges before it where there are some, or refuses it."""
+        cal = self.calibration(0).conditional(*self.conditions, *conditions)
+        total = together(self.total, of_ranges) or self.total
+        ledger.spend(Entry(total, "search", cal.status, cal.conditions, call, person_rows=cal.person_rows), cal.neighbouring)
 
 
-def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budget) -> Plan:
+def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budget, person_rows: int = 0) -> Plan:
     """The largest budget for each run with which the whole search meets the total.
 
     Args:
         candidates: the list of settings, at least one.
         total: epsilon and delta of the release, delta > 0.
+        person_rows: rows of one person at most, of whom the total is; 0 for that of a row.
 
     Raises:
         InvalidInput: delta is 0, a setting cannot be used, or its mechanism has no proof or no Rényi curve under replace-one.
     """
     if not candidates:
         raise InvalidInput("grid", "holds no setting", "Give at least one.")
-    if any(candidate.setting.person_rows > 1 for candidate in candidates):
-        cause = "what several rows of one person cost, some trained on and some scored on, is not derived for a private search"
-        raise InvalidInput("person_rows", cause, "Keep one row of each person (--person-rows 1), or release one setting.")
+    if any(candidate.setting.person_rows for candidate in candidates):
+        raise ValueError("candidates are for a row; group privacy is of the whole search")
     if total.delta <= 0:
         raise InvalidInput("delta", "a private search needs delta > 0", "Give a delta, for example 1e-6.")
+    count = max(1, person_rows)
+    row = of_row(total, count)
+    if row.delta <= 0:
+        cause = f"{total.epsilon:g} is so large that group privacy leaves no δ for one of {count:,} rows"
+        raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
 
     def planned(epsilon: float) -> Plan:
-        each = Budget(epsilon, total.delta)
+        each = Budget(epsilon, row.delta)
         calibrations = tuple(_calibrated(candidate, each) for candidate in candidates)
         curve = _curve(candidates, calibrations)
         # the score may cost what training costs: sigma^2 = max a/(2 R(a)), for a count that one row changes by at most 1
         sigma = math.sqrt(float(np.max(np.asarray(rdp.ORDERS) / (2 * np.maximum(curve, 1e-300)))))
-        cost = best_of(curve, repetitions, total.delta)
-        return Plan(Budget(max(cost, 1e-12), total.delta), each, calibrations, sigma, repetitions)
+        cost = Budget(max(best_of(curve, repetitions, row.delta), 1e-12), row.delta)
+        whole = of_group(cost, count) if count > 1 else cost
+        return Plan(whole, each, calibrations, sigma, repetitions, person_rows)
 
     cause = f"{total} is too small for a search: a single run would be left with less than a thousandth of it"
     refusal = InvalidInput("epsilon", cause, "Choose a larger epsilon or fewer runs.")
-    limits = (total.epsilon * _LEAST_SHARE, total.epsilon)
+    limits = (row.epsilon * _LEAST_SHARE, row.epsilon)
     epsilon = largest(
         lambda e: planned(e).total.epsilon - total.epsilon,
-        math.log(total.epsilon / 2),
+        math.log(row.epsilon / 2),
         tolerance=1e-4,
         margin=1e-4,
         limits=limits,

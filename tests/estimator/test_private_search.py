@@ -148,7 +148,6 @@ def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ("how", "field"),
     [
         ({"estimator": 3}, "estimator"),
-        ({"estimator": PrivateClassifier(ranges="private")}, "ranges"),
         ({"estimator": PrivateClassifier("objective-tight")}, "mechanism"),
         ({"param_grid": {}}, None),
         ({"param_grid": {"lam": []}}, "param_grid"),

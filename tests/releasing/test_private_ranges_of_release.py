@@ -98,3 +98,33 @@ def test_the_shell_finds_them_too(frame: pd.DataFrame, tmp_path: Path, capsys: p
     assert "were read from the rows" in capsys.readouterr().err
     assert main([*call, "--private-ranges"]) == 0
     assert "found privately" in (out / "card.md").read_text(encoding="utf-8")
+
+
+def test_a_search_finds_ranges_once_and_pays_for_both(
+    frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    original = ranges.private_ranges
+    monkeypatch.setattr(
+        ranges, "private_ranges", lambda c, b, s, categories: asked.append(b) or original(c, b, s, categories=categories)
+    )
+    made = dpviz.private_search(spec(frame), {"lam": [1e-3, 1e-2]}, private_ranges=True, mean_runs=3.0, ledger=ledger)
+    (of_ranges,) = asked
+    assert made.of_ranges == of_ranges
+    assert (of_ranges.epsilon, of_ranges.delta) == pytest.approx((0.1, 1e-6))
+    proved = made.calibration.proved_budget
+    assert proved is not None
+    assert 0.98 < proved.epsilon <= 1.0 + 1e-9
+    assert proved.delta == pytest.approx(TOTAL.delta)
+    assert PUBLIC_KINDS in made.calibration.conditions
+    assert made.model.encoder.columns[1].levels == ("a", "b", "c")
+    (entry,) = ledger.entries()
+    assert entry.what == "search"
+    assert isinstance(entry.release, Budget)
+    assert (entry.release.epsilon, entry.release.delta) == pytest.approx((proved.epsilon, proved.delta))
+    assert PUBLIC_KINDS in entry.conditions
+    for text in (made.card, made.model.to_json()):
+        assert "queen" not in text
+    assert "found privately, for (ε = 0.1, δ = 1e-06) of the total" in made.card
+    with pytest.raises(InvalidInput, match="tables of your own"):
+        dpviz.private_search(dpviz.RunSpec("census-2000", mechanism="dp-gd"), {"lam": [1e-2]}, private_ranges=True)

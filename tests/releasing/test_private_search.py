@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from dpviz.privacy.budget import Budget, Status
 from dpviz.releasing import tuning
 from dpviz.releasing.tuning import private_search, settings_of
 from dpviz.spending import Ledger
-from dpviz.spending.private_search import Candidate, plan, search
+from dpviz.spending.private_search import Candidate, Plan, plan, search
 
 SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0)
 LAM = {"lam": [1e-3, 1e-2, 1e-1]}
@@ -53,6 +54,33 @@ def test_a_run_costs_more_than_the_total_allows_if_the_choice_were_free() -> Non
     cal = get_mechanism("output-gaussian")().calibrate(get_model("logistic").setting(1000, 5, 1e-2), TOTAL)
     event = get_mechanism("output-gaussian")().released(get_model("logistic").setting(1000, 5, 1e-2), cal)
     assert best_of(replace_one_curve(event), repetitions("geometric", 10.0), 1e-6) > 1.5 * TOTAL.epsilon
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_search_for_persons_costs_the_total_by_group_privacy(rows: int) -> None:
+    """Joined by hand: k replacements, each at the cost of the whole search for a row; the control is the plan for a row."""
+    total, distribution, some = Budget(3.0, 1e-6), repetitions("logarithmic", 5.0), candidates(1e-2, 1e-1)
+    made = plan(some, distribution, total, rows)
+    assert made.total.epsilon <= total.epsilon
+    assert made.total.delta <= total.delta * (1 + 1e-9)
+    assert made.total.epsilon >= 0.98 * total.epsilon
+    delta = made.each.delta
+    assert delta * sum(np.exp(i * total.epsilon / rows) for i in range(rows)) == pytest.approx(total.delta)
+
+    def cost(of: Plan) -> float:
+        released = [c.mechanism.released(c.setting, cal) for c, cal in zip(some, of.calibrations, strict=True)]  # type: ignore[attr-defined]
+        return max(best_of(replace_one_curve(event), distribution, delta) for event in released)
+
+    assert rows * cost(made) <= total.epsilon * (1 + 1e-9)
+    assert (rows * cost(plan(some, distribution, total)) > 1.5 * total.epsilon) == (rows > 1)
+    cal = made.calibration(0)
+    assert (cal.person_rows, cal.proved_budget) == (rows, made.total)
+    assert ("group privacy of the whole search" in cal.accountant) == (rows > 1)
+    with pytest.raises(ValueError, match="for a row"):
+        plan([replace(c, setting=replace(c.setting, person_rows=rows)) for c in some], distribution, total, rows)
+    if rows > 1:
+        with pytest.raises(InvalidInput, match="leaves no δ"):
+            plan(some, distribution, Budget(1e6, 1e-6), rows)
 
 
 def test_the_number_of_runs_and_the_settings_are_random_and_the_best_is_taken() -> None:

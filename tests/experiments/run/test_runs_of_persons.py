@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
-from dpviz.estimator import classifier
+from dpviz.estimator import classifier, private_search
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row
+from dpviz.releasing import tuning
 from dpviz.spending.private_ranges import private_ranges
 
 
@@ -98,9 +100,49 @@ def test_two_processes_keep_the_same_rows(tmp_path: Path) -> None:
     assert len({word for line in said[0] for word in line.split()[1:]}) == 4
 
 
+def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models of a run are calibrated and trained for a row at the row's budget, and the whole is for the person."""
+    used = []
+    train = tuning.train
+    monkeypatch.setattr(tuning, "train", lambda m, t: (used.append((m, t)), train(m, t))[1])
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(3.0, 1e-3), unit="person")
+    made = dpviz.private_search(spec(2, epsilon=2.0), {"lam": [0.1, 0.2]}, ledger=ledger, mean_runs=3.0)
+    assert "Unit of privacy: one person, of whom at most 2 rows are kept" in made.card
+    assert made.calibration.person_rows == 2
+    (entry,) = ledger.entries()
+    assert (entry.person_rows, entry.release) == (2, made.calibration.proved_budget)
+    for mechanism, training in used:
+        (cal,) = training.calibrations
+        setting = training.problem.setting
+        assert setting.person_rows == cal.person_rows == 0
+        assert cal.noise_scale == mechanism.calibrate(setting, made.each).noise_scale
+        assert 2 * made.each.epsilon < 2.0
+    automatic = dpviz.RunSpec(spec(2).dataset, mechanism="dp-gd", epsilon=2.0)
+    found = dpviz.private_search(automatic, {"lam": [0.1], "steps": [0]}, mean_runs=1.5)
+    mechanism, training = used[-1]
+    alone = mechanism.settled(training.problem.setting, found.each)
+    assert found.spec.params["steps"] == alone.steps, "automatic hyperparameters are those that the noise was made for"
+
+
+def test_a_searched_classifier_is_for_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(private_search, "private_ranges", lambda c, b, s: asked.append(b) or private_ranges(c, b, s))
+    x, y = np.tile(table()[["x"]].to_numpy(), (8, 1)), np.tile(table()["y"], 8)
+    base = dpviz.PrivateClassifier("output-gaussian", ranges="private", person_rows=2)
+    model = dpviz.PrivateSearchCV(base, {"lam": [0.1, 0.2]}, epsilon=50.0, delta=1e-4, random_state=0)
+    found = model.fit(x, y, groups=np.arange(1600) % 800).guarantee_
+    assert found.unit == "one person, of whom at most 2 rows are kept"
+    assert found.proved is not None
+    assert 0.9 * 50 < found.proved.epsilon <= 50
+    assert 0.99e-4 < found.proved.delta <= 1e-4 * (1 + 1e-9)
+    assert asked == [of_row(dpviz.Budget(5.0, 1e-5), 2)]
+    assert any("ranges were found privately" in note for note in found.notes)
+    assert not any("range" in what for what in found.looked_at)
+    again = clone(model).fit(x, y, groups=np.arange(1600) % 800)
+    np.testing.assert_array_equal(again.best_estimator_.coef_, model.best_estimator_.coef_)
+
+
 def test_what_is_not_derived_for_persons_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="not derived for a private search"):
-        dpviz.private_search(spec(2), {"lam": [0.1, 0.2]})
     rows = dpviz.dataset(table(), target="y", person="who", person_rows=2)
     with pytest.raises(InvalidInput, match="persons"):
         dpviz.release(dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1), private_ranges=True)
