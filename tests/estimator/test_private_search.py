@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +98,7 @@ def test_models_are_scored_on_rows_that_they_were_not_trained_on(monkeypatch: py
     assert max(scores) <= 300
 
 
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
 def test_runs_draw_noise_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     thetas = []
     train = module._Runs.train
@@ -106,10 +106,8 @@ def test_runs_draw_noise_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = rows(500)
     for state in (None, np.random.RandomState(1)):
         model = searched(param_grid={"lam": [0.1]}, mean_runs=20.0, distribution="geometric", random_state=state)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyWarning)
-            while len(thetas) < 3:
-                model.fit(x, y)
+        while len(thetas) < 3:
+            model.fit(x, y)
         assert len({tuple(theta.ravel()) for theta, *_ in thetas}) == len(thetas)
         thetas.clear()
 

@@ -55,7 +55,6 @@ def test_delta_falls_with_epsilon_at_low_rates() -> None:
     assert all(b < a for a, b in itertools.pairwise(values))
 
 
-@pytest.mark.filterwarnings("error")
 def test_budgets_beyond_the_orders_of_rdp_are_refused() -> None:
     with pytest.raises(CannotAccount, match="rdp"):
         account.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12))

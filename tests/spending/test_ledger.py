@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -249,6 +248,7 @@ def test_a_release_is_entered_before_it_is_trained(ledger: Ledger, monkeypatch: 
     assert len(ledger.entries()) == 2
 
 
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("mechanism", ["objective-tight", "output-gaussian", "bolt-on-psgd", "cms-output"])
 def test_every_fit_of_the_classifier_is_entered(classes: int, mechanism: str, tmp_path: Path) -> None:
@@ -256,12 +256,10 @@ def test_every_fit_of_the_classifier_is_entered(classes: int, mechanism: str, tm
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 3)) / 4, np.arange(300) % classes
     model = dpviz.PrivateClassifier(mechanism, epsilon=1.0, ledger=ledger.path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
-        total = ledger.total().budget
-        assert total is not None
-        assert 0.5 < total.epsilon <= 1.0 + 2e-3, "the models of all classes, once"
-        with pytest.raises(InvalidInput, match="would bring the total"):
-            clone(model).set_params(epsilon=1.4).fit(X, y)
+    model.fit(X, y)
+    total = ledger.total().budget
+    assert total is not None
+    assert 0.5 < total.epsilon <= 1.0 + 2e-3, "the models of all classes, once"
+    with pytest.raises(InvalidInput, match="would bring the total"):
+        clone(model).set_params(epsilon=1.4).fit(X, y)
     assert len(ledger.entries()) == 1

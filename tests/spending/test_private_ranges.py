@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -213,15 +212,14 @@ def test_too_few_rows_are_said_and_not_guessed() -> None:
         private_ranges({"x": np.ones(9)}, BUDGET, categories={"x": ["a"]})
 
 
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
 def test_the_classifier_pays_for_its_ranges(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(17, 91, 5000), rng.exponential(1e4, 5000)])
     y = X[:, 0] > 50
     ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(2.0, 1e-4))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = dpviz.PrivateClassifier(epsilon=2.0, delta=1e-6, ranges="private", ledger=ledger, random_state=3).fit(X, y)
-        again = dpviz.PrivateClassifier(epsilon=2.0, delta=1e-6, ranges="private", random_state=3).fit(X, y)
+    model = dpviz.PrivateClassifier(epsilon=2.0, delta=1e-6, ranges="private", ledger=ledger, random_state=3).fit(X, y)
+    again = dpviz.PrivateClassifier(epsilon=2.0, delta=1e-6, ranges="private", random_state=3).fit(X, y)
     assert model.guarantee_.proved == Budget(2.0, 1e-6)
     assert any("ranges were found privately" in note for note in model.guarantee_.notes)
     assert not any("range" in what for what in model.guarantee_.looked_at)

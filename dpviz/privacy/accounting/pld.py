@@ -96,8 +96,11 @@ def _composed(
     end = h * (start + size)
     powers = rate * h * (index - index[-1])
     moment = float(mass @ np.exp(powers))
-    # with few large losses all but the last powers may underflow
-    log_moment = math.log(moment) if moment > 1e-200 else float(logsumexp(powers, b=mass))
+    if moment > 1e-200:
+        log_moment = math.log(moment)
+    else:  # with few large losses all but the last powers may underflow
+        with np.errstate(divide="ignore"):
+            log_moment = float(logsumexp(powers + np.log(mass)))
     exponent = steps * log_moment + rate * (steps * h * index[-1] - end)
     outside = math.exp(min(exponent, 0.0) - theta * max(end - epsilon, 0.0))
     result = steps * log_scale - theta * epsilon + math.log(inside + outside)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -89,9 +87,7 @@ def test_without_a_second_class_ranks_have_no_value_and_accuracy_has() -> None:
     ranks = [name for name, metric in METRICS.items() if metric.needs == "ranks"]
     assert all(np.isnan(found[name]).all() for name in ranks)
     assert found["accuracy"][0] == found["balanced-accuracy"][0] == pytest.approx(2 / 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert found["f1"][0] == referee.f1_score([1, 1, 1], [1, -1, 1])
+    assert found["f1"][0] == referee.f1_score([1, 1, 1], [1, -1, 1])
 
 
 @pytest.mark.parametrize("label", [1.0, -1.0])

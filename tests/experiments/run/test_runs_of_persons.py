@@ -153,7 +153,8 @@ def test_private_ranges_of_a_classifier_are_for_the_person(monkeypatch: pytest.M
     monkeypatch.setattr(classifier, "private_ranges", lambda c, b, s: asked.append(b) or private_ranges(c, b, s))
     model = dpviz.PrivateClassifier("output-gaussian", epsilon=50.0, delta=1e-4, ranges="private", person_rows=2, random_state=0)
     x = np.tile(table()[["x"]].to_numpy(), (4, 1))
-    model.fit(x, np.tile(table()["y"], 4), groups=np.arange(800) % 400)
+    with pytest.warns(dpviz.PrivacyWarning, match="16 of 800 rows outside ranges"):
+        model.fit(x, np.tile(table()["y"], 4), groups=np.arange(800) % 400)
     assert asked == [of_row(dpviz.Budget(5.0, 1e-5), 2)]
 
 
