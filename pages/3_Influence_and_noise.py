@@ -5,6 +5,7 @@ import streamlit as st
 from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.groups import PAYS, cost_by_group, over_epsilon, settings
 from dpviz.dashboard.kit import folds, guarantee
+from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import in_front
@@ -40,31 +41,29 @@ if inspection is not None:
         person.card(own, inspection, influence, chosen, a, attacked)
     influence_map.not_private()
     before_after.draw(inspection, influence, chosen, theme)
-    with st.expander("All about this row, beside another one"):
-        person.draw(own, inspection, influence, chosen)
-        person.readable(inspection, chosen)
-    finder.draw(inspection, influence)
-    with st.expander("Who pays: does privacy cost some groups of these rows more, and why?"):
+
+    def paying() -> None:
         over_epsilon.columns(own, spec)
         cost_by_group.draw(spec, over_epsilon.grouping(own), own["why"], theme)
         links.to("Groups and scores", "These groups over ε", group=own["group"].value())
-    with st.expander("Axes of the map"):
-        influence_map.axes(own)
-    with st.expander("Which rows received noise, and the rule"):
-        noised_rows.draw(inspection, influence, chosen, theme)
-    with folds.on_request("Which rows do membership attacks find?", "attacked") as opened:
-        if opened:
-            exposed_rows.draw(spec, theme)
-    with folds.on_request("Another method: noise on the most influential rows only", "idea") as opened:
-        if opened:
-            noised_rows.idea(inspection, influence, theme)
-    with st.expander("Is the influence right?"):
-        retraining.draw(inspection, influence, chosen, theme)
-    with st.expander("All rows as a table"):
-        influence_map.rows(inspection, influence, chosen, attacked)
-    with st.expander("Guarantee"):
+
+    def guaranteed() -> None:
         guarantee.badge(inspection.calibration, fold=False)
         links.examine(spec.mechanism)
+
+    idea = "Another method: noise on the most influential rows only"
+    folds.sections(
+        Section("All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen)),
+        Section("Find people by their values", lambda: finder.draw(inspection, influence)),
+        Section("Who pays: does privacy cost some groups of these rows more, and why?", paying),
+        Section("Axes of the map", lambda: influence_map.axes(own)),
+        Section("Which rows received noise, and the rule", lambda: noised_rows.draw(inspection, influence, chosen, theme)),
+        Section("Which rows do membership attacks find?", lambda: exposed_rows.draw(spec, theme), asked="attacked"),
+        Section(idea, lambda: noised_rows.idea(inspection, influence, theme), asked="idea"),
+        Section("Is the influence right?", lambda: retraining.draw(inspection, influence, chosen, theme)),
+        Section("All rows as a table", lambda: influence_map.rows(inspection, influence, chosen, attacked)),
+        Section("Guarantee", guaranteed),
+    )
     retraining.how(inspection)
 with reports:
     page.problems()

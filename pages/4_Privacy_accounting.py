@@ -4,6 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.accounting import KEYS, comparison, curves, ledger, settings
 from dpviz.dashboard.kit import folds
+from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
@@ -34,21 +35,16 @@ if comparison.computed(subject):
         curves.attacker(run, theme, attack, None if kept is None else kept.attack)
     page.top_first()
     comparison.promised(subject)
-    if released is not None:
-        with st.expander("What each of these noises does to the model"):
-            comparison.usefulness(subject, theme, options)
-        with st.expander("Rényi divergence: ε at each order, and the best order"):
-            curves.renyi(run, theme, released, calibration)
-        with st.expander("The whole curve: δ for every ε"):
-            curves.delta_curve(run, theme, released, calibration)
-        with st.expander("Composition: ε over steps"):
-            curves.composition(theme, released, run)
-        with st.expander("Neighbouring datasets: replace-one or add-remove"):
-            curves.relations(run, theme, released, calibration)
-    with folds.on_request("Ledger: what several releases cost together", "ledger") as asked:
-        if asked:
-            ledger.draw(run, calibration, theme)
-    with st.expander("What each paper adds, and what is needed"):
-        comparison.papers(run)
+    of_release = run, theme, released, calibration
+    known = released is not None
+    folds.sections(
+        Section("What each of these noises does to the model", lambda: comparison.usefulness(subject, theme, options), known),
+        Section("Rényi divergence: ε at each order, and the best order", lambda: curves.renyi(*of_release), known),
+        Section("The whole curve: δ for every ε", lambda: curves.delta_curve(*of_release), known),
+        Section("Composition: ε over steps", lambda: curves.composition(theme, released, run), known),
+        Section("Neighbouring datasets: replace-one or add-remove", lambda: curves.relations(*of_release), known),
+        Section("Ledger: what several releases cost together", lambda: ledger.draw(run, calibration, theme), asked="ledger"),
+        Section("What each paper adds, and what is needed", lambda: comparison.papers(run)),
+    )
     if released is not None:
         comparison.how(run, options)

@@ -1,10 +1,11 @@
-"""Folds whose content is sent when they are opened: what is closed costs the reader's browser nothing at every move."""
+"""Sections of a page, and folds whose content is sent when they are opened: what is closed costs the browser nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -14,6 +15,39 @@ _closed: ContextVar[bool] = ContextVar("closed", default=False)
 def closed() -> bool:
     """True where what is drawn now lies in a closed fold: charts, tables, code and badges are recorded for reports, not sent."""
     return _closed.get()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page that is folded away.
+
+    Attributes:
+        question: its title.
+        draw: draws its content.
+        needs: False where the run has nothing to show here; the section is left out then.
+        sent: key on the page of a fold whose content is sent when it is opened (`fold`).
+        asked: key on the page of a fold whose content is made when it is opened (`on_request`).
+    """
+
+    question: str
+    draw: Callable[[], object]
+    needs: bool = True
+    sent: str = ""
+    asked: str = ""
+
+
+def sections(*those: Section) -> None:
+    """The sections of a page in their order."""
+    for one in those:
+        if not one.needs:
+            continue
+        if one.asked:
+            with on_request(one.question, one.asked) as opened:
+                if opened:
+                    one.draw()
+        else:
+            with fold(one.question, one.sent) if one.sent else st.expander(one.question):
+                one.draw()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
+from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.resolve import dataset_of
@@ -21,18 +22,13 @@ from dpviz.reporting import Chart
 
 def details(outcome: Outcome, theme: Theme) -> None:
     """Explanations of the picture, folded away."""
-    with folds.fold("Guarantee", "guarantee"):
-        guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False)
-    with folds.fold("Numbers", "numbers"):
-        numbers(outcome)
-    with folds.fold("Best possible attack", "attack"):
-        attacker(outcome, theme)
-    with folds.fold("Weights and optimality gap", "weights"):
-        weights(outcome, theme)
-        gap(outcome, theme)
-    with folds.on_request("A model to publish", "release") as opened:
-        if opened:
-            publishing.draw(outcome.spec)
+    folds.sections(
+        Section("Guarantee", lambda: guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False), sent="guarantee"),
+        Section("Numbers", lambda: numbers(outcome), sent="numbers"),
+        Section("Best possible attack", lambda: attacker(outcome, theme), sent="attack"),
+        Section("Weights and optimality gap", lambda: weights_and_gap(outcome, theme), sent="weights"),
+        Section("A model to publish", lambda: publishing.draw(outcome.spec), asked="release"),
+    )
     how(outcome)
 
 
@@ -94,6 +90,12 @@ def _attacker(outcome: Outcome, attack: Attack, theme: Theme) -> Chart:
         f"{words.percent(attack.accuracy)}; (ε, δ) alone would allow {words.percent(attack.accuracy_by_budget)}."
     )
     return Chart(odds.best_attack(attack.table, attack.best, theme), summary, lambda: attack.table)
+
+
+def weights_and_gap(outcome: Outcome, theme: Theme) -> None:
+    """Both pictures of the parameters."""
+    weights(outcome, theme)
+    gap(outcome, theme)
 
 
 def weights(outcome: Outcome, theme: Theme) -> None:

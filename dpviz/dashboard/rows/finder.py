@@ -17,33 +17,32 @@ from dpviz.influence import Influence
 
 def draw(run: Inspected, influence: Influence) -> None:
     """People by their feature values."""
-    with st.expander("Find people by their values"):
-        frame = dataset_of(run.spec).frame
-        columns = st.multiselect("Columns", [str(c) for c in frame], max_selections=4, placeholder="for example age")
-        conditions = []
-        for name in columns:
-            series = frame[name]
-            tests = selection.tests_of(series)
-            left, right = st.columns(2)
-            test = left.selectbox(f"{name}: test", tests, key=f"find-test-{name}")
-            if tests is selection.NUMBER_TESTS:
-                value = right.text_input(f"{name}: value", f"{float(series.median()):.6g}", key=f"find-value-{name}")
-            elif test == "contains" or series.nunique() > 200:
-                value = right.text_input(f"{name}: text", key=f"find-text-{name}")
-            else:
-                value = right.selectbox(f"{name}: value", sorted(series.astype(str).unique()), key=f"find-level-{name}")
-            conditions.append(Condition(name, str(test), str(value)))
-        if not conditions:
-            st.caption("Choose columns; people who meet all conditions are listed by influence.")
-            return
-        try:
-            positions = np.flatnonzero(selection.matching(frame.iloc[run.row_ids], conditions))
-        except InvalidInput as problem:
-            st.warning(
-                f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
-            )
-            return
-        _found(run, influence, frame, positions)
+    frame = dataset_of(run.spec).frame
+    columns = st.multiselect("Columns", [str(c) for c in frame], max_selections=4, placeholder="for example age")
+    conditions = []
+    for name in columns:
+        series = frame[name]
+        tests = selection.tests_of(series)
+        left, right = st.columns(2)
+        test = left.selectbox(f"{name}: test", tests, key=f"find-test-{name}")
+        if tests is selection.NUMBER_TESTS:
+            value = right.text_input(f"{name}: value", f"{float(series.median()):.6g}", key=f"find-value-{name}")
+        elif test == "contains" or series.nunique() > 200:
+            value = right.text_input(f"{name}: text", key=f"find-text-{name}")
+        else:
+            value = right.selectbox(f"{name}: value", sorted(series.astype(str).unique()), key=f"find-level-{name}")
+        conditions.append(Condition(name, str(test), str(value)))
+    if not conditions:
+        st.caption("Choose columns; people who meet all conditions are listed by influence.")
+        return
+    try:
+        positions = np.flatnonzero(selection.matching(frame.iloc[run.row_ids], conditions))
+    except InvalidInput as problem:
+        st.warning(
+            f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
+        )
+        return
+    _found(run, influence, frame, positions)
 
 
 def _found(run: Inspected, influence: Influence, frame: pd.DataFrame, positions: np.ndarray) -> None:

@@ -131,6 +131,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
     )
     if run.individual is not None:
         st.caption(words.markdown(" ".join((f"Individual ε: {run.individual.method}", *run.individual.conditions))))
+    readable(run, chosen)
 
 
 def readable(run: Inspected, chosen: Chosen) -> None:
