@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.validate import in_range, number_from_text, one_of, truth, whole
+from dpviz.privacy.budget import Neighbouring
 
 #: what stands for a mechanism's own rule in an address or on the command line
 AUTOMATIC = "automatic"
@@ -358,3 +359,19 @@ def clip_norm_knob() -> Any:
     """The clip norm of methods that clip each row's gradient."""
     words: str = "Largest norm of a row's gradient; longer ones are shortened to it. For linear models 1 shortens none."
     return knob(1.0, "Clip norm", words, low=0.001, high=100.0, log=True)
+
+
+def step_size_knob(help: str, automatic: str, *, label: str = "Step size", low: float = 0.01, high: float = 10.0) -> Any:
+    """The step size in units of 1/L, which a rule of public facts sets where it is left automatic."""
+    return knob(0.0, label, help, low=low, high=high, log=True, unit="1/L", automatic=automatic)
+
+
+def relation_knob(help: str) -> Any:
+    """The neighbouring relation of methods that have both."""
+    return knob(Neighbouring.REPLACE_ONE.value, "Neighbouring", help, options=tuple(relation.value for relation in Neighbouring))
+
+
+def start_knob() -> Any:
+    """The first model of publications that start at the non-private one."""
+    words: str = "The published start is the non-private model; zero shows what the method does on its own."
+    return knob("non-private", "Start", words, options=("non-private", "zero"))

@@ -20,7 +20,7 @@ from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount
-from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.distance import of_divergence
@@ -110,12 +110,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
         low=0.1,
         high=1.0,
     )
-    relation: str = knob(
-        Neighbouring.REPLACE_ONE.value,
-        "Neighbouring",
-        "The publication uses add-remove; replace-one needs more noise.",
-        options=tuple(r.value for r in Neighbouring),
-    )
+    relation: str = relation_knob("The publication uses add-remove; replace-one needs more noise.")
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         return rules.splits(setting)

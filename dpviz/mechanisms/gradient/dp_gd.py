@@ -27,7 +27,7 @@ from dpviz.mechanisms.capabilities import (
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
-from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -65,16 +65,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         log=True,
         automatic=rules.FULL_STEPS,
     )
-    step_size: float = knob(
-        0.0,
-        "Step size",
-        "Length of a step; below 2/L descent is certain.",
-        low=0.01,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic=rules.STEP_SIZE,
-    )
+    step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob()
     noise: str = knob(
         "exact",

@@ -19,7 +19,7 @@ from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, Prote
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
 from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
-from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -86,9 +86,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     share: float = knob(
         0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
     )
-    step_size: float = knob(
-        0.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L", automatic=rules.STEP_SIZE
-    )
+    step_size: float = step_size_knob("Length of a step.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob()
     snapshot: str = knob(
         "last",
@@ -103,12 +101,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         options=("accounted", "published"),
     )
     c: float = open_constant_knob(" (published noise only)", high=100.0)
-    relation: str = knob(
-        Neighbouring.REPLACE_ONE.value,
-        "Neighbouring",
-        "replace-one counts as one removal and one addition, and needs more noise.",
-        options=tuple(r.value for r in Neighbouring),
-    )
+    relation: str = relation_knob("replace-one counts as one removal and one addition, and needs more noise.")
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if budget is None:

@@ -16,6 +16,7 @@ from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
 from dpviz.mechanisms.capabilities import NoisesShare
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.gradient import pidp_sgd_rule as pidp
+from dpviz.mechanisms.knobs import start_knob, step_size_knob
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
@@ -69,15 +70,10 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         high=1000,
         log=True,
     )
-    step_size: float = knob(
-        0.0,
-        "Step size",
+    step_size: float = step_size_knob(
         "Length of a step; the theory has 1/L.",
+        "0.01 from the non-private model, since noisy steps move away from it; 1 from zero",
         low=0.001,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic="0.01 from the non-private model, since noisy steps move away from it; 1 from zero",
     )
     rule: str = knob(
         "literal",
@@ -101,12 +97,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         low=0.0,
         high=1.0,
     )
-    start: str = knob(
-        "non-private",
-        "Start",
-        "The published start is the non-private model; zero shows what the method does on its own.",
-        options=("non-private", "zero"),
-    )
+    start: str = start_knob()
     share: float = knob(
         0.75,
         "Share of ε for training",

@@ -15,7 +15,7 @@ from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.individual import along_path, room_for_path
-from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
@@ -54,12 +54,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     )
     clip_norm: float = clip_norm_knob()
     accountant: str = knob("pld", "Accountant", "Adds up the costs of the steps; pld is tighter.", options=_ACCOUNTANTS)
-    relation: str = knob(
-        Neighbouring.REPLACE_ONE.value,
-        "Neighbouring",
-        "replace-one counts as one removal and one addition, and needs more noise.",
-        options=tuple(r.value for r in Neighbouring),
-    )
+    relation: str = relation_knob("replace-one counts as one removal and one addition, and needs more noise.")
 
     @property
     def steps(self) -> int:
@@ -202,9 +197,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
 class EqualSteps(PoissonSGD):
     """Poisson-sampled SGD whose steps all have one length, which follows from the noise where it is automatic."""
 
-    step_size: float = knob(
-        0.0, "Step size", "Length of a step.", low=0.01, high=LONGEST_STEP, log=True, unit="1/L", automatic=rules.STEP_SIZE
-    )
+    step_size: float = step_size_knob("Length of a step.", rules.STEP_SIZE, high=LONGEST_STEP)
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         return self.by_noise(setting, 0.0 if budget is None else self.noise_scale(setting, budget))

@@ -20,7 +20,7 @@ from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, Individual
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
 from dpviz.mechanisms.individual import along_gradients
-from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting, count
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
@@ -83,16 +83,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         high=100.0,
         log=True,
     )
-    step_size: float = knob(
-        0.0,
-        "Step size",
-        "Length of a step; below 2/L descent is certain.",
-        low=0.01,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic=rules.STEP_SIZE,
-    )
+    step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob()
     when_spent: str = knob(
         "leave",

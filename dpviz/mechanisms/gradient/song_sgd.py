@@ -16,7 +16,7 @@ from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
-from dpviz.mechanisms.knobs import clip_norm_knob
+from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.distance import of_gamma_sphere
@@ -68,15 +68,8 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         automatic="1, 2, 4, 8 … batches, by the noise and the longest stable step",
     )
     passes: int = knob(1, "Passes", "Passes over the data; each one gets an equal share of the budget.", low=1, high=50)
-    step_size: float = knob(
-        0.0,
-        "Step size",
-        "First step; step t is this over the root of t.",
-        low=0.01,
-        high=100.0,
-        log=True,
-        unit="1/L",
-        automatic="follows from the noise, at most 19 (SVM: 40, network: 1)",
+    step_size: float = step_size_knob(
+        "First step; step t is this over the root of t.", "follows from the noise, at most 19 (SVM: 40, network: 1)", high=100.0
     )
     average: bool = knob(
         True,

@@ -22,6 +22,7 @@ from dpviz.mechanisms.base import (
 from dpviz.mechanisms.capabilities import NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.input.row_noise import LABELS
+from dpviz.mechanisms.knobs import start_knob, step_size_knob
 from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Rows, Setting, feature_noise_of
 from dpviz.models.problem import Problem
@@ -72,15 +73,10 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         high=1000,
         log=True,
     )
-    step_size: float = knob(
-        0.0,
-        "Step size",
+    step_size: float = step_size_knob(
         "Length of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",
+        "0.001 from the non-private model, since noisy steps move away from it; 0.1 from zero",
         low=0.001,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic="0.001 from the non-private model, since noisy steps move away from it; 0.1 from zero",
     )
     rule: str = knob(
         "as-written",
@@ -88,12 +84,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         "Line 9 as written compares one norm of all ratios; as intended, every single ratio must be close to 1.",
         options=("as-written", "as-intended"),
     )
-    start: str = knob(
-        "non-private",
-        "Start",
-        "The published start is the non-private model; zero shows what the method does on its own.",
-        options=("non-private", "zero"),
-    )
+    start: str = start_knob()
     scaling: str = knob(
         "root",
         "Weight in the noise",

@@ -22,6 +22,7 @@ from dpviz.mechanisms.base import (
 )
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, lengths_of, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -74,15 +75,8 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         unit="rows",
         automatic="follows from the noise at ε = 10",
     )
-    step_size: float = knob(
-        0.0,
-        "First step size",
-        "Length of a step in the first epoch; later ones decay.",
-        low=0.01,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic=FIRST_STEP,
+    step_size: float = step_size_knob(
+        "Length of a step in the first epoch; later ones decay.", FIRST_STEP, label="First step size"
     )
     decay: str = knob(
         "1/s",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
+from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.output.permuted_sgd import FIRST_STEP, Permuted
 
 
@@ -19,15 +20,8 @@ class RSGDAR(Permuted):
     guarantee = "(ε, δ)-DP, proved; restarts raise the sensitivity, averaging lowers it; the secret permutation makes it random."
     supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
 
-    step_size: float = knob(
-        0.0,
-        "First step size",
-        "Length of a step in the first epoch after a restart; later ones decay.",
-        low=0.01,
-        high=10.0,
-        log=True,
-        unit="1/L",
-        automatic=FIRST_STEP,
+    step_size: float = step_size_knob(
+        "Length of a step in the first epoch after a restart; later ones decay.", FIRST_STEP, label="First step size"
     )
     tau: int = knob(5, "Interval τ", "Epochs between averagings and restarts.", low=1, high=1000, log=True)
     averaging: bool = knob(True, "Averaging", "Replace the iterate by the mean of the last τ epochs (Algorithm 3, line 13).")
