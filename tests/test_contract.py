@@ -21,6 +21,8 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ALL = dpviz.list_mechanisms()
+#: mechanisms that take the non-private minimiser, or train nothing
+UNTRAINED = ("cms-output", "majority", "non-private", "output-gaussian")
 SPEC_FIELDS = {f.name for f in fields(dpviz.RunSpec)}
 
 each = pytest.mark.parametrize("cls", ALL.values(), ids=ALL)
@@ -153,6 +155,18 @@ def test_replicas_do_not_depend_on_their_company(cls: type[Mechanism]) -> None:
     for e, s in ((0, 1), (1, 2)):
         alone = built.fit(Training(problem, [cals[e]], [streams[s]])).theta
         np.testing.assert_allclose(together[e, s], alone[0, 0], rtol=1e-4, atol=1e-6)
+
+
+@each
+def test_training_ends_when_its_monitor_raises(cls: type[Mechanism]) -> None:
+    def stop(done: float) -> None:
+        raise KeyboardInterrupt
+
+    problem = make_problem(n=60)
+    built, cals = calibrated(cls, problem, 1.0)
+    if cls.id not in UNTRAINED:
+        with pytest.raises(KeyboardInterrupt):
+            built.fit(Training(problem, cals, spawn(0, 2), monitor=stop))
 
 
 @each

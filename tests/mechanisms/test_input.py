@@ -228,26 +228,6 @@ def test_matrix_noise_is_isotropic_in_frobenius_geometry() -> None:
     assert not has_unit_variance(asymmetric)
 
 
-def test_fukuchi_draws_what_it_declares() -> None:
-    """With one feature the released parameter can be solved for both draws."""
-    n, seeds = 20, 8_000
-    built, streams = get_mechanism("fukuchi-input")(), spawn(4, seeds)
-    x = np.full((n, 1), 1.0)
-    y = np.where(np.arange(n) < 12, 1.0, -1.0)
-    flat, tight = (Problem(Rows(x, y), get_model("logistic"), lam) for lam in (1e9, 1e-9))
-    cal = built.calibrate(flat.setting, Budget(20.0, 1e-5))
-    p, q, sigma = 0.5 * y.sum(), 0.25 * n, cal.noise_scale
-    far = built.fit(Training(flat, [cal], streams, record=False)).theta[0, :, 0]
-    vector = (far * n * (1e9 + q / n) - p) / sigma
-    near = built.fit(Training(tight, [cal], streams, record=False)).theta[0, :, 0]
-    matrix = ((p + sigma * vector) / near - q) / sigma
-    assert q / sigma > 10  # no eigenvalue was floored
-    for draws in (vector, matrix):
-        assert has_unit_variance(draws)
-        assert not has_unit_variance(0.95 * draws)
-    assert abs(np.corrcoef(vector, matrix)[0, 1]) < 5 / math.sqrt(seeds)
-
-
 def test_fukuchi_without_noise_minimises_its_quadratic() -> None:
     problem = make_problem(n=200, d=4)
     built = get_mechanism("fukuchi-input")()
@@ -337,18 +317,6 @@ def test_dbdp_takes_more_steps_where_there_is_less_noise() -> None:
         np.testing.assert_array_equal(together.record.visits[e], alone.record.visits[0])
 
 
-def test_dbdp_releases_the_mean_of_the_second_half() -> None:
-    problem, streams = make_problem(n=60), spawn(2, 2)
-
-    def released(steps: int, average: bool) -> np.ndarray:
-        built = get_mechanism("dbdp")(steps=steps, step_size=1.0, average=average)
-        return np.asarray(built.fit(Training(problem, [built.calibrate(problem.setting, BUDGET).noiseless()], streams)).theta)
-
-    last = [released(k, False) for k in range(5, 9)]  # with the same batches, as no step depends on how many come
-    np.testing.assert_allclose(released(8, True), np.mean(last, axis=0), rtol=1e-4, atol=1e-7)
-    assert not np.allclose(released(8, True), last[-1], rtol=1e-2)
-
-
 @pytest.mark.parametrize(("n", "epsilon"), [(500, 10.0), (16_000, 1.0), (16_000, 0.5), (50_000, 1.0)])
 def test_dbdp_stops_where_longer_training_would_only_meet_the_noise_again(n: int, epsilon: float) -> None:
     """Where r s = 1.256, the root of e^u = 1 + 2u; numbers of steps are tried in ratios of the root of 2."""
@@ -359,21 +327,6 @@ def test_dbdp_stops_where_longer_training_would_only_meet_the_noise_again(n: int
     assert 5 < steps < 200
     u = 0.95 / 1.9 * setting.beta * cal.noise_scale**2 * steps * descent.step_size * setting.unit_step
     assert 1.256 / 2 <= u <= 1.256 * 2
-
-
-def test_work_can_be_cancelled() -> None:
-    class Cancelled(Exception): ...
-
-    def stop(done: float) -> None:
-        if done > 0.2:
-            raise Cancelled
-
-    problem = make_problem()
-    for name in ("fukuchi-input", "input-perturbation", "dbdp"):
-        built = get_mechanism(name)()
-        cal = built.calibrate(problem.setting, BUDGET)
-        with pytest.raises(Cancelled):
-            built.fit(Training(problem, [cal], [*spawn(0, 10)], monitor=stop))
 
 
 @pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, chi2, gamma, kstest
+from scipy.stats import binom, binomtest, chi2
 from support import LIMIT, make_problem
 
-import dpviz
 from dpviz.common.random import PoissonBatches, generator, normals_in_step, shuffled_batches, spawn, substreams
 from dpviz.common.threads import map_streams, one_blas_thread, processors
 from dpviz.common.validate import InvalidInput
@@ -176,52 +175,6 @@ def test_reshuffled_batches_say_what_they_cannot_do() -> None:
 
 
 # noise ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [DPSGD(sampling_rate=0.5, epochs=0.5, step_size=1.0), DPLSSGD(sampling_rate=0.5, epochs=0.5, smoothing=0.0, step_size=1.0)],
-)
-def test_gaussian_noise_has_its_declared_law(mechanism: DPSGD | DPLSSGD) -> None:
-    problem = blank()
-    assert mechanism.steps == 1
-    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
-    theta = mechanism.fit(Training(problem, [cal], spawn(8, 2000))).theta[0]
-    noise = (theta / (mechanism.step_size * problem.setting.unit_step)).ravel()
-    assert cal.noise_scale == pytest.approx(cal.details["noise_multiplier"] / (0.5 * problem.n))
-
-    def p(scale: float) -> float:
-        return float(2 * min(chi2.cdf((noise**2).sum() / scale**2, noise.size), chi2.sf((noise**2).sum() / scale**2, noise.size)))
-
-    assert kstest(noise / cal.noise_scale, "norm").pvalue > ALPHA
-    assert p(cal.noise_scale) > ALPHA
-    assert p(0.95 * cal.noise_scale) < ALPHA, "5 % less noise must be seen"
-    assert p(1.05 * cal.noise_scale) < ALPHA
-
-
-def test_song_noise_has_its_declared_law() -> None:
-    mechanism, problem = SongSGD(batch=40, step_size=1.0), blank()
-    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
-    assert cal.noise_scale == 2 / (1.0 * 40)
-    theta = mechanism.fit(Training(problem, [cal], spawn(8, 4000))).theta[0]
-    radius = np.linalg.norm(theta, axis=1) / (mechanism.step_size * problem.setting.unit_step)
-    assert kstest(radius / cal.noise_scale, gamma(5).cdf).pvalue > ALPHA
-    assert kstest(radius / (0.95 * cal.noise_scale), gamma(5).cdf).pvalue < ALPHA
-    assert kstest(theta[:, 0] / np.linalg.norm(theta, axis=1) * 0.5 + 0.5, "beta", (2, 2)).pvalue > ALPHA
-
-
-def test_every_step_draws_anew_and_budgets_share_draws() -> None:
-    problem = blank()
-    one, two = DPSGD(sampling_rate=0.5, epochs=0.5, step_size=1.0), DPSGD(sampling_rate=0.5, epochs=1.0, step_size=1.0)
-    assert (one.steps, two.steps) == (1, 2)
-    scale = two.calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale
-    theta = two.fit(Training(problem, [two.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(8, 2000))).theta[0]
-    sums = theta / (two.step_size * problem.setting.unit_step)
-    statistic = (sums**2).sum() / (2 * scale**2)
-    assert 2 * min(chi2.cdf(statistic, sums.size), chi2.sf(statistic, sums.size)) > ALPHA, "two draws, not one twice"
-    cals = [one.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 2.0)]
-    pair = one.fit(Training(problem, cals, spawn(1, 3))).theta
-    np.testing.assert_allclose(pair[0] / cals[0].noise_scale, pair[1] / cals[1].noise_scale, rtol=1e-12)
 
 
 # training ---------------------------------------------------------------------------------------------------
@@ -459,15 +412,6 @@ def test_rows_that_the_faithful_form_never_draws_are_counted_as_such() -> None:
     assert (visits[..., -1] == 0).any()
 
 
-def test_song_answers_to_cancelling() -> None:
-    def stop(done: float) -> None:
-        raise KeyboardInterrupt
-
-    problem, mechanism = make_problem(n=40), SongSGD()
-    with pytest.raises(KeyboardInterrupt):
-        mechanism.fit(Training(problem, [mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop))
-
-
 def test_progress_of_budgets_with_different_batches_never_goes_back() -> None:
     problem, mechanism, seen = make_problem(n=400), SongSGD(), list[float]()
     cals = [mechanism.calibrate(problem.setting, Budget(epsilon, 1e-5)) for epsilon in (0.05, 50.0)]
@@ -674,20 +618,6 @@ def test_replace_one_costs_two_hops_of_add_remove_by_either_accountant(accountan
     one = DPSGD.from_params(knobs | {"relation": "add-remove"})
     assert z == pytest.approx(one.calibrate(setting, hop).details["noise_multiplier"], rel=1e-4)
     assert z > 1.2 * one.calibrate(setting, Budget(epsilon, delta)).details["noise_multiplier"]
-
-
-@pytest.mark.parametrize("mechanism", [DPSGD, DPLSSGD, BassilySGD])
-def test_no_step_repeats_the_noise_of_another(mechanism: type[dpviz.Mechanism]) -> None:
-    """100 steps on rows of zeros move by noise alone; numbers that are drawn ahead for many steps are used once."""
-    built = mechanism.from_params({"sampling_rate": 0.1, "epochs": 10.0})
-    problem = Problem(Rows(np.zeros((20, 3)), np.ones(20)), get_model("logistic"), 1e-9)
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    path = built.fit(Training(problem, [cal], spawn(0, 2))).record.path
-    assert path is not None
-    moved = np.diff(path[0], axis=1)
-    directions = np.concatenate(moved / np.linalg.norm(moved, axis=2, keepdims=True))
-    assert len(directions) == 198
-    assert len(np.unique(directions.round(9), axis=0)) == len(directions)
 
 
 def test_numbers_drawn_ahead_are_those_of_single_draws() -> None:

@@ -233,17 +233,6 @@ def test_reports_rise_to_one_and_rows_as_they_stand_are_one_order() -> None:
     assert as_they_stand.shape == (1, problem.m)
 
 
-def test_training_can_be_cancelled() -> None:
-    def stop(done: float) -> None:
-        raise KeyboardInterrupt
-
-    problem = make_problem(n=60)
-    for name in TRAINED:
-        built = build(name)
-        with pytest.raises(KeyboardInterrupt):
-            built.fit(Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(0, 2), monitor=stop))
-
-
 @pytest.mark.parametrize(
     ("name", "knobs"),
     [
@@ -321,25 +310,6 @@ def test_one_training_serves_every_epsilon(name: str, monkeypatch: pytest.Monkey
     assert fit.record.visits is not None
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=name, seeds=2))
     assert result.expected_accuracy is not None
-
-
-@pytest.mark.parametrize("name", ["nsgd", "rsgd-ar", "bolt-on-psgd"])
-def test_noise_has_its_declared_size(name: str) -> None:
-    problem = make_problem(n=20, d=4)
-    built = build(name, **({"passes": 1} if name == "bolt-on-psgd" else {"epochs": 1}))
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    streams = spawn(4, 8000)
-    fit = built.fit(Training(problem, [cal], streams, record=False))
-    clean = built.fit(Training(problem, [cal.noiseless()], streams, record=False))
-    noise = fit.theta[0] - clean.theta[0]
-    low, high = chi2.ppf([5e-7, 1 - 5e-7], noise.size)
-
-    def passes(sigma: float) -> bool:
-        return bool(low < ((noise / sigma) ** 2).sum() < high)
-
-    assert passes(cal.noise_scale)
-    assert not passes(1.05 * cal.noise_scale)
-    assert not passes(0.95 * cal.noise_scale)
 
 
 def test_permutations_are_uniform_and_independent_of_the_noise() -> None:
