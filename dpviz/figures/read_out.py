@@ -37,12 +37,13 @@ def _rows(trace: Any, across: Mapping[Any, str], upwards: Mapping[Any, str]) -> 
     """(series, x, y) or (series, x, y, value) of each mark; positions that have names on the axes by their names."""
     if trace.x is None or trace.y is None or getattr(trace, "fill", None):
         return []
+    series = trace.name  # once: plotly looks names up slowly
     if trace.type == "heatmap":
         cells = ((x, y, trace.z[j][i]) for j, y in enumerate(trace.y) for i, x in enumerate(trace.x))
-        return [(trace.name or "", *cell) for cell in islice(cells, MOST + 1)]
+        return [(series or "", *cell) for cell in islice(cells, MOST + 1)]
     said = trace.hovertext if isinstance(trace.hovertext, Sequence) and not isinstance(trace.hovertext, str) else repeat("")
     marks = [mark for mark in zip(said, trace.x, trace.y, strict=False) if mark[1] is not None and mark[2] is not None]
-    return [(trace.name or name, across.get(x, x), upwards.get(y, y)) for name, x, y in marks]
+    return [(series or name, across.get(x, x), upwards.get(y, y)) for name, x, y in marks]
 
 
 def _ticks(axis: Any) -> dict[Any, str]:

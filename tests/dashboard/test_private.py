@@ -18,7 +18,7 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import ScriptRunContext
 from streamlit.runtime.session_manager import SessionManager
-from streamlit.runtime.state import SessionState
+from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 from streamlit.web.server import server_util
@@ -86,6 +86,32 @@ def test_what_the_browser_has_said_of_a_control_is_known() -> None:
     assert page.text[0].value == "False"
     page.text_input(key="a").set_value("x").run()
     assert page.text[0].value == "True"
+
+
+def test_a_control_looks_at_its_own_key_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = (
+        "st.session_state.setdefault('n', None)\nst.session_state.setdefault('s', None)\n"
+        "st.number_input('N', key='n')\nst.selectbox('S', ['a', 'b'], key='s')\nst.text_input('T', key='t', value='x')\n"
+        "st.radio('R', ['a', 'b'], key='r')\nst.json(dict(st.session_state))"
+    )
+    before = page_of(script)
+    copies: list[SessionState] = []
+    whole = SessionState.filtered_state.fget
+    monkeypatch.setattr(SessionState, "filtered_state", property(lambda state: (copies.append(state), whole(state))[1]))
+    page_of(script)
+    most = len(copies)
+    monkeypatch.setattr(SafeSessionState, "filtered_state", SafeSessionState.filtered_state)  # put back afterwards
+    private.look_keys_up()
+    copies.clear()
+    after = page_of(script)
+    assert len(copies) == most - 4, "one for each control; or Streamlit looks keys up by now, and nothing is left to do here"
+    for page in (before, after):
+        page.text_input(key="t").set_value("y").run()
+        assert (page.number_input(key="n").value, page.selectbox(key="s").value, page.radio(key="r").value) == (None, None, "a")
+    assert before.json[0].value == after.json[0].value
+    kept = private._State(after.session_state._state)
+    assert {"n", "s", "t", "r"} <= set(kept)
+    assert len(kept) == len(set(kept))
 
 
 def test_options_of_controls_that_are_gone_are_let_go_of() -> None:

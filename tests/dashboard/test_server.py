@@ -55,12 +55,13 @@ def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: py
     monkeypatch.setattr(server, "_warm", lambda: started.append("warm"))
     monkeypatch.setattr(server.sys, "setswitchinterval", lambda seconds: started.append(f"switch {seconds}"))
     monkeypatch.setattr(server.private, "stay_inside", lambda: started.append("inside"))
+    monkeypatch.setattr(server.private, "look_keys_up", lambda: started.append("keys"))
     for _ in range(3):
         server.middleware()
     for thread in threading.enumerate():
         if thread.name == "dpviz-warm":
             thread.join(60)
-    assert sorted(started) == ["inside", f"switch {server.SWITCH}", "warm"]
+    assert sorted(started) == ["inside", "keys", f"switch {server.SWITCH}", "warm"]
 
 
 def test_the_address_is_printed_and_opened_where_a_person_sits_here(

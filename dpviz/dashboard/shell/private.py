@@ -1,14 +1,15 @@
 """All that the app uses of Streamlit beyond its public interface. A test of each stands in `tests/dashboard/test_private.py`.
 
 Streamlit 1.67 has no public way to: name a session and close it, tell a page from another one, hear of "Back", tell whether the
-browser has spoken of a control, catch a page's error, or let go of what a session holds.
+browser has spoken of a control, catch a page's error, let go of what a session holds, or draw a control without a copy of that.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit import cli_util, get_option, net_util, runtime
@@ -16,6 +17,7 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import ScriptRunContext, get_script_run_ctx
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.web import cli
 from streamlit.web.server import server_util
@@ -33,6 +35,34 @@ def start(arguments: Sequence[str]) -> None:
 def stay_inside() -> None:
     """No request leaves the machine: Streamlit asks an outside service for its own address when it refuses an origin."""
     net_util.get_external_ip = lambda: None
+
+
+class _State(Mapping[str, Any]):
+    """What a session's `filtered_state` holds, looked up key by key."""
+
+    def __init__(self, state: SafeSessionState) -> None:
+        self._session = state
+
+    def __contains__(self, key: object) -> bool:
+        return self._session.__contains__(str(key))
+
+    def __getitem__(self, key: str) -> Any:
+        return self._session[key]
+
+    def _copy(self) -> dict[str, Any]:
+        with self._session._lock:
+            return self._session._state.filtered_state
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._copy())
+
+    def __len__(self) -> int:
+        return len(self._copy())
+
+
+def look_keys_up() -> None:
+    """Controls look at their own key only: each would copy the whole state of its session, a tenth of a page's time."""
+    SafeSessionState.filtered_state = property(_State)  # type: ignore[assignment,method-assign]
 
 
 def host_allowed(header: str) -> bool:

@@ -136,6 +136,7 @@ def prepare(guarded: Middleware) -> None:
         _guard = guarded
     sys.setswitchinterval(SWITCH)
     private.stay_inside()
+    private.look_keys_up()
     logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
     threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
 
