@@ -1,7 +1,7 @@
 """Private search beside the defaults and beside picking by hand, at one total ε: test accuracy and what each really costs.
 
 python -m benchmarks.search [--datasets data/adult.data,breast-cancer] [--mechanisms dp-gd,output-gaussian]
-    [--epsilon 2] [--repetitions 20] [--out docs/search.md]
+    [--epsilon 2] [--repetitions 20] [--out docs/private_search.md]
 
 Datasets whose files `DPVIZ_DATA` does not hold are left out, and the page says so.
 """
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--mechanisms", default="objective-tight,output-gaussian,dp-gd", help="with commas")
     parser.add_argument("--epsilon", type=float, default=2.0)
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--out", default="docs/search.md")
+    parser.add_argument("--out", default="docs/private_search.md")
     given = parser.parse_args()
     Budget(given.epsilon)
     lines, absent = [], []

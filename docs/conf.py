@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
 from dpviz.common.version import __version__
 
 project, author, release = "dpviz", "the dpviz authors", __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = "dpviz"
+html_math_renderer = "mathml"  # MathJax would be loaded from another host
 exclude_patterns = ["_build"]
+nb_execution_mode = "force"  # notebooks are kept without their outputs
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "bysource"
@@ -30,7 +37,14 @@ def _skip(app: Any, what: str, name: str, obj: object, skip: bool, options: obje
     return True if name.endswith(("_request", "metadata_routing")) else None
 
 
+def _formula(writer: Any, node: Any) -> None:
+    """Formulas are MathML, which browsers draw themselves."""
+    writer.body.append(convert(node.astext(), display="block" if node.tagname == "math_block" else "inline"))
+    raise SkipNode
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("autodoc-process-docstring", _plain)
     app.connect("autodoc-skip-member", _skip)

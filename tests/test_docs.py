@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -114,7 +113,8 @@ PAGES = sorted(path for path in ROOT.glob("docs/*.md") if path.stem != "index")
 
 def test_every_page_of_the_docs_is_in_their_contents() -> None:
     listed = re.findall(r"```{toctree}\n.*?\n(.*?)```", (ROOT / "docs" / "index.md").read_text(), re.S)
-    assert sorted(" ".join(listed).split()) == [path.stem for path in PAGES]
+    notebooks = [path.stem for path in ROOT.glob("docs/*.ipynb")]
+    assert sorted(" ".join(listed).split()) == sorted([path.stem for path in PAGES] + notebooks)
 
 
 #: pages with code, by name
@@ -126,7 +126,7 @@ TEXTS = {
 RUN_ELSEWHERE = {
     ("README.md", "sh"): "setting up, starting and testing: .ci/run and tests/browser/test_ways_of_starting.py",
     ("docs/journeys.md", "sh"): "tests/cli/test_journeys.py",
-    ("docs/python.md", "{eval-rst}"): "directives of the site, which is built below",
+    ("docs/python.md", "{eval-rst}"): "directives of the site: tests/browser/test_site_of_the_docs.py",
     ("docs/architecture.md", ""): "no code: the tree of folders",
 }
 #: what a block of Python finds there, as its page says in words
@@ -188,16 +188,3 @@ def test_every_command_that_is_named_knows_its_options(capsys: pytest.CaptureFix
             ]
             assert not unknown, (page, span, unknown)
     assert len(helps) > 15
-
-
-@pytest.mark.long
-def test_the_site_of_the_docs_is_built_without_warnings(tmp_path: Path) -> None:
-    for name in ("sphinx", "myst_parser", "furo"):
-        pytest.importorskip(name, reason=f"{name} is not installed: pip install 'dpviz[docs]'")
-    build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(ROOT / "docs"), str(tmp_path)]
-    built = subprocess.run(build, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert built.returncode == 0, built.stderr[-3000:]
-    text = (tmp_path / "python.html").read_text()
-    assert all(f"dpviz.{name}" in text for name in ("run", "sweep", "PrivateClassifier", "audit_run"))
-    asked = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]+)"', (tmp_path / "index.html").read_text())
-    assert asked == []

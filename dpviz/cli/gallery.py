@@ -1,4 +1,4 @@
-"""`dpviz gallery`: lessons, pages and figures of the papers as static pages for any host, each with a link to the app."""
+"""`dpviz gallery`: lessons, slides, pages and figures of the papers as static pages, each with a link to the app."""
 
 from __future__ import annotations
 
@@ -22,15 +22,24 @@ if TYPE_CHECKING:
     from dpviz.reporting.document import Part
 
 LIVE = "http://127.0.0.1:8501/"
-_LESSONS, _PAGES, _FIGURES = "Lessons", "Pages of the app", "Figures of papers"
-_FILES = {_LESSONS: "lesson", _PAGES: "page", _FIGURES: "figure"}
+_LESSONS, _PAGES, _PICTURES, _FIGURES = "Lessons", "Pages of the app", "Pictures that a setting shows", "Figures of papers"
+_FILES = {_LESSONS: "lesson", _PAGES: "page", _PICTURES: "picture", _FIGURES: "figure"}
+#: (title, page, address) of pictures that no page shows by itself
+_SET = (
+    ("The boundary of a network", "One private model", {"model": "mlp", "mechanism": "dp-sgd"}),
+    ("Two hyperparameters", "Trade-off", {"tune": "steps,step_size"}),
+    ("Sensitivity step by step", "Sensitivity and rates", {"part": "training"}),
+    ("Rates of papers", "Sensitivity and rates", {"part": "rates"}),
+    ("Rows that receive noise", "Influence and noise", {"mechanism": "pidp-sgd"}),
+    ("Attacks on ordinary rows", "Audit", {"attacked": "ordinary", "shadows": "64"}),
+)
 
 
 def add(commands: Any) -> None:
     """Adds the subcommand to a parser's subparsers."""
     made = commands.add_parser(
         "gallery",
-        help="write lessons, pages and figures of the papers as static pages",
+        help="write lessons, slides of them, pages and figures of the papers as static pages",
         description="A folder of HTML files that needs no server and sends nothing. Single real rows are left out.",
     )
     made.add_argument("--out", required=True, metavar="FOLDER", help="where the pages go; it must hold nothing yet")
@@ -44,7 +53,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes the pages. Returns 0."""
-    from dpviz.reporting.document import gallery, render
+    from dpviz.reporting.document import gallery, render, slides
 
     out = Path(options.out)
     if not options.out.strip() or out.is_file() or (out.is_dir() and any(out.iterdir())):
@@ -61,10 +70,13 @@ def run(options: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         raise InvalidInput("--out", f"cannot be made: {error}", "Name a folder that can be written.") from error
     size, bar = 0, Bar()
+    lessons: list[Document] = []
     for heading, title, document in _documents(live, most, bar):
         name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.html"
         size += _write(out / name, render(document))
         parts[heading].append((name, title, document.sentence))
+        lessons += [document] * (heading == _LESSONS)
+    size += _write(out / "slides.html", slides(lessons, live))
     size += _write(out / "index.html", gallery({heading: pages for heading, pages in parts.items() if pages}, live))
     bar.end()
     count = sum(map(len, parts.values()))
@@ -89,6 +101,7 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
     from dpviz.dashboard.kit.lessons import LESSONS
     from dpviz.dashboard.shell import headless, links
     from dpviz.dashboard.trade_off.presets import of_figure
+    from dpviz.datasets.sources.synthetic import SOURCE
     from dpviz.papers.figures import base
     from dpviz.reporting.calls import written
 
@@ -99,7 +112,8 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
         record = headless.drawn(script, page, query, bar)
         assert record.run is not None  # every page has the controls of a run
         path = "" if page == script else re.sub(r"^\d+_", "", page.stem)
-        return replace(record.document(*record.run), live=f"{live}{path}{written(query).removeprefix('/')}")
+        rows = SOURCE.owns(record.run[0].dataset)  # rows of synthetic sets are nobody's
+        return replace(record.document(*record.run, rows=rows), live=f"{live}{path}{written(query).removeprefix('/')}")
 
     for number, lesson in enumerate(LESSONS, 1):
         yield _LESSONS, f"{number}. {lesson.title}", _lesson(lesson, drawn(lesson.page, lesson.address()))
@@ -107,6 +121,8 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
         title = links.title(stem) or links.FIRST
         if title != _LESSONS:
             yield _PAGES, title, drawn(title, {})
+    for title, name, query in _SET:
+        yield _PICTURES, title, replace(drawn(name, query), question=title)
     for name, (figure, panel) in base.panels().items():
         setup = base.setup(name)
         if panel.rows <= most and not setup.unavailable:
@@ -118,15 +134,16 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
 
 def _lesson(lesson: Lesson, page: Document) -> Document:
     """A lesson: its question, the pictures that answer it, and the engine's answer below."""
-    from dpviz.dashboard.lessons.view import said
-    from dpviz.reporting import Chart, Table, Text
+    from dpviz.dashboard.lessons.view import picture, said
+    from dpviz.figures.style import LIGHT
+    from dpviz.reporting import Chart, Text
 
     answer = lesson.measure(lesson.spec)
     parts: list[Part] = [
         *(part for part in page.parts if isinstance(part, Chart)),
         Text("Answer", heading=True),
         Text(f"{said(lesson, answer)}."),
-        Table(answer.quantity, answer.evidence.drop(columns="chosen", errors="ignore")),
+        Chart(*picture(lesson, answer, LIGHT), answer.evidence.drop(columns="chosen", errors="ignore")),
         Text(lesson.explanation),
         Text(f"A common mistake: {lesson.pitfall}"),
     ]

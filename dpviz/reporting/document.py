@@ -97,24 +97,10 @@ def render(document: Document, *, date: datetime | None = None) -> str:
     Args:
         date: to be written into it; now by default.
     """
-    shown: list[dict[str, Any]] = []
-    drawn = 0
-    for part in document.parts:
-        if isinstance(part, Text):
-            shown.append({"kind": "heading" if part.heading else "text", "text": part.text})
-        elif isinstance(part, Table):
-            shown.append({"kind": "table", "text": part.caption, "table": _html(part.frame), "more": _more(part.frame)})
-        else:
-            drawn += 1
-            data = part.data
-            table = None if data is None else _html(data)
-            more = "" if data is None else _more(data)
-            picture = still.picture(lightened(part.figure), f"picture-{drawn}", part.words, hints=True)
-            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     return _template("report").render(
         document=document,
-        parts=shown,
+        parts=_shown(document.parts),
         settings=[(name, f"{value:.6g}" if isinstance(value, float) else value) for name, value in document.settings],
         date=(date or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
@@ -130,6 +116,39 @@ def gallery(parts: Mapping[str, Sequence[tuple[str, str, str]]], live: str) -> s
         live: address of the app.
     """
     return _template("gallery").render(parts=parts, live=live, version=__version__)
+
+
+def slides(lessons: Sequence[Document], live: str) -> str:
+    """Lessons as one file of slides: for each its question, then its answer with a picture, then the reason.
+
+    Args:
+        lessons: each ends with a text, a chart and texts below the heading “Answer”.
+        live: address of the app.
+    """
+    shown = []
+    for number, lesson in enumerate(lessons, 1):
+        heading = max(k for k, part in enumerate(lesson.parts) if isinstance(part, Text) and part.heading)
+        shown.append((lesson, _shown(lesson.parts[heading + 1 :], f"slide-{number}")))
+    return _template("slides").render(lessons=shown, live=live, version=__version__)
+
+
+def _shown(parts: Sequence[Part], name: str = "picture") -> list[dict[str, Any]]:
+    """Parts as the templates show them; pictures are named by `name` and a number."""
+    shown: list[dict[str, Any]] = []
+    drawn = 0
+    for part in parts:
+        if isinstance(part, Text):
+            shown.append({"kind": "heading" if part.heading else "text", "text": part.text})
+        elif isinstance(part, Table):
+            shown.append({"kind": "table", "text": part.caption, "table": _html(part.frame), "more": _more(part.frame)})
+        else:
+            drawn += 1
+            data = part.data
+            table = None if data is None else _html(data)
+            more = "" if data is None else _more(data)
+            picture = still.picture(lightened(part.figure), f"{name}-{drawn}", part.words, hints=True)
+            shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
+    return shown
 
 
 def _template(name: str) -> Template:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import until
 
 from dpviz.cli.main import main
 from dpviz.dashboard.kit.lessons import LESSONS
@@ -26,15 +28,17 @@ def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
     names = {path.name for path in site.iterdir()}
     assert len([name for name in names if name.startswith("lesson-")]) == len(LESSONS)
     assert len([name for name in names if name.startswith("page-")]) == 10
+    assert len([name for name in names if name.startswith("picture-")]) == 6
     assert len([name for name in names if name.startswith("figure-")]) == 2
-    assert len(names) == answer["pages"] + 1
+    assert len(names) == answer["pages"] + 2
     assert sum(path.stat().st_size for path in site.iterdir()) < 3_000_000
     asked: list[str] = []
     page = chromium.new_page()
     page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: asked.append(str(error)))
     page.goto(f"file://{site}/index.html")
     links = page.eval_on_selector_all("li a", "all => all.map(a => a.getAttribute('href'))")
-    assert set(links) == names - {"index.html"}
+    assert set(links) == names - {"index.html", "slides.html"}
     for name in links:
         page.goto(f"file://{site}/{name}")
         assert page.locator("h1").inner_text()
@@ -44,6 +48,19 @@ def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
             run = RunSpec.from_query(lives[1].partition("?")[2])
             assert (run.dataset, run.epsilon) == ("census-2000", 0.1)
             assert "v=" in lives[1]
+    said = {path.name: path.read_text() for path in site.iterdir()}
+    assert "Colour is influence" in said["page-influence-and-noise.html"]  # the rows of a synthetic set are shown,
+    assert not any("Colour is influence" in text for text in said.values() if "on Breast cancer" in text)  # others are not
+    page.goto(f"file://{site}/slides.html")
+    slides = page.locator("section")
+    assert slides.count() == 1 + 3 * len(LESSONS)
+    assert page.locator("svg").count() == len(LESSONS)
+    assert page.get_by_text("Open live").count() == len(LESSONS)
+    for key, shown in (("ArrowRight", 1), ("PageDown", 2), ("ArrowLeft", 1)):
+        page.keyboard.press(key)
+        until(lambda shown=shown: abs(slides.nth(shown).bounding_box()["y"]) < 5, f"slide {shown}")
+    printed = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == slides.count()
     page.close()
     assert all(url.startswith("file://") for url in asked), asked
 

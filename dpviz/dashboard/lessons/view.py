@@ -145,7 +145,8 @@ def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Th
         return
     verdict = "✓ **Right.** " if reply is not None else ""
     st.markdown(f"{verdict}The answer is **{words.markdown(said(lesson, answer))}**.")
-    picture(lesson, answer, theme)
+    figure, summary = picture(lesson, answer, theme)
+    charts.chart(figure, f"lesson-{lesson.id}", summary, lambda: answer.evidence)
     st.markdown(f"**Why.** {words.markdown(lesson.explanation)}")
     st.markdown(f"**⚠ A common mistake.** {words.markdown(lesson.pitfall)}")
     if not lesson.private:
@@ -184,15 +185,13 @@ def said(lesson: Lesson, answer: Answer) -> str:
     return shown if exact else f"{shown} ({words.three(answer.low)} to {words.three(answer.high)} counts as right)"
 
 
-def picture(lesson: Lesson, answer: Answer, theme: Theme) -> None:
-    """The numbers that the answer is read off, as bars."""
-    table = answer.evidence
-    bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in table.itertuples()]
+def picture(lesson: Lesson, answer: Answer, theme: Theme) -> tuple[Any, str]:
+    """The numbers that the answer is read off, as bars, and in words."""
+    bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in answer.evidence.itertuples()]
     style = charts.method_look(lesson.spec.mechanism, theme)
     look = Look(style.name, style.colour, "solid", "circle")
-    text = ", ".join(f"{r.name} {words.three(r.value)}" for r in table.itertuples())
-    figure = lines.bars(bars, look, theme, x=answer.quantity)
-    charts.chart(figure, f"lesson-{lesson.id}", f"{answer.quantity}: {text}.", lambda: table)
+    text = ", ".join(f"{r.name} {words.three(r.value)}" for r in answer.evidence.itertuples())
+    return lines.bars(bars, look, theme, x=answer.quantity), f"{answer.quantity}: {text}."
 
 
 def sheet() -> None:
