@@ -19,7 +19,7 @@ from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
-from dpviz.figures.style import Look, Theme
+from dpviz.figures.style import LIGHT, Look, Theme
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line
 from dpviz.reporting.calls import written
 
@@ -185,7 +185,7 @@ def said(lesson: Lesson, answer: Answer) -> str:
     return shown if exact else f"{shown} ({words.three(answer.low)} to {words.three(answer.high)} counts as right)"
 
 
-def picture(lesson: Lesson, answer: Answer, theme: Theme) -> tuple[Any, str]:
+def picture(lesson: Lesson, answer: Answer, theme: Theme = LIGHT) -> tuple[Any, str]:
     """The numbers that the answer is read off, as bars, and in words."""
     bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in answer.evidence.itertuples()]
     style = charts.method_look(lesson.spec.mechanism, theme)
