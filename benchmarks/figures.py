@@ -1,8 +1,10 @@
 """What the papers say of their figures and what dpviz finds: statement by statement, with settings and differences.
 
-python -m benchmarks.figures [--panels chen-1-adult,ip-4-iris] [--seeds 3] [--points 5] [--out docs/figures.md]
+python -m benchmarks.figures [--panels chen-1-adult,ip-4-iris] [--out docs/figures.md] [--save]
 
-Papers' sets are taken from the folder that DPVIZ_DATA names; a panel whose set is missing is computed on the nearest one.
+All panels, the small ones first, with the draws and points of the page Trade-off. What was computed is kept with the app's
+cells, so that the command resumes where it was stopped. Papers' sets are taken from the folder that DPVIZ_DATA names; a panel
+whose set is missing is computed on the nearest one.
 """
 
 from __future__ import annotations
@@ -11,52 +13,58 @@ import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 import dpviz
+from dpviz.experiments.sweeps.curves import grid
+from dpviz.experiments.sweeps.store import CellStore
 from dpviz.papers import timing
-from dpviz.papers.figures import base
+from dpviz.papers.figures import base, saved
 from dpviz.papers.figures.base import Figure, Panel, Setup, Statement
 from dpviz.papers.verdict import Outcome, Verdict
 
 WORDS = {Outcome.HOLDS: "shown", Outcome.ONLY_IF: "shown only if", Outcome.FAILS: "not shown", Outcome.CANNOT_TELL: "cannot tell"}
 START = """# The papers' figures, statement by statement
 
-Made by `python -m benchmarks.figures`. Each table judges one panel on the dataset that its heading names, with the settings
-below it. The page Trade-off computes the same under "Figures of the papers" with 10 noise draws, of which the notes speak.
+Made by `python -m benchmarks.figures --save`, with the noise draws and points of the page Trade-off ("Figures of the papers").
+First the verdicts on whole figures, over all panels that were computed, which the page Paper claims shows too. Then each panel,
+judged on the dataset that its heading names, with the settings below it.
 """
 TIMES = "times"
-PANELS = (
-    "chen-1-adult",
-    "chen-2-adult",
-    "chen-1-kddcup99",
-    "dbdp-1-adult-lr",
-    "dbdp-2-adult-lr",
-    "ip-2-adult-lr",
-    "ip-3-adult-lr",
-    "pidp-1-adult-lr",
-    "pidp-2-adult-lr",
-    "dbdp-small-breast-cancer",
-    "dbdp-small-credit-card",
-    "dbdp-small-iris",
-    "ip-4-breast-cancer",
-    "ip-4-credit-card",
-    "ip-4-iris",
-    TIMES,
-)
 
 
-def computed(setup: Setup, seeds: int, points: int) -> pd.DataFrame:
-    """The sweep of a panel."""
-    epsilons = np.geomspace(setup.low, setup.high, points).round(4).tolist()
-    return dpviz.sweep(**{**setup.values, "seeds": seeds, "epsilons": epsilons})
+def panels() -> list[str]:
+    """All panels, those that take least first, and the figure of times."""
+
+    def size(name: str) -> float:
+        _, panel = base.panels()[name]
+        return panel.rows * (1000 if panel.model == "mlp" else 1)
+
+    return [*sorted(base.panels(), key=size), TIMES]
 
 
-def section(name: str, table: pd.DataFrame, setup: Setup, seeds: int) -> str:
+def computed(setup: Setup) -> pd.DataFrame:
+    """The sweep of a panel; cells that were computed before are read."""
+    return dpviz.sweep(**setup.values, epsilons=grid(setup.low, setup.high, setup.points), store=CellStore.personal())
+
+
+def whole(verdicts: Sequence[saved.FigureVerdict]) -> str:
+    """The verdicts on whole figures in Markdown."""
+    figures = {figure.id: figure for figure in base.figures()}
+    lines = ["\n## Whole figures\n", "| figure | the paper says | dpviz | panels | numbers |", "|---|---|---|---|---|"]
+    for one in verdicts:
+        figure = figures[one.figure]
+        of = sum(not panel.instead for panel in figure.panels.values())
+        place, done = f"{figure.source.name}, {figure.number}", f"{len(one.panels)} of {of}"
+        cells = (place, one.text, WORDS[one.outcome], done, one.because)
+        lines.append(f"| {' | '.join(str(cell).replace('|', '¦') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def section(name: str, table: pd.DataFrame, setup: Setup) -> str:
     """A panel in Markdown: statements with verdicts, settings, differences."""
     figure, panel = base.panels()[name]
-    return "\n".join([*_head(figure, panel, setup, seeds), *_statements(figure, table, setup), *_settings(name, setup)]) + "\n"
+    return "\n".join([*_head(figure, panel, setup), *_statements(figure, table, setup), *_settings(name, setup)]) + "\n"
 
 
 def times() -> str:
@@ -73,13 +81,13 @@ def times() -> str:
     return "\n".join([*lines, "", *(f"- {note}" for note in figure.differs)]) + "\n"
 
 
-def _head(figure: Figure, panel: Panel, setup: Setup, seeds: int) -> list[str]:
+def _head(figure: Figure, panel: Panel, setup: Setup) -> list[str]:
     delta = setup.values["delta"]
     which = "by the rule of public n" if delta is None else f"= {delta:g}"
     return [
         f"\n## {figure.source.name}, {figure.where(panel)}: {panel.title}\n",
         f"On `{setup.values['dataset']}`, {panel.model}, ε from {setup.low:g} to {setup.high:g}, "
-        f"δ {which}, λ = {setup.values['lam']:g}, {seeds} noise draws.\n",
+        f"δ {which}, λ = {setup.values['lam']:g}, {setup.values['seeds']} noise draws.\n",
     ]
 
 
@@ -103,27 +111,27 @@ def _settings(name: str, setup: Setup) -> list[str]:
 
 
 def main() -> None:
-    """Computes the panels one after the other; what is there so far is kept where it is stopped."""
+    """Computes the panels one after the other; what is there so far is written after each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--panels", default=",".join(PANELS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--points", type=int, default=5)
+    parser.add_argument("--panels", default=",".join(panels()))
     parser.add_argument("--out", default="docs/figures.md")
+    parser.add_argument("--save", action="store_true", help="keep the verdicts on whole figures for the page Paper claims")
     given = parser.parse_args()
-    text, known = START, dict[str, pd.DataFrame]()
+    sections, tables, known = dict[str, str](), dict[str, pd.DataFrame](), dict[str, pd.DataFrame]()
     for name in given.panels.split(","):
         if name == TIMES:
-            text += times()
-            continue
-        setup = base.setup(name)
-        if setup.unavailable:
-            continue
-        key = repr((setup.values, setup.low, setup.high))
-        if key not in known:  # two figures of a paper often show two quantities of the same runs
-            known[key] = computed(setup, given.seeds, given.points)
-        text += section(name, known[key], setup, given.seeds)
-        Path(given.out).write_text(text, encoding="utf-8")
-    Path(given.out).write_text(text, encoding="utf-8")
+            sections[name] = times()
+        elif not (setup := base.setup(name)).unavailable:
+            key = repr((setup.values, setup.low, setup.high))
+            if key not in known:  # two figures of a paper often show two quantities of the same runs
+                known[key] = computed(setup)
+            tables[name] = known[key]
+            sections[name] = section(name, tables[name], setup)
+        verdicts = [one for figure in base.figures() for one in saved.whole(figure, tables)]
+        if given.save:
+            saved.save(verdicts)
+        Path(given.out).write_text(START + whole(verdicts) + "".join(sections.values()), encoding="utf-8")
+        print(name, flush=True)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ if shown:
     views.details(one, theme)
     verdicts.test_again(shown, own, spec.seed)
     views.papers(shown)
+    views.figures(shown)
 else:
     own["about"].draw()
     panels.empty("No claim of the papers is about this mechanism. Choose “All papers”, or another mechanism.")

@@ -19,6 +19,8 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
 from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome
+from dpviz.papers.figures import base
+from dpviz.papers.figures import saved as whole_figures
 
 _COUNTED = {
     Outcome.HOLDS: ("holds", "hold"),
@@ -110,6 +112,29 @@ def papers(shown: Sequence[Shown]) -> None:
             key=f"verdicts-of-{paper}",
         ):
             tables.table(lines, ("Claim", "Verdict"))
+
+
+def figures(shown: Sequence[Shown]) -> None:
+    """A table of the verdicts on whole figures, over all panels that were computed, of the papers that are shown."""
+    papers_shown = {s.claim.paper for s in shown}
+    known = {figure.id: figure for figure in base.figures() if figure.paper in papers_shown}
+    kept = [one for one in whole_figures.load() if one.figure in known]
+    fold = st.expander(f"Whole figures: {len(kept)} verdicts", key="whole-figures", on_change="rerun") if kept else None
+    if fold is None or not fold.open:
+        return
+    with fold:
+        st.caption("Each sentence is judged on all panels of its figure that were computed; docs/figures.md has the panels.")
+        lines = [
+            (
+                f"{known[one.figure].source.name}, {known[one.figure].number}",
+                one.text,
+                f"{words.VERDICTS[one.outcome][0]} {one.headline}",
+                ", ".join(dict.fromkeys(one.datasets)),
+                words.labelled(one.because),
+            )
+            for one in kept
+        ]
+        tables.table(lines, ("Figure", "The paper says that it shows", "Verdict", "On", "Numbers"))
 
 
 def _line(s: Shown) -> tuple[str, str]:

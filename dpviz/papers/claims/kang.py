@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.papers import sentences
-from dpviz.papers.claims import accuracy, audits, constants, numerics, risk, rules
+from dpviz.papers.claims import accuracy, audits, constants, numerics, population, risk, rules
 from dpviz.papers.claims.context import Claim
 
 _STEPS = tuple({"steps": t} for t in (10, 50, 200))
@@ -77,6 +77,33 @@ CLAIMS: tuple[Claim, ...] = (
             constants=numerics.OPEN,
         ),
         privacy=True,
+    ),
+    Claim(
+        "pidp-generalisation",
+        "kang-pidp",
+        "Section 4, Theorem 2",
+        "The generalisation error of DP-SGD is at most the bound of Theorem 2, which falls with the excess empirical risk.",
+        "A model that is good on its rows is to be good on others.",
+        ("dp-sgd",),
+        population.population("dp-sgd", excess=False),
+    ),
+    Claim(
+        "pidp-population-risk",
+        "kang-pidp",
+        "Section 4, Theorem 3",
+        "The excess population risk of DP-SGD is at most the bound of Theorem 3.",
+        "The risk on people who are not in the table is what counts.",
+        ("dp-sgd",),
+        population.population("dp-sgd", excess=True),
+    ),
+    Claim(
+        "pidp-population-risk-pidp",
+        "kang-pidp",
+        "Section 5, Theorem 7 and the bound of Theorem 3",
+        "The excess population risk of PIDP-SGD is at most the bound of Theorem 3, which Theorem 7 improves.",
+        "Rows without noise are to help other people, too.",
+        ("pidp-sgd",),
+        population.population("pidp-sgd", excess=True),
     ),
     Claim(
         "influence-error",
@@ -218,6 +245,15 @@ CLAIMS: tuple[Claim, ...] = (
         "A theorem that leaves c open can be true for a larger c than was tried.",
         ("input-perturbation",),
         constants.for_every_constant("input-perturbation", constants.of_input_perturbation, 0.5),
+    ),
+    Claim(
+        "ip-excess-rate",
+        "kang-ip",
+        "Section 5.3, Theorem 4",
+        "Under the Polyak-Łojasiewicz condition the excess empirical risk falls as log²n/(n(n − 1)).",
+        "The rate is compared with that of central methods.",
+        ("input-perturbation",),
+        population.empirical("input-perturbation"),
     ),
     Claim(
         "ip-like-central",

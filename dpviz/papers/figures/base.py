@@ -34,7 +34,7 @@ FIRST_MANY = 4
 #: where a setting of a figure comes from
 GIVEN = "the paper gives it"
 SILENT = "the paper gives no value: the automatic rule is used"
-OURS = "the paper gives no value: dpviz's default"
+OURS = "dpviz's default; the notes say where the paper differs"
 #: the settings of a run that all methods of a figure share, with their words
 SHARED = {"lam": "Regularisation λ", "row_scaling": "Row scaling"}
 
@@ -284,7 +284,8 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
 
 
 def _in_words(declared: Knob, value: object) -> str:
-    return declared.in_words(value) if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    text = declared.in_words(value) if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{text} {getattr(declared, 'unit', '')}".rstrip()
 
 
 def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
