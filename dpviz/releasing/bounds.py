@@ -131,10 +131,10 @@ def best_width(spec: RunSpec, options: Mapping[str, float]) -> Answer:
     table = made.widths.assign(name=list(options), error=made.widths["spread"].fillna(0) / spec.seeds**0.5)
     best = table.loc[table["accuracy"].idxmax()]
     near = table[best["accuracy"] - table["accuracy"] <= 2 * np.hypot(table["error"], best["error"])]
-    shown = [(f"{name} times", 100 * value, name == best["name"]) for name, value in zip(options, table["accuracy"], strict=True)]
+    shown = [(f"width {name}", 100 * value, name == best["name"]) for name, value in zip(options, table["accuracy"], strict=True)]
     private = made.kinds[made.kinds["kind"] == "private"]
     shown += [
-        (f"private ranges, {width:.2g} times on average", 100 * value, False)
+        (f"private ranges, width {width:.2g} on average", 100 * value, False)
         for width, value in zip(private["width"], private["accuracy"], strict=True)
     ]
     evidence = pd.DataFrame(shown, columns=["name", "value", "chosen"])
