@@ -168,15 +168,15 @@ LESSONS = (
         page="Data",
         spec=RunSpec("census-10000", mechanism="objective-tight", epsilon=1.0),
         more={"bounds": "true"},
-        question="Ranges of all number columns are 1/16, 1/4, 1, 4 or 16 times as wide as the values of the rows. With which width "
-        "is the private model most accurate at ε = 1?",
+        question="Ranges of all number columns are 1/16, 1/4, 1, 4 or 16 times as wide as the values of the rows. With which "
+        "width is the private model most accurate at ε = 1?",
         options={name: name for name in _WIDTHS},
         measure=partial(best_width, options=_WIDTHS),
         hint="Find the highest point of the private model’s curve, and read its width below.",
         explanation="Narrow ranges clip rows: the non-private optimum loses by them, too (bias). From width 1 on nothing is "
-        "clipped, and the non-private optimum stays as it is. But wide ranges leave the rows close together: the differences between "
-        "them are small beside the noise, and beside the regularisation that keeps it small. Ranges that are found privately "
-        "lie between, and cost a tenth of ε.",
+        "clipped, and the non-private optimum stays as it is. But wide ranges leave the rows close together: the differences "
+        "between them are small beside the noise, and beside the regularisation that keeps it small. Ranges that are found "
+        "privately lie between, and cost a tenth of ε.",
         pitfall="The smallest and the largest value of the rows show two people’s values, and no ε covers that. Declare ranges, "
         "or find them privately.",
         private=False,
