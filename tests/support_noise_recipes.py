@@ -87,7 +87,7 @@ def of_bassily(trial: Trial) -> Iterator[bool]:
     faithful = built.mode == "faithful"
     cal = trial.declared(problem, noise_scale=sigma * (n if faithful else 1))
     t = np.arange(1, (n * n if faithful else built.steps) + 1)
-    lengths = 2 * built.radius / np.sqrt(t * (min(built.clip_norm, 1.0) ** 2 + m * sigma**2))
+    lengths = 2 * built.radius / np.sqrt(t * (built.bound(problem.setting) ** 2 + m * sigma**2))
     if built.rule == "strongly-convex":
         lengths = np.minimum(1 / (problem.lam * t), np.inf if faithful else problem.setting.unit_step)
     yield normal(trial.theta(problem, cal) / end_of_descent(lengths, sigma, problem.lam))
@@ -163,9 +163,9 @@ def of_dp_svrg(trial: Trial) -> Iterator[bool]:
     after = np.concatenate([before[:, :, 1:], last[:, :, None]], axis=2)
     moved = (before - (1 + eta * problem.lam) * after) / eta
     yield normal((moved[:, :, 0] / cal.noise_scale).reshape(trial.seeds, -1))
-    limit = np.minimum(2 * min(built.clip_norm, 1.0), problem.setting.beta * np.linalg.norm(before - before[:, :, :1], axis=3))[
-        :, :, 1:, None
-    ]
+    limit = np.minimum(
+        2 * built.bound(problem.setting), problem.setting.beta * np.linalg.norm(before - before[:, :, :1], axis=3)
+    )[:, :, 1:, None]
     deviation = cal.details["noise_multiplier_inner"] * limit / (built.sampling_rate * problem.n)
     yield normal(((moved[:, :, 1:] - moved[:, :, :1]) / deviation).reshape(trial.seeds, -1))
 

@@ -65,8 +65,8 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
     older = links.elsewhere(query, SETTINGS)
     if older and not options.json:
-        meant = f"until {links.UNTIL[links.VERSION - 1]} it meant {urlencode(older).replace('&', ', ')}"
-        back = f"&{links.KEY}={links.VERSION - 1} brings that back"
+        meant = f"until {links.UNTIL} it meant {urlencode(older).replace('&', ', ')}"
+        back = f"&{links.KEY}=1 brings that back"
         print(f"dpviz: this link names no version; {meant}. Defaults are others now; {back}.", file=sys.stderr)
     query |= {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, None if link else options.file)

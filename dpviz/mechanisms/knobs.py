@@ -355,10 +355,10 @@ def knob(
     return declare(default, Choice(label=label, help=help, unit=unit, options=tuple(options)))
 
 
-def clip_norm_knob() -> Any:
-    """The clip norm of methods that clip each row's gradient."""
+def clip_norm_knob(default: float = 1.0, automatic: str = "") -> Any:
+    """The clip norm of methods that clip each row's gradient; 0 where it follows from a rule."""
     words: str = "Largest norm of a row's gradient; longer ones are shortened to it. For linear models 1 shortens none."
-    return knob(1.0, "Clip norm", words, low=0.001, high=100.0, log=True)
+    return knob(default, "Clip norm", words, low=0.001, high=100.0, log=True, automatic=automatic)
 
 
 def step_size_knob(help: str, automatic: str, *, label: str = "Step size", low: float = 0.01, high: float = 10.0) -> Any:

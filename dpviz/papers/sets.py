@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.sources import folder
+from dpviz.mechanisms import list_mechanisms
 
 #: beginnings of file names that stand for a set, beside its catalogue name
 FILES: dict[str, tuple[str, ...]] = {
@@ -81,3 +82,9 @@ def present(name: str) -> bool:
 def _stem(file: str) -> str:
     """ "BANK_full.csv.gz" -> "bank-full"."""
     return re.sub(r"[ _]+", "-", file.split(".")[0].lower())
+
+
+def unclipped(mechanism: str) -> dict[str, float]:
+    """The clip norm with which no gradient of a linear model is shortened, as in the papers, where a method has one."""
+    known = list_mechanisms().get(mechanism)
+    return {"clip_norm": 1.0} if known is not None and "clip_norm" in known.knobs() else {}

@@ -21,7 +21,7 @@ ALPHA = 1e-6
 
 
 def build(**params: object) -> dpviz.Mechanism:
-    return dpviz.list_mechanisms()["dp-agd"].from_params(params)
+    return dpviz.list_mechanisms()["dp-agd"].from_params({"clip_norm": 1.0} | params)
 
 
 def test_published_prices() -> None:

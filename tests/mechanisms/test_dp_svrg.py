@@ -22,7 +22,7 @@ from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 
 def build(**params: object) -> dpviz.Mechanism:
-    return dpviz.list_mechanisms()["dp-svrg"].from_params({"step_size": 1.0} | params)
+    return dpviz.list_mechanisms()["dp-svrg"].from_params({"step_size": 1.0, "clip_norm": 1.0} | params)
 
 
 def refereed(cal: dpviz.Calibration, built: dpviz.Mechanism, delta: float, worse: float = 1.0) -> float:

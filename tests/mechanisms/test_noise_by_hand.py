@@ -47,8 +47,8 @@ def hops(v: dict[str, Any]) -> int:
 
 
 def clipped(v: dict[str, Any]) -> float:
-    """The longest contribution of a row: gradients of linear models on rows in the unit ball are at most 1 long."""
-    return min(1.0, float(v["clip_norm"]))
+    """The longest contribution of a row: gradients are at most 1 long on rows in the unit ball, half of it at theta = 0."""
+    return min(1.0, float(v["clip_norm"]) or 0.5)
 
 
 def amp(cal: Calibration, v: dict[str, Any]) -> float:

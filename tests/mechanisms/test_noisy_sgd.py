@@ -246,7 +246,7 @@ def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
 @pytest.mark.parametrize("relation", list(Neighbouring))
 def test_calibration_names_its_relation_and_meets_it(relation: Neighbouring) -> None:
     problem = make_problem(n=500)
-    mechanism = DPSGD(relation=relation.value)
+    mechanism = DPSGD(relation=relation.value, clip_norm=1.0)
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     assert cal.neighbouring is relation
     assert cal.status is Status.PROVED
@@ -303,7 +303,7 @@ def test_long_and_short_gradients_are_smoothed_alike(m: int, monkeypatch: pytest
 
 def test_song_batches_are_disjoint_and_never_short() -> None:
     problem = make_problem(n=107)
-    mechanism = SongSGD(batch=25, passes=3, step_size=1.0)
+    mechanism = SongSGD(batch=25, passes=3, step_size=1.0, clip_norm=1.0)
     sizes = np.diff(mechanism.edges(problem.setting))
     assert sizes.sum() == 107
     assert sizes.min() >= 25
@@ -320,7 +320,7 @@ def test_song_releases_the_mean_of_its_second_half() -> None:
     """Five steps by hand: the mean of the last three iterates, or the last one."""
     problem, (stream,) = make_problem(n=50), spawn(3, 1)
     budget, ends = Budget(1.0, 1e-5), []
-    mean, last = SongSGD(batch=10, step_size=2.0), SongSGD(batch=10, step_size=2.0, average=False)
+    mean, last = (SongSGD(batch=10, step_size=2.0, clip_norm=1.0, average=average) for average in (True, False))
     batches = shuffled_batches(mean.edges(problem.setting))(generator(substreams(stream, 2)[0]))
     theta = np.zeros((1, problem.m))
     for t in range(5):
@@ -348,7 +348,7 @@ def test_the_rule_of_song_knows_time_and_noise_of_the_mean() -> None:
 
 def test_bassily_published_noise_and_what_it_is_worth() -> None:
     setting = get_model("logistic").setting(1000, 10, 1e-3)
-    cal = BassilySGD(mode="faithful").calibrate(setting, Budget(1.0, 1e-5))
+    cal = BassilySGD(mode="faithful", clip_norm=1.0).calibrate(setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == pytest.approx(82379.78867059777, rel=1e-9)
     assert cal.claimed_budget == Budget(1.0, 1e-5)
     assert cal.proved_budget is not None
@@ -539,7 +539,7 @@ def test_blas_threads_are_given_back() -> None:
 
 def test_what_descent_foretells_is_the_recursion_of_its_steps() -> None:
     """One step leaves 1 - mu eta (2 - L eta) of the excess and adds L eta^2 d scale^2/2: the bound after T of them."""
-    setting, built = make_problem(n=500, d=4, lam=0.1).setting, DPGD(steps=7, step_size=0.5)
+    setting, built = make_problem(n=500, d=4, lam=0.1).setting, DPGD(steps=7, step_size=0.5, clip_norm=1.0)
     eta, start, left, scale = 0.5 * setting.unit_step, 0.4, 0.4, 0.02
     bound = start
     for _ in range(7):
@@ -556,7 +556,7 @@ def test_what_descent_foretells_is_the_recursion_of_its_steps() -> None:
 
 
 def test_without_noise_every_seed_of_descent_gets_the_one_model_there_is() -> None:
-    problem, built = make_problem(n=60, d=3, lam=0.1), DPGD(steps=5, step_size=0.5)
+    problem, built = make_problem(n=60, d=3, lam=0.1), DPGD(steps=5, step_size=0.5, clip_norm=1.0)
     quiet = [built.calibrate(problem.setting, Budget(e, 1e-5)).noiseless() for e in (1.0, 5.0)]
     theta = built.fit(Training(problem, quiet, spawn(4, 3), record=False)).theta
     assert theta.shape == (2, 3, problem.m)

@@ -167,3 +167,35 @@ def test_the_classifier_takes_the_same_lambda() -> None:
         for lam in (None, dpviz.calibrate("objective-tight", n=400, d=3, epsilon=2.0).details["Lam"] / 400)
     ]
     np.testing.assert_allclose(fitted[0], fitted[1], rtol=1e-9)
+
+
+def test_the_clip_norm_is_the_slope_of_the_loss_at_zero() -> None:
+    """Where every row's gradient is just as long, so that no row pays for noise that another one's gradient asks for."""
+    for model, norm in (("logistic", 0.5), ("svm", 1.0), ("mlp", 1.0)):
+        setting = get_model(model).setting(4000, 20, 1e-3)
+        assert rules.clip_norm(setting) == norm
+        for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd"):
+            built = dpviz.list_mechanisms()[name]()
+            if built.refusal(setting) is None:
+                assert built.value("clip_norm", setting) == norm
+                own = dpviz.list_mechanisms()[name].from_params({"clip_norm": 0.3})
+                assert own.value("clip_norm", setting) == 0.3
+    assert dpviz.list_mechanisms()["renyi-filter"]().clip_norm == 1.0, "its rows pay by the length of their own gradients"
+
+
+@pytest.mark.parametrize("share", [0.5, 1 / 3**0.5, 0.7])
+def test_the_longest_step_on_a_clipped_loss_contracts_on_rows_of_one_line(share: float) -> None:
+    """Descent in one dimension, a share of the labels +1, from near the minimum; with steps a third longer it runs off."""
+    setting = get_model("logistic").setting(1000, 1, 1e-9)
+    assert rules.longest_step(setting, 0.5) == 3.7
+    assert rules.longest_step(setting, 0.51) == rules.longest_step(setting) == 1.9
+
+    def gap(step: float) -> float:
+        theta, best = 0.01 + math.log(2 * share / (1 - share) - 1), math.log(2 * share / (1 - share) - 1)
+        for _ in range(300):
+            slopes = np.minimum(0.5, 1 / (1 + np.exp([theta, -theta])))
+            theta += step / 0.25 * (share * slopes[0] - (1 - share) * slopes[1])
+        return abs(theta - best)
+
+    assert gap(3.7) < 1e-3
+    assert gap(3.7 * 4 / 3) > 1

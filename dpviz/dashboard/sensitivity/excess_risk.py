@@ -83,6 +83,8 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
     if points is None:
         return None
     formulas = excess_risk.theory(spec, points)
+    if isinstance(spec.build(), HasExcessTheory) and setting_of(spec).convex and not any(formulas):
+        st.caption("No bound with all its constants holds here: it needs gradients that are not clipped and steps below 2/L.")
     published = rate_curves.rate_curves(spec, over, points)
     return Found(over, grid, points, formulas, published, _picture(spec, theme, over, points, formulas, published))
 

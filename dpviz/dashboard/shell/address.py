@@ -193,7 +193,7 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
     A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
     """
     kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
-    more = {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
+    more = {key: value for key, value in query.items() if not _of_run(key)}
     return links.signed(resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more)
 
 
@@ -206,7 +206,7 @@ def as_before() -> None:
     """Sets the controls to what the address meant before; call from a callback."""
     older = meant_before()
     seed(st.session_state[_ADDRESS] | older)
-    st.session_state.update({key: value for key, value in older.items() if key not in FIELDS})
+    st.session_state.update({key: value for key, value in older.items() if not _of_run(key)})
 
 
 def before(key: str, otherwise: Any) -> Any:
@@ -235,6 +235,10 @@ def page_keys() -> frozenset[str]:
     package = importlib.import_module("dpviz.dashboard")
     names = [info.name for info in pkgutil.iter_modules(package.__path__, "dpviz.dashboard.") if info.ispkg]
     return frozenset(key for name in names for key in getattr(importlib.import_module(name), "KEYS", ()))
+
+
+def _of_run(key: str) -> bool:
+    return key in FIELDS or "." in key
 
 
 def _known(key: str) -> bool:

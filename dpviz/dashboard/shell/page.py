@@ -14,6 +14,7 @@ from dpviz.dashboard.work import front
 from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.figures.style import THEMES, Theme
+from dpviz.mechanisms import list_mechanisms
 
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
 
@@ -184,10 +185,12 @@ def problems() -> None:
         _warn(problem, "The page goes on without it.")
     older = address.meant_before()
     if older:
-        until = versions.UNTIL[versions.VERSION - 1]
-        meant = ", ".join(f"{SETTINGS[key].label if key in SETTINGS else key} {value}" for key, value in older.items())
+        own = {f"{name}.{key}": knob for name, cls in list_mechanisms().items() for key, knob in cls.knobs().items()}
+        labels = SETTINGS | own
+        meant = ", ".join(f"{labels[key].label if key in labels else key} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
-            st.markdown(words.markdown(f"This link names no version. Until {until} it meant: {meant}. Defaults are others now."))
+            said = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."
+            st.markdown(words.markdown(said))
             st.button("Open it as it was meant then", on_click=_as_before)
 
 

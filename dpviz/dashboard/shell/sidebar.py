@@ -311,11 +311,12 @@ def _rules(spec: RunSpec) -> dict[str, str]:
         run = resolve(spec)
         dataset = dataset_of(spec)
         setting = replace(get_model(spec.model).setting(run.n_train, dataset.d, run.lam), person_rows=dataset.person_rows)
-        values = {name: built.automatic(name, setting, run.budget) for name in knobs}
+        by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
+        values = {name: by_rule.value(name, setting, run.budget) for name in knobs}
     except (InvalidInput, MemoryError):  # the page says what is wrong
         return {}
     n = f"for n = {run.n_train:,}"
-    return {name: f"automatic: {knob.in_words(knob.check(name, values[name]))} {n}" for name, knob in knobs.items()}
+    return {name: f"automatic: {knob.in_words(values[name])} {n}" for name, knob in knobs.items()}
 
 
 def _offered(model: str) -> list[str]:

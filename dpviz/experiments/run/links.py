@@ -12,17 +12,21 @@ from dpviz.common.validate import InvalidInput, show
 
 KEY = "v"
 #: what an address of each older version means where it leaves a key out, by version; whoever changes a default adds an entry
-OLD: Mapping[int, Mapping[str, str]] = {1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"}}
+OLD: Mapping[int, Mapping[str, str]] = {
+    1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"},
+    2: {f"{name}.clip_norm": "1" for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd")},
+}
 VERSION = len(OLD) + 1
-#: the last day of each older version
-UNTIL = {1: "25 November 2026"}
+#: the last day of version 1, that of links without a version
+UNTIL = "25 November 2026"
+_MECHANISM = "dp-gd"  # of a link that names none
 
 
 def signed(query: Mapping[str, str]) -> dict[str, str]:
     """An address of today's defaults with its version; one that holds nothing is the app itself and needs none.
 
     >>> signed({"epsilon": "0.5"})
-    {'epsilon': '0.5', 'v': '2'}
+    {'epsilon': '0.5', 'v': '3'}
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     return rest | {KEY: str(VERSION)} if rest else {}
@@ -34,8 +38,9 @@ def meant(query: Mapping[str, str], problems: list[InvalidInput] | None = None) 
     Args:
         problems: where given, a bad version is reported here and means today's; otherwise it raises.
 
-    >>> meant({"epsilon": "0.5", "lam": "0.01", "v": "1"})
-    {'lam': '0.01', 'row_scaling': 'unit', 'pair': 'worst-case', 'epsilon': '0.5'}
+    >>> older = meant({"epsilon": "0.5", "lam": "0.01", "v": "1"})
+    >>> [older[key] for key in ("epsilon", "lam", "row_scaling", "dp-gd.clip_norm")]
+    ['0.5', '0.01', 'unit', '1']
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     try:
@@ -47,7 +52,7 @@ def meant(query: Mapping[str, str], problems: list[InvalidInput] | None = None) 
         version = VERSION
     older: dict[str, str] = {}
     for other in range(version, VERSION):  # a default of its time is the one that was changed first
-        older = {**OLD[other], **older}
+        older = {**older, **OLD[other], **older}
     return older | rest
 
 
@@ -60,14 +65,16 @@ def _version(text: str) -> int:
 
 
 def elsewhere(query: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
-    """The settings of an address without a version before the last change of a default, where they are others now.
+    """The settings of an address without a version when there were none, which is version 1, where they are others now.
 
     Args:
-        keys: those that matter where it is opened.
+        keys: those that matter where it is opened, beside the hyperparameters of the address's method.
 
     >>> elsewhere({"epsilon": "0.5", "lam": "0.01"}, ["lam", "row_scaling"])
-    {'row_scaling': 'unit'}
+    {'row_scaling': 'unit', 'dp-gd.clip_norm': '1'}
     """
     if KEY in query or not query:
         return {}
-    return {key: value for key, value in OLD[VERSION - 1].items() if key in keys and key not in query}
+    own = f"{query.get('mechanism', _MECHANISM)}."
+    older = meant({**query, KEY: "1"}).items()
+    return {key: value for key, value in older if key not in query and (key in keys or key.startswith(own))}

@@ -88,7 +88,7 @@ class BassilySGD(PoissonSGD):
             raise InvalidInput("relation", "the published method is defined for replace-one", 'Choose "replace-one".')
         if budget.delta <= 0:
             raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         sigma = published_sigma(budget, n, bound)
         z = sigma / (n * bound)
         method = Method("pld", Neighbouring.REPLACE_ONE)
@@ -122,7 +122,7 @@ class BassilySGD(PoissonSGD):
         if self.mode == "accounted" or calibration.noise_scale <= 0:
             return super().released(setting, calibration)
         n = setting.n
-        one = Gaussian.of_rows(n * min(self.clip_norm, setting.G), calibration.noise_scale)
+        one = Gaussian.of_rows(n * self.bound(setting), calibration.noise_scale)
         return Repeated(Sampled(one, 1 / n, "without-replacement"), n * n)
 
     def releases(self, setting: Setting) -> Event | None:
@@ -140,7 +140,7 @@ class BassilySGD(PoissonSGD):
             # a few hundred steps do not make up for the first ones, so here they are kept to what is stable without noise
             longest = np.inf if self.mode == "faithful" else setting.unit_step
             return np.broadcast_to(np.minimum(published, longest), (len(sigma), steps))
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         noise = bound**2 + setting.m * sigma[:, None] ** 2  # Theorem 2.1: |C| = 2 radius
         return 2 * self.value("radius", setting) / np.sqrt(t * noise)
 
@@ -170,7 +170,7 @@ class BassilySGD(PoissonSGD):
             draws = np.stack([noise.standard_normal((size, m)) for _, noise in pairs])
             for k in range(size):
                 batch = problem.rows.batch(drawn[:, k])
-                gradient = problem.model.sum_gradient(theta, batch, clip_norm=self.clip_norm, weights=own)
+                gradient = problem.model.sum_gradient(theta, batch, clip_norm=self.clip(problem.setting), weights=own)
                 direction = (gradient + problem.lam * theta).reshape(e, s, m) + sigma[:, None, None] * draws[:, k]
                 theta -= (lengths[:, start + k, None, None] * direction).reshape(e * s, m)
                 theta *= radius / np.maximum(np.sqrt(np.einsum("ij,ij->i", theta, theta)), radius)[:, None]
@@ -203,5 +203,5 @@ class BassilySGD(PoissonSGD):
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(generator(substreams(stream, 2)[0]).integers(problem.n, size=1))
-            out[r] = problem.n * problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
+            out[r] = problem.n * problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0]
         return out

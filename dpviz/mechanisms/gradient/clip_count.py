@@ -1,4 +1,4 @@
-"""Shared parts of gradient methods: shares of clipped rows, and the error that too few steps leave."""
+"""Shared parts of gradient methods: the clip norm, shares of clipped rows, and the error that too few steps leave."""
 
 from __future__ import annotations
 
@@ -8,8 +8,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.mechanisms import rules
+from dpviz.mechanisms.base import Mechanism
 from dpviz.models import Setting
 from dpviz.models.base import Rule
+from dpviz.privacy.budget import Budget
+
+
+class ClipsRows(Mechanism):
+    """A method that shortens each row's gradient to a clip norm, which follows from the loss where it is automatic."""
+
+    clip_norm: float  # a knob of each method
+
+    def value(self, knob: str, setting: Setting, budget: Budget | None = None) -> Any:
+        if knob == "clip_norm" and not self.clip_norm:
+            return self.clip_by_rule(setting)
+        return super().value(knob, setting, budget)
+
+    def clip_by_rule(self, setting: Setting) -> float:
+        """The clip norm where it is automatic."""
+        return rules.clip_norm(setting)
+
+    def clip(self, setting: Setting) -> float:
+        """The clip norm, as set or by the rule."""
+        return float(self.value("clip_norm", setting))
+
+    def bound(self, setting: Setting) -> float:
+        """min(C, G): the longest gradient that a row contributes."""
+        return min(self.clip(setting), setting.G)
 
 
 class ClipCount:

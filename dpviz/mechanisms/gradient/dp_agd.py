@@ -19,7 +19,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.clip_count import ClipCount
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
@@ -48,7 +48,7 @@ class Prices(TrainingValues):
 
 
 @dataclass(frozen=True)
-class DPAGD(ProtectsQuery, BoundsDistance):
+class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
     """Noisy direction, noisy choice of a step length; where none helps, shorter steps or a better measured gradient.
 
     Lee and Kifer measure the gradient better whenever no length helps. Where the gradient is clear already, all lengths
@@ -91,7 +91,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
         high=10.0,
         log=True,
     )
-    clip_norm: float = clip_norm_knob()
+    clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM_OF_SEARCH)
     clip_loss: float = knob(
         3.0,
         "Clip loss",
@@ -115,6 +115,9 @@ class DPAGD(ProtectsQuery, BoundsDistance):
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         return rules.splits(setting)
 
+    def clip_by_rule(self, setting: Setting) -> float:
+        return rules.clip_norm_of_search(setting)
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         splits = int(self.value("splits", setting))
         replace_one = self.relation == Neighbouring.REPLACE_ONE
@@ -126,7 +129,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
         # eps^2 outgrows rho ~ eps: beyond eps ~ ln(1/delta) the published price would use up rho in a few choices
         rho_choice = min(published, rho / splits)
         rho_gradient = rho_choice / (2 * math.log(1.25 / budget.delta))
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         sensitivity = (2 if replace_one else 1) * bound
         # the losses of all candidates change by amounts in [-C, C] when a row is replaced, in [0, C] when one is added
         spread = (2 if replace_one else 1) * self.clip_loss
@@ -195,7 +198,7 @@ class DPAGD(ProtectsQuery, BoundsDistance):
         )
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm)
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting))
 
 
 class Runs:
@@ -241,7 +244,8 @@ class Runs:
         self.exact, self.noisy = np.zeros_like(self.theta), np.zeros_like(self.theta)
         self.longest, self.chosen = np.full(r, knobs.longest), np.zeros(r)
         self.updates, self.measured = np.zeros(r), np.zeros(r)
-        self.clips = ClipCount(problem.setting, knobs.clip_norm, r) if record else None
+        self.clip = knobs.clip(problem.setting)
+        self.clips = ClipCount(problem.setting, self.clip, r) if record else None
         self.rows = AllRows(problem, r)
 
     def __enter__(self) -> Self:
@@ -274,7 +278,7 @@ class Runs:
         if len(who) == 0:
             return
         rule = None if self.clips is None else self.clips.of_replicas(who)
-        self.exact[who] = self.rows.gradient(self.theta[who], self.knobs.clip_norm, rule)
+        self.exact[who] = self.rows.gradient(self.theta[who], self.clip, rule)
         self.measured[who] += 1
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False

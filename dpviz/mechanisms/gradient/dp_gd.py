@@ -25,7 +25,7 @@ from dpviz.mechanisms.capabilities import (
     ReleasesGaussians,
 )
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
@@ -40,7 +40,7 @@ from dpviz.privacy.utility_bounds import descent_excess, descent_excess_near_min
 
 
 @dataclass(frozen=True)
-class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory, IndividualBudget, PublicSteps):
+class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory, IndividualBudget, PublicSteps):
     """theta <- theta - eta (mean clipped gradient + lam theta + N(0, sigma^2 I)), T steps, every iterate public."""
 
     id = "dp-gd"
@@ -66,7 +66,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         automatic=rules.FULL_STEPS,
     )
     step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
-    clip_norm: float = clip_norm_knob()
+    clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     noise: str = knob(
         "exact",
         "Noise",
@@ -85,17 +85,17 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
 
     def _step_size(self, setting: Setting, sigma: float) -> float:
         """Step size in units of 1/L, as set or by the rule for this noise."""
-        return self.step_size or rules.step_size(setting, self.step_count(setting), sigma)
+        return self.step_size or rules.step_size(setting, self.step_count(setting), sigma, clip=self.clip(setting))
 
     def stopped_after(self, steps: int) -> Self:
         return replace(self, steps=steps)
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
 
     def releases(self, setting: Setting) -> Event:
-        return Repeated(Gaussian.of_rows(min(self.clip_norm, setting.G) / setting.n), self.step_count(setting))
+        return Repeated(Gaussian.of_rows(self.bound(setting) / setting.n), self.step_count(setting))
 
     def _exact(self, setting: Setting, budget: Budget) -> float:
         """Noise with which T Gaussian releases of this sensitivity meet the budget: they compose to mu_total = sqrt(T) mu."""
@@ -106,7 +106,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         if self.noise == "exact":
             return self._exact(setting, budget)
         # Wang, Ye, Xu 2017, Theorem 6.2: sigma^2 = c G^2 T ln(1/delta)/(n^2 eps^2), c not given
-        bound, steps = min(self.clip_norm, setting.G), self.step_count(setting)
+        bound, steps = self.bound(setting), self.step_count(setting)
         return bound * math.sqrt(self.c * steps * math.log(1 / budget.delta)) / (setting.n * budget.epsilon)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
@@ -186,7 +186,8 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
         lengths = np.repeat(training.step_lengths, s)[:, None]
         steps = self.step_count(problem.setting)
         energy = np.zeros((n if record else 0, e * s), np.float32).T
-        clips = ClipCount(problem.setting, self.clip_norm, e * s)
+        clip = self.clip(problem.setting)
+        clips = ClipCount(problem.setting, clip, e * s)
 
         def keep(block: slice, norms: np.ndarray) -> np.ndarray:
             clips.see(block, norms)
@@ -197,7 +198,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
             for t in range(steps):
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-                total = rows.gradient(theta, self.clip_norm, keep if record else None)
+                total = rows.gradient(theta, clip, keep if record else None)
                 theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
         if problem.rows.weights is not None:
@@ -206,7 +207,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: np.ndarray) -> dict[str, float]:
         steps, step = self.step_count(setting), self._step_size(setting, noise_scale) * setting.unit_step
-        if setting.mu <= 0 or self.clip_norm < setting.G or step >= 2 / setting.L:
+        if setting.mu <= 0 or self.clip(setting) < setting.G or step >= 2 / setting.L:
             return {}
         bound = descent_excess(start, steps, noise_scale, setting.m, setting.mu, setting.L, step)
         left = descent_excess(start, steps, 0.0, setting.m, setting.mu, setting.L, step)
@@ -216,9 +217,7 @@ class DPGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasExcessTheory,
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
-        return along_gradients(
-            problem, calibration, record, self.step_count(problem.setting), min(self.clip_norm, problem.setting.G)
-        )
+        return along_gradients(problem, calibration, record, self.step_count(problem.setting), self.bound(problem.setting))
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
-        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n

@@ -17,7 +17,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
-from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
@@ -49,7 +49,7 @@ class Multipliers(StepSize):
 
 
 @dataclass(frozen=True)
-class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
+class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
     """T rounds: a noisy full gradient v at a snapshot w, then m steps x <- prox(x - eta (noisy difference + v)).
 
     Accounted form [ours]. v = (1/n)(sum clip g_i(w) + N(0, z1^2 C^2 I)). An inner step takes a Poisson batch and adds
@@ -87,7 +87,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
     )
     step_size: float = step_size_knob("Length of a step.", rules.STEP_SIZE)
-    clip_norm: float = clip_norm_knob()
+    clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     snapshot: str = knob(
         "last",
         "Snapshot",
@@ -116,7 +116,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         if self.noise == "published":
             return min(1.0, rules.step_size(setting, steps, sigma))  # its inner steps are on single rows
         # the noise of a full gradient is the same in all inner steps of a round
-        return rules.step_size(setting, steps, sigma * math.sqrt(self.inner_steps))
+        return rules.step_size(setting, steps, sigma * math.sqrt(self.inner_steps), clip=self.clip(setting))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         if self.rounds * self.inner_steps > MOST_STEPS:
@@ -128,7 +128,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         return self._accounted(setting, budget) if self.noise == "accounted" else self._published(setting, budget)
 
     def _accounted(self, setting: Setting, budget: Budget) -> Calibration:
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         replace_one = self.relation == Neighbouring.REPLACE_ONE
         z1, z2 = self.noise_multipliers(budget)
         step_size = self._step_size(setting, z1 * bound / setting.n)
@@ -158,7 +158,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         """The released event, in units of the contribution of one row."""
         if self.noise != "accounted" or calibration.noise_scale <= 0:
             return None
-        z1 = calibration.noise_scale * setting.n / min(self.clip_norm, setting.G)
+        z1 = calibration.noise_scale * setting.n / self.bound(setting)
         declared = calibration.values(Multipliers)
         z2 = z1 * declared.noise_multiplier_inner / declared.noise_multiplier_full
         return self.noisy_sums(z1, z2)
@@ -209,7 +209,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         return multipliers(smallest(excess, 0.0, tolerance=1e-10, limits=(1e-20, 1e20), refusal=refusal))
 
     def _published(self, setting: Setting, budget: Budget) -> Calibration:
-        bound, steps, n = min(self.clip_norm, setting.G), self.rounds * self.inner_steps, setting.n
+        bound, steps, n = self.bound(setting), self.rounds * self.inner_steps, setting.n
         if budget.delta <= 0:
             raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
         # Wang, Ye, Xu 2017, Theorem 4.1: sigma^2 = c G^2 T m ln(1/delta)/(n^2 eps^2), for eps <= c1 T m/n^2
@@ -244,7 +244,10 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         problem, seeds, record = training.problem, len(training.streams), training.record
         visits = np.zeros((1, seeds, problem.n), np.int32) if record else None
         problem.model.prepare(problem.rows)
-        clips = [ClipCount(problem.setting, self.clip_norm, len(training.calibrations)) for _ in range(seeds if record else 0)]
+        clips = [
+            ClipCount(problem.setting, self.clip(problem.setting), len(training.calibrations))
+            for _ in range(seeds if record else 0)
+        ]
         keep = record and self.noise == "accounted"
         path = room_for_path(training, self.rounds * self.inner_steps) if keep else None
 
@@ -269,7 +272,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
     ) -> IndividualEpsilon | None:
         if record.path is None or calibration.noise_scale <= 0:
             return None
-        bound, linear = min(self.clip_norm, problem.setting.G), problem.setting.linear
+        bound, linear = self.bound(problem.setting), problem.setting.linear
         z1, z2 = self._multipliers(problem.setting, calibration)
         full, inner = (PoissonPath(Sampled(Gaussian.of_rows(1.0, z), rate)) for z, rate in ((z1, 1.0), (z2, self.sampling_rate)))
 
@@ -298,7 +301,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         """(S, E, m): some seeds, one where its training is recorded, at all budgets, which share batches and standard draws."""
         problem, calibrations, scale = training.problem, training.calibrations, training.scales
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
-        bound = min(self.clip_norm, problem.setting.G)
+        bound = self.bound(problem.setting)
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
         batch, normals = in_step(PoissonBatches(n, self.sampling_rate), choose), normals_in_step(draws, m)
@@ -313,7 +316,9 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
             anchor = x.copy()
             rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
             # seed by seed: beside other replicas the bits of a product could differ
-            sums = [problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip_norm, rule=rule) for at in anchor]
+            sums = [
+                problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip(problem.setting), rule=rule) for at in anchor
+            ]
             full = np.stack(sums) / n
             if accounted:
                 full += scale[:, None] * normals()[:, None]
@@ -343,7 +348,7 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     def _limit(self, problem: Problem, x: Floats, anchor: Floats) -> Floats:
         """(..., E) C_t, the most that a row adds to the sum of differences."""
-        bound = min(self.clip_norm, problem.setting.G)
+        bound = self.bound(problem.setting)
         moved = np.linalg.norm(x - anchor, axis=-1)
         # 0 x inf would be NaN; rounding is covered by a floor
         smooth = problem.setting.beta * np.maximum(moved, 1e-300)
@@ -353,8 +358,8 @@ class DPSVRG(ProtectsQuery, DeclaresEvent, IndividualBudget):
         """(S, E, m) sums over a batch for each seed of clip g_i(x) - clip g_i(anchor)."""
         # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
         at = np.concatenate([x, anchor], axis=1)
-        both = problem.model.sum_batches(at, problem.rows, batches, clip_norm=self.clip_norm)
+        both = problem.model.sum_batches(at, problem.rows, batches, clip_norm=self.clip(problem.setting))
         return both[:, : x.shape[1]] - both[:, x.shape[1] :]
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n

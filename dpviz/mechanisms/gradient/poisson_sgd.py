@@ -13,6 +13,7 @@ from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.gradient.clip_count import ClipsRows
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
@@ -32,7 +33,7 @@ LONGEST_STEP = 10.0  # that may be set, in units of 1/L
 
 
 @dataclass(frozen=True)
-class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
+class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
     """Shared parts of the Poisson-sampled forms: knobs, calibration and the protected query."""
 
     family = "gradient"
@@ -52,7 +53,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     epochs: float = knob(
         20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.", low=0.1, high=1000.0, log=True
     )
-    clip_norm: float = clip_norm_knob()
+    clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     accountant: str = knob("pld", "Accountant", "Adds up the costs of the steps; pld is tighter.", options=_ACCOUNTANTS)
     relation: str = relation_knob("replace-one counts as one removal and one addition, and needs more noise.")
 
@@ -76,7 +77,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
 
     def noise_scale(self, setting: Setting, budget: Budget) -> float:
         """Standard deviation per coordinate of the noise on a batch's mean gradient."""
-        return self.noise_multiplier(budget) * min(self.clip_norm, setting.G) / (self.batch_share * setting.n)
+        return self.noise_multiplier(budget) * self.bound(setting) / (self.batch_share * setting.n)
 
     @property
     def method(self) -> Method:
@@ -91,7 +92,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
                 f"{self.epochs:g} epochs at sampling rate {self.sampling_rate:g} are {self.steps:,} steps",
                 f"At most {MOST_STEPS:,} steps: lower the epochs or raise the sampling rate.",
             )
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         sigma = self.noise_scale(setting, budget)
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
         one_row = bound / (self.batch_share * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
@@ -125,7 +126,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         )
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         value = 2 * bound / (self.batch_share * setting.n)
         return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
 
@@ -141,7 +142,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if calibration.noise_scale <= 0:
             return None
-        contribution = min(self.clip_norm, setting.G) / (self.batch_share * setting.n)
+        contribution = self.bound(setting) / (self.batch_share * setting.n)
         return self.noisy_sums(contribution, calibration.noise_scale)
 
     def step_count(self, setting: Setting) -> int:
@@ -159,7 +160,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
             lengths=lengths,
             draw=normals_in_step,
             noise_factor=np.ones(self.steps),
-            clip_norm=self.clip_norm,
+            clip_norm=self.clip(problem.setting),
             **more,  # type: ignore[arg-type]
         )
 
@@ -174,7 +175,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
     ) -> IndividualEpsilon | None:
         if record.path is None or calibration.noise_scale <= 0:
             return None
-        bound = min(self.clip_norm, problem.setting.G)
+        bound = self.bound(problem.setting)
         z = calibration.noise_scale * self.batch_share * problem.n / bound
         one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), self.batch_share))
 
@@ -189,7 +190,7 @@ class PoissonSGD(ProtectsQuery, BoundsSensitivity, ReleasesGaussians, Individual
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
-            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0]
+            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0]
         return out / (self.batch_share * problem.n)
 
 
@@ -204,7 +205,7 @@ class EqualSteps(PoissonSGD):
 
     def by_noise(self, setting: Setting, noise_scale: float) -> float:
         """The rule's step size for this noise, in units of 1/L."""
-        return rules.step_size(setting, self.steps, noise_scale)
+        return rules.step_size(setting, self.steps, noise_scale, clip=self.clip(setting))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         base = super().calibrate(setting, budget)

@@ -15,6 +15,7 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
+from dpviz.mechanisms.gradient.clip_count import ClipsRows
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting
@@ -40,7 +41,7 @@ class Batching(StepSize):
 
 
 @dataclass(frozen=True)
-class SongSGD(ProtectsQuery, BoundsDistance):
+class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
     """w <- w - eta_t (lam w + (sum of batch gradients + Z_t)/b), Z_t with density ~ exp(-eps |z|/2), eta_t = eta_0/sqrt t.
 
     The mean of the last half of the iterates is released (Shamir and Zhang 2013, suffix averaging), as post-processing.
@@ -77,7 +78,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         "Release the mean of the second half of the iterates, in which noise and the choice of batches weigh less; off: the "
         "last iterate, as published. The mean is computed from what is protected already, so it costs no budget.",
     )
-    clip_norm: float = clip_norm_knob()
+    clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
 
     def edges(self, setting: Setting, budget: Budget | None = None) -> np.ndarray:
         """Ends of the batches of a pass: floor(n/b) batches whose sizes differ by at most 1, so none is short."""
@@ -97,10 +98,10 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         """Training time, the sum of all step lengths: by the noise, at most what the longest stable first step gives.
 
         Steps eta_0/sqrt(t) give the released model the time s = eta_0 A. The noise of a step has standard deviation
-        sigma = 2 T sqrt(m + 1)/(n eps) per coordinate, and what is released eta_0 B sigma; A and B are those of `_weights`.
+        sigma = 2 C T sqrt(m + 1)/(n eps) per coordinate, and what is released eta_0 B sigma; A and B are those of `_weights`.
         """
         time, noise = self._weights(round(steps))
-        per_time = 2 * steps * math.sqrt(setting.m + 1) / (setting.n * epsilon) * noise / time
+        per_time = 2 * self.bound(setting) * steps * math.sqrt(setting.m + 1) / (setting.n * epsilon) * noise / time
         return min(_time(setting, per_time), self._longest(setting, steps) * setting.unit_step * time)
 
     def _averaged(self, steps: int) -> int:
@@ -126,7 +127,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         return self.step_size or max(0.01, time / (self._weights(round(steps))[0] * setting.unit_step))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         edges = self.edges(setting, budget)
         smallest, steps = int(np.diff(edges).min()), float(self.passes * (len(edges) - 1))
         sensitivity = 2 * bound / smallest
@@ -181,7 +182,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
             lengths=training.step_lengths[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
             draw=gamma_spheres_in_step,
             noise_factor=sizes.min() / sizes,
-            clip_norm=self.clip_norm,
+            clip_norm=self.clip(training.problem.setting),
             averaged=self._averaged(len(sizes)),
         )
 
@@ -190,7 +191,7 @@ class SongSGD(ProtectsQuery, BoundsDistance):
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(shuffled_batches(edges)(generator(substreams(stream, 2)[0]))(0))
-            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip_norm)[0] / len(batch)
+            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0] / len(batch)
         return out
 
 

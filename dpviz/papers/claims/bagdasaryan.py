@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.studies.groups import SMALL, Grouping, by_group, columns, group
-from dpviz.mechanisms import Training, get_mechanism
+from dpviz.mechanisms import Training
+from dpviz.papers import sets
 from dpviz.papers.checks import MARGIN, NOTHING
 from dpviz.papers.claims.context import Claim, Context
 from dpviz.papers.claims.tables import lines, span
@@ -126,7 +127,7 @@ def small_groups_lose_more(context: Context) -> Verdict:
 
 def _clipping() -> str:
     """A sentence on clipping, one of the publication's reasons."""
-    clip_norm = float(get_mechanism("dp-sgd").defaults()["clip_norm"])
+    clip_norm = sets.unclipped("dp-sgd")["clip_norm"]
     none = ", so that clipping, one of the publication's reasons, shortens none" if clip_norm >= 1 else ""
     return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."
 

@@ -34,7 +34,7 @@ FIRST_MANY = 4
 #: where a setting of a figure comes from
 GIVEN = "the paper gives it"
 SILENT = "the paper gives no value: the automatic rule is used"
-OURS = "dpviz's default; the notes say where the paper differs"
+OURS = "dpviz's choice; the notes say where the paper differs"
 #: the settings of a run that all methods of a figure share, with their words
 SHARED = {"lam": "Regularisation λ", "row_scaling": "Row scaling"}
 
@@ -248,7 +248,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
     elif delta >= 1 / n:
         delta = None
-    chosen = {name: with_rows(knobs, n) for name, knobs in figure.methods.items() if name in able}
+    chosen = {name: with_rows({**sets.unclipped(name), **knobs}, n) for name, knobs in figure.methods.items() if name in able}
     values = {
         "dataset": dataset,
         "model": panel.model,
@@ -272,12 +272,13 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     rows = [("all methods", SHARED[name], value, GIVEN if name in fixed else OURS) for name, value in shared.items()]
     for name, params in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
+            used = {**sets.unclipped(name), **params}
             given = knob in params or knob in figure.fixed.get(name, ())
-            automatic = bool(declared.automatic) and not given
+            automatic = bool(declared.automatic) and not given and knob not in used
             value = (
                 str(declared.automatic)
                 if automatic
-                else _in_words(declared, params.get(knob, list_mechanisms()[name].defaults()[knob]))
+                else _in_words(declared, used.get(knob, list_mechanisms()[name].defaults()[knob]))
             )
             rows.append((figure.names[name], str(declared.label), value, GIVEN if given else SILENT if automatic else OURS))
     return rows

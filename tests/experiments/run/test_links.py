@@ -30,13 +30,13 @@ def defaults() -> dict[str, str]:
 
 
 def test_no_default_changes_without_a_new_version() -> None:
-    """Where this fails: add an entry to `links.OLD` and `UNTIL`, then run `python tests/experiments/run/test_links.py`."""
+    """Where this fails: add an entry to `links.OLD`, then run `python tests/experiments/run/test_links.py`."""
     kept = json.loads(KEPT.read_text())
     now = {"version": links.VERSION, "defaults": defaults()}
     changed = {key for key in kept["defaults"] if kept["defaults"][key] != now["defaults"].get(key)}
     assert not changed, f"defaults that links leave out have changed: {changed}"
     assert now == kept, "new keys: write the file again"
-    assert set(links.UNTIL) == set(links.OLD) == set(range(1, links.VERSION))
+    assert set(links.OLD) == set(range(1, links.VERSION))
 
 
 def test_a_link_of_an_older_version_has_its_defaults() -> None:
@@ -44,7 +44,8 @@ def test_a_link_of_an_older_version_has_its_defaults() -> None:
     assert (old.lam, old.row_scaling) == (0.001, "unit") != (RunSpec().lam, RunSpec().row_scaling)
     assert RunSpec.from_query(address(old)) == old
     assert RunSpec.from_query({**FIRST, "v": "1", "lam": "0"}).lam == 0.0
-    assert RunSpec.from_query(FIRST) == RunSpec.from_query({**FIRST, "v": "2"}) == RunSpec(**{**FIRST, "epsilon": 0.5})  # type: ignore[arg-type]
+    assert RunSpec.from_query({**FIRST, "v": "2"}).params == {"clip_norm": 1.0} != RunSpec().params
+    assert RunSpec.from_query(FIRST) == RunSpec.from_query({**FIRST, "v": "3"}) == RunSpec(**{**FIRST, "epsilon": 0.5})  # type: ignore[arg-type]
     assert address(RunSpec()) == "/"
 
 
@@ -67,7 +68,7 @@ def test_a_version_that_is_not_known_is_said(text: str) -> None:
 
 def test_a_page_writes_the_version_and_reads_older_ones() -> None:
     page = opened("", v="1", epsilon="0.5")
-    assert dict(page.query_params)["v"] in ("2", ["2"])
+    assert dict(page.query_params)["v"] in ("3", ["3"])
     assert page.query_params["lam"] in ("0.001", ["0.001"])
     assert page.query_params["row_scaling"] in ("unit", ["unit"])
     assert "names no version" not in _said(page)
@@ -80,23 +81,27 @@ def _said(page: object) -> str:
 def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click() -> None:
     """Run A, which such a link holds, follows."""
     page = opened("Audit", epsilon="0.5", pinned="dataset=teaching&epsilon=3", seeds="3", runs="200")
-    assert "Until 25 November 2026 it meant: Regularisation λ 0.001, Row scaling unit, pair worst-case" in _said(page)
+    meant = "Regularisation λ 0.001, Row scaling unit, pair worst-case, Clip norm 1"
+    assert f"Until 25 November 2026 it meant: {meant}" in _said(page)
     next(one for one in page.button if one.label == "Open it as it was meant then").click().run()
     assert not page.exception
     query = {key: value if isinstance(value, str) else value[0] for key, value in page.query_params.items()}
-    assert {key: query[key] for key in ("lam", "row_scaling", "pair")} == {
+    assert {key: query[key] for key in ("lam", "row_scaling", "pair", "dp-gd.clip_norm")} == {
         "lam": "0.001",
         "row_scaling": "unit",
         "pair": "worst-case",
+        "dp-gd.clip_norm": "1.0",
     }
-    assert RunSpec.from_query(query["pinned"]).lam == 0.001
+    kept = RunSpec.from_query(query["pinned"])
+    assert (kept.lam, kept.params) == (0.001, {"clip_norm": 1.0})
     assert "names no version" not in _said(page)
 
 
 def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
-    for query in ({"lam": "0.01", "row_scaling": "clip"}, {"v": "2"}):
+    for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "3"}):
         assert "names no version" not in _said(opened("", **query))
-    assert links.elsewhere({}, SETTINGS) == {}
+    assert links.elsewhere({}, SETTINGS) == links.elsewhere({"v": "2", "seeds": "2"}, SETTINGS) == {}
+    assert links.elsewhere({"mechanism": "dp-sgd"}, ()) == {"dp-sgd.clip_norm": "1"}
 
 
 def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,13 +113,13 @@ def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[s
     assert lam("?dataset=teaching&seeds=1") == (0.0, "")  # programs read the run in the answer
     assert main(["run", "?dataset=teaching&seeds=1"]) == 0
     remark = capsys.readouterr().err
-    assert "until 25 November 2026 it meant lam=0.001, row_scaling=unit" in remark
+    assert "until 25 November 2026 it meant lam=0.001, row_scaling=unit, dp-gd.clip_norm=1." in remark
     assert "&v=1" in remark
     assert lam("?dataset=teaching&seeds=1&v=1") == (0.001, "")
-    assert lam("?dataset=teaching&seeds=1&v=2") == (0.0, "")
+    assert lam("?dataset=teaching&seeds=1&v=3") == (0.0, "")
     assert main(["run", "?dataset=teaching&v=9"]) == 2
     assert "newer dpviz" in capsys.readouterr().err
-    assert dict(parse_qsl(address(RunSpec("iris"))[1:])) == {"dataset": "iris", "v": "2"}
+    assert dict(parse_qsl(address(RunSpec("iris"))[1:])) == {"dataset": "iris", "v": "3"}
 
 
 if __name__ == "__main__":
