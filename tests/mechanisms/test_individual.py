@@ -250,7 +250,7 @@ def along_by_hand(
 
     built = dpviz.list_mechanisms()[mechanism].from_params(params)
     details = built.calibrate(problem.setting, Budget(1.0, 1e-5)).details
-    clip, q = built.clip_norm, built.sampling_rate  # type: ignore[attr-defined]
+    clip, q = built.clip_norm or 0.5, built.sampling_rate  # type: ignore[attr-defined]
     x, y = problem.rows.X, problem.rows.y
 
     def gradient(i: int, at: np.ndarray) -> np.ndarray:

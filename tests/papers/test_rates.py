@@ -274,7 +274,7 @@ def test_observed_sensitivity_of_output_methods_falls_as_one_over_n(name: str) -
 
 
 def test_excess_risk_of_descent_falls_as_n_squared_where_noise_decides() -> None:
-    spec = dpviz.RunSpec(dataset="census-4000", mechanism="dp-gd", lam=0.05, params={"steps": 100}, seeds=20)
+    spec = dpviz.RunSpec(dataset="census-4000", mechanism="dp-gd", lam=0.05, params={"steps": 100, "clip_norm": 1.0}, seeds=20)
     found = excess_risk.excess_over_n(spec, (1000, 4000, 16000))
     slope, _ = loglog_slope([e.n for e in found], [e.mean for e in found])
     assert slope == pytest.approx(-2, abs=0.05)
@@ -288,7 +288,7 @@ def test_excess_risk_of_descent_falls_as_n_squared_where_noise_decides() -> None
 
 
 def test_excess_risk_over_dimension_and_epsilon() -> None:
-    spec = dpviz.RunSpec(dataset="census-2000", mechanism="dp-gd", lam=0.05, params={"steps": 100}, seeds=20)
+    spec = dpviz.RunSpec(dataset="census-2000", mechanism="dp-gd", lam=0.05, params={"steps": 100, "clip_norm": 1.0}, seeds=20)
     wide = excess_risk.excess_over_d(spec, (27, 108, 432))
     assert loglog_slope([e.d for e in wide], [e.mean for e in wide])[0] == pytest.approx(1, abs=0.1)
     assert all(np.allclose(e.start, wide[0].start) for e in wide), "the data stays the same"

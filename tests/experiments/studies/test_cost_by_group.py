@@ -10,7 +10,7 @@ import dpviz
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import Grouping
 
-SPEC = dpviz.RunSpec("census-500", mechanism="dp-gd", seeds=3, epsilon=0.3)
+SPEC = dpviz.RunSpec("census-500", mechanism="dp-gd", seeds=3, epsilon=0.3, params={"clip_norm": 1.0})
 
 
 def test_every_column_is_what_the_released_models_say() -> None:

@@ -35,7 +35,7 @@ def test_settings_by_hand_are_named() -> None:
     found = no_better(short, "dp-gd", {"steps": 1, "clip_norm": 0.1})
     assert found is not None
     assert found.worse
-    assert "steps set by hand" in found.fix
+    assert "steps and clip norm set by hand" in found.fix
 
 
 def test_what_the_noise_forces_is_not_said_to_be_healed_by_longer_training() -> None:
