@@ -101,7 +101,7 @@ class ReusedNoise(PlainDescent):
         draw = np.stack([generator(s).standard_normal(problem.m) for s in training.streams])
         theta = np.zeros_like(draw)
         for _ in range(self.steps):
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
             theta = theta - self.step_size * problem.setting.unit_step * (gradient + sigma * draw + problem.lam * theta)
         return Fit(theta[None], NoiseRecord(self.noise_enters))
 
@@ -141,7 +141,7 @@ class EarlyStopping(PlainDescent):
         noise = np.stack([generator(s).standard_normal((self.steps, m)) for s in streams])
         theta, best, since = np.zeros((len(streams), m)), np.full(len(streams), np.inf), np.zeros(len(streams), int)
         for t in range(self.steps):
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
+            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
             step = self.step_size * problem.setting.unit_step * (gradient + sigma * noise[:, t] + problem.lam * theta)
             theta = np.where((since < 3)[:, None], theta - step, theta)
             loss = problem.objective(theta) - 0.5 * problem.lam * (theta**2).sum(axis=1)

@@ -42,7 +42,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     request = {
         "steps": int(calibrations[AT_ONE].details["steps"]),
         "batch": batch,
-        "clip_norm": mechanism.clip_norm,
+        "clip_norm": mechanism.value("clip_norm", setting),
         "lam": LAM,
         "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
         "rate": float(Training(problem, calibrations, []).step_lengths[AT_ONE]),

@@ -110,7 +110,11 @@ def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str,
 def test_costs_what_dp_gd_with_the_row_budget_costs() -> None:
     problem = make_problem(n=500)
     mine = build(full_steps=7, stretch=10.0).calibrate(problem.setting, BUDGET)
-    other = dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 7, "step_size": 1.0}).calibrate(problem.setting, BUDGET)
+    other = (
+        dpviz.list_mechanisms()["dp-gd"]
+        .from_params({"steps": 7, "step_size": 1.0, "clip_norm": 1.0})
+        .calibrate(problem.setting, BUDGET)
+    )
     assert mine.noise_scale == pytest.approx(other.noise_scale, rel=1e-12)
     # the declared figures, from the raw numbers: sum of squares 7, noise n sigma on the sum
     mu = 2 * np.sqrt(7) / (500 * mine.noise_scale)
@@ -123,7 +127,7 @@ def test_within_the_guaranteed_steps_it_is_dp_gd() -> None:
     problem = make_problem(n=80)
     mine, other = (
         build(full_steps=15, stretch=0.01),
-        dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 15, "step_size": 1.0}),
+        dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 15, "step_size": 1.0, "clip_norm": 1.0}),
     )
     thetas = [
         b.fit(Training(problem, [b.calibrate(problem.setting, BUDGET).noiseless()], spawn(0, 1))).theta for b in (mine, other)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from support import make_problem
 
 import dpviz
+from dpviz.common.random import spawn
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.mechanisms import rules
+from dpviz.mechanisms import Training, rules
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
@@ -181,6 +184,28 @@ def test_the_clip_norm_is_the_slope_of_the_loss_at_zero() -> None:
                 own = dpviz.list_mechanisms()[name].from_params({"clip_norm": 0.3})
                 assert own.value("clip_norm", setting) == 0.3
     assert dpviz.list_mechanisms()["renyi-filter"]().clip_norm == 1.0, "its rows pay by the length of their own gradients"
+    searching = dpviz.list_mechanisms()["dp-agd"]()
+    norms = [searching.value("clip_norm", get_model("logistic").setting(n, 20, 1e-3)) for n in (9_999, 10_000)]
+    assert norms == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    "mechanism", ["dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "bassily-sgd faithful", "dp-svrg", "dp-agd", "song-sgd"]
+)
+def test_training_clips_at_the_norm_that_the_noise_was_calibrated_for(mechanism: str) -> None:
+    """Without noise and with the same steps, models differ by what is clipped alone."""
+    name, _, mode = mechanism.partition(" ")
+    problem, cls = make_problem(n=60, lam=1e-3), dpviz.list_mechanisms()[name]
+    steps: dict[str, Any] = {"mode": mode} if mode else {}
+    steps |= {name: value for name, value in (("step_size", 1.0), ("rule", "strongly-convex")) if name in cls.knobs()}
+
+    def trained(**params: float) -> np.ndarray:
+        built = cls.from_params(steps | params)
+        calibration = built.calibrate(problem.setting, Budget(20.0, 1e-5)).noiseless()
+        return built.fit(Training(problem, [calibration], spawn(3, 2), record=False)).theta
+
+    np.testing.assert_array_equal(trained(), trained(clip_norm=0.5))
+    assert not np.allclose(trained(), trained(clip_norm=0.4), rtol=1e-3)
 
 
 @pytest.mark.parametrize("share", [0.5, 1 / 3**0.5, 0.7])

@@ -84,7 +84,8 @@ def first_pair(spec: RunSpec) -> tuple[str, str] | None:
     own = {name: knob for name, knob in declared(spec).items() if name != "lam"}
     if not own:
         return None
-    automatic = [name for name, knob in own.items() if knob.automatic]
+    # the clip norm's rule follows from the loss alone
+    automatic = [name for name, knob in own.items() if knob.automatic and name != "clip_norm"]
     return (automatic[-1] if automatic else next(iter(own))), "lam"
 
 
