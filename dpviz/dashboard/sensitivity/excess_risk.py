@@ -83,8 +83,6 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
     if points is None:
         return None
     formulas = excess_risk.theory(spec, points)
-    if isinstance(spec.build(), HasExcessTheory) and setting_of(spec).convex and not any(formulas):
-        st.caption("No bound with all its constants holds here: it needs gradients that are not clipped and steps below 2/L.")
     published = rate_curves.rate_curves(spec, over, points)
     return Found(over, grid, points, formulas, published, _picture(spec, theme, over, points, formulas, published))
 
@@ -237,25 +235,25 @@ def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
 
 def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
     """A note on the larger term, noise or optimisation, and the settings at which the rate holds."""
-    worst = excess_risk.share_of_the_start(formulas)
-    if worst is None:
+    worst, setting = excess_risk.share_of_the_start(formulas), setting_of(spec)
+    mechanism = spec.build().settled(setting, resolve(spec).budget)
+    settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
+    if worst is None and not (settled and setting.convex):
         return
-    if worst < 0.05:
+    if worst is not None and worst < 0.05:
         st.caption(
             f"Noise decides here: at most {100 * worst:.2g} % of the bound comes from stopping early, so the slope is that of "
             "the noise."
         )
         return
-    setting = setting_of(spec)
-    mechanism = spec.build().settled(setting, resolve(spec).budget)
     steps = f"{mechanism.step_count(setting)} steps" if isinstance(mechanism, CountsSteps) else "the steps"
-    st.info(
-        f"Up to {100 * worst:.0f} % of the bound comes from stopping after {steps}, (1−μ/L)^T. That part does not fall with n "
-        "or ε, so the published slope appears only where it is small: with more steps, or a larger λ.",
-        icon="ℹ️",
+    said = (
+        "No bound with all its constants holds here: it needs gradients that are not clipped, and steps below 2/L."
+        if worst is None
+        else f"Up to {100 * worst:.0f} % of the bound comes from stopping after {steps}, (1−μ/L)^T. That part does not fall with "
+        "n or ε, so the published slope appears only where it is small: with more steps, or a larger λ."
     )
-
-    settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
+    st.info(said, icon="ℹ️")
 
     def move() -> None:
         st.session_state["lam"] = 0.05

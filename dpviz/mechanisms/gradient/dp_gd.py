@@ -54,7 +54,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\varepsilon^2}\right)"
     published_form: ClassVar = {"noise": "published"}
-    forgets_start: ClassVar = {"steps": 100, "step_size": 1.0}
+    forgets_start: ClassVar = {"steps": 100, "step_size": 1.0, "clip_norm": 1.0}
 
     steps: int = knob(
         0,
