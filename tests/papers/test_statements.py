@@ -287,6 +287,8 @@ def test_every_panel_can_be_set_up(name: str) -> None:
     if spec.dataset != panel.dataset:
         assert any(panel.dataset in note for note in setup.notes), "what was replaced is said"
     assert spec.model == panel.model, "never another model under the figure's name"
+    clips = [build["clip_norm"] for name, build in spec.named.items() if "clip_norm" in dpviz.list_mechanisms()[name].knobs()]
+    assert set(clips) <= {1.0}, "papers shorten no gradient of a linear model"
     for mechanism in set(figure.methods) - set(spec.named):
         assert any(figure.names[mechanism] in note for note in setup.notes)
 
