@@ -143,6 +143,15 @@ def test_separation_is_the_chance_of_more_influence() -> None:
     assert rules.separation(influence, chance) == pytest.approx((wins * weight).sum() / weight.sum(), rel=1e-12)
 
 
+def test_a_stationary_point_of_a_network_is_found_and_none_of_a_convex_model() -> None:
+    setup, _ = Context().setup("teaching", "mlp-4")
+    verdict = planted("network-pl", problem=lambda: setup.problem)
+    assert verdict.outcome is Outcome.FAILS
+    assert float(dict(verdict.numbers)["|∇F| there"]) < 1e-9
+    convex, _ = Context().setup("teaching", lam=0.1)
+    assert planted("network-pl", problem=lambda: convex.problem).outcome is Outcome.CANNOT_TELL
+
+
 def test_noise_rate_holds_for_noise_that_falls_as_the_table_says() -> None:
     assert planted("dbdp-noise-rate").outcome is Outcome.FAILS
     assert planted("dbdp-noise-rate", dbdp=instead("input-perturbation")).outcome is Outcome.HOLDS

@@ -79,6 +79,15 @@ CLAIMS: tuple[Claim, ...] = (
         privacy=True,
     ),
     Claim(
+        "network-pl",
+        "kang-pidp",
+        "Section 7, second paragraph",
+        "A network with one hidden layer meets the Polyak-Łojasiewicz condition.",
+        "The bounds for networks rest on it, in the paper on input perturbation, too.",
+        ("pidp-sgd", "input-perturbation"),
+        numerics.network_pl,
+    ),
+    Claim(
         "pidp-generalisation",
         "kang-pidp",
         "Section 4, Theorem 2",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from dpviz.common.random import spawn
 from dpviz.influence import error_bound, influence_of, row_gradients
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.problem import Problem
+from dpviz.papers.checks import ALMOST_ZERO
 from dpviz.papers.claims.context import Context, Floats
 from dpviz.papers.claims.tables import COLUMNS, lines, percent
 from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine
@@ -15,6 +17,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity import bounds
 
 SLOPE = 0.3  # tolerance of an exponent that is fitted to measured errors
+STATIONARY = 1e-20  # |gradient|^2 that rounding alone explains
 EXACT_SLOPE = 0.1  # of one that is fitted to formulas
 SAVED = 0.01
 OPEN = "The constant c that the theorem leaves open is set to 1 here."
@@ -76,6 +79,56 @@ def influence_error(context: Context) -> Verdict:
         pd.concat([lines("error", name, "", n_train, np.array(values)[:, None]) for name, values in lines_of]),
         Picture("training rows n", "error in |θ|", log_x=True, log_y=True),
         f"{count} rows drawn per size, seed {context.seed}; census, λ = {lam:g}.",
+    )
+
+
+def _descent(problem: Problem, theta: Floats, steps: int) -> tuple[Floats, Floats, Floats]:
+    """(steps, R) objectives above the minimum, (steps, R) |gradient|^2, and where plain descent from (R, m) points ends."""
+    gaps, squares = [], []
+    for _ in range(steps):
+        gradient = problem.model.sum_gradient(theta, problem.rows) / problem.n + problem.lam * theta
+        gaps.append(problem.objective(theta) - problem.optimal_value)
+        squares.append(np.square(gradient).sum(axis=1))
+        theta = theta - problem.setting.unit_step * gradient
+    return np.array(gaps), np.array(squares), theta
+
+
+def network_pl(context: Context) -> Verdict:
+    """|grad F|^2 >= 2 mu (F - F*) with one mu > 0 for all parameters (Kang-IP eq. (11)), for the papers' network.
+
+    With all weights 0 the hidden units are 0 and so are the gradients of both layers: descent from there trains the constant of
+    the output alone, and ends at a stationary point. The best training found is above F*, so that the gap there is no less.
+    """
+    model, name = context.choose("mlp-8", "mlp"), "breast-cancer"
+    problem = context.hook("problem", lambda: context.setup(name, model)[0].problem)()
+    starts, steps = context.choose(5, 20), context.choose(300, 3000)
+    flat_gap, flat_square, _ = _descent(problem, np.zeros((1, problem.m)), steps)
+    gaps, squares, _ = _descent(problem, problem.model.initial(problem.m, spawn(context.seed, starts)), steps)
+    end, slope_there = float(flat_gap[-1, 0]), float(flat_square[-1, 0])
+    stationary = slope_there < STATIONARY and end > ALMOST_ZERO * flat_gap[0, 0]
+    # at a minimum both are 0, to rounding
+    ratios = {
+        words: square / np.maximum(2 * gap, 1e-12)
+        for words, square, gap in (("from zero", flat_square, flat_gap), ("from random starts", squares, gaps))
+    }
+    least = float(ratios["from random starts"][gaps > ALMOST_ZERO * flat_gap[0, 0]].min())
+    at = np.arange(1, steps + 1, max(1, steps // 100))
+    return Verdict(
+        Outcome.FAILS if stationary else Outcome.CANNOT_TELL,
+        f"Descent from weights of 0 ends at a stationary point {end:.2g} above the minimum: no μ > 0 is possible there. "
+        f"Along {starts} paths from random starts the ratio is {least:.2g} at least, until 1 % of F(0) − F* is left."
+        if stationary
+        else "No stationary point was found that is no minimum, and a finite number of points proves no condition.",
+        f"Fails if |∇F|² < {STATIONARY:g} at a point more than 1 % of F(0) − F* above F*; cannot be told otherwise.",
+        (
+            ("|∇F| there", f"{slope_there**0.5:.1e}"),
+            ("F − F* there", f"{end:.3g}"),
+            ("Least |∇F|²/2(F − F*), random", f"{least:.2g}"),
+        ),
+        "",
+        pd.concat([lines(name, words, "", at, np.maximum(ratio[at - 1], 1e-20)) for words, ratio in ratios.items()]),
+        Picture("step of descent", "|∇F|²/(2(F − F*))", log_x=True, log_y=True),
+        f"{starts} random starts, seed {context.seed}; {model}, λ = 0.001, no noise.",
     )
 
 
