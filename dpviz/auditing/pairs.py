@@ -57,6 +57,9 @@ def differing_rows(first: Problem, second: Problem) -> NDArray[np.intp]:
     if first.rows.X.shape != second.rows.X.shape or not alike:
         raise InvalidInput("pair", "the two problems differ in shape, model or regularisation", fix)
     differs = (first.rows.X != second.rows.X).any(axis=1) | (first.rows.y != second.rows.y)
+    who = None if first.rows.persons is None else first.rows.persons[differs]
+    if who is not None and most > 1 and len(set(who.tolist())) > 1:
+        raise InvalidInput("pair", "the two datasets differ in rows of several persons", fix)
     if not 1 <= differs.sum() <= max(1, most):
         raise InvalidInput("pair", f"the two datasets differ in {int(differs.sum())} rows", fix)
     return np.flatnonzero(differs)
@@ -122,6 +125,7 @@ def make(name: str, model: Model, n: int, d: int, lam: float, person_rows: int =
     rows, x, y, other_x, other_y = build(n, d)
     rows.person_rows = whole("person_rows", person_rows, 0, n)
     base, last = Problem(rows, model, lam), np.arange(n - max(1, person_rows), n)
+    rows.persons = np.minimum(np.arange(n), last[0])
     if person_rows > 1:
         why += f" The row stands there {person_rows:,} times: all rows of one person."
     return Pair(name, base.replace_row(last, x, y), base.replace_row(last, other_x, other_y), why)

@@ -180,6 +180,37 @@ class PoissonBatches:
         return lambda t: draw()
 
 
+class PersonBatches:
+    """Batches that hold all rows of every person who is drawn, with chance `rate`, independently.
+
+    Args:
+        persons: (n,) whose row each is.
+
+    >>> batch = PersonBatches(np.array([5, 7, 5]), 1.0)(generator(spawn(0, 1)[0]))
+    >>> batch(0).tolist()
+    [0, 1, 2]
+    """
+
+    def __init__(self, persons: Index, rate: float) -> None:
+        names, self._who = np.unique(persons, return_inverse=True)
+        self._count, self._drawn = len(names), PoissonBatches(len(names), rate)
+
+    def __call__(self, rng: np.random.Generator) -> Callable[[int], Index]:
+        draw = self.in_step([rng])
+        return lambda t: draw(t)[0]
+
+    def in_step(self, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
+        """As of `in_step`."""
+        draw = self._drawn.in_step(rngs)
+
+        def rows(drawn: Index) -> Index:
+            chosen = np.zeros(self._count, bool)
+            chosen[drawn] = True
+            return np.flatnonzero(chosen[self._who])
+
+        return lambda t: Drawn.of([rows(people) for people in draw(t)])
+
+
 def in_step(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
     """t -> batch t of each generator, asked for in order; nothing else may draw from them meanwhile."""
     joint: Callable[..., Callable[[int], Drawn]] | None = getattr(batches, "in_step", None)

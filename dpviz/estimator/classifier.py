@@ -41,6 +41,7 @@ from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_ranges import private_ranges
 
 Floats = NDArray[np.float64]
+_Persons = tuple[int, NDArray[np.intp] | None]
 
 _MODEL = "logistic"
 _FEW = 10  # rows of a class below which a warning is due
@@ -154,7 +155,7 @@ class PrivateClassifier(PrivateEstimator):
         Raises:
             InvalidInput: an argument that cannot be used, by name.
         """
-        rows, classes, codes, read, person_rows, weights = self._read(X, y, sample_weight, groups)
+        rows, classes, codes, read, (person_rows, who), weights = self._read(X, y, sample_weight, groups)
         self._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", self.fit_intercept)
         planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes), person_rows, weights is not None)
@@ -171,7 +172,7 @@ class PrivateClassifier(PrivateEstimator):
             for_row = of_row(planned.for_ranges, max(1, person_rows))
             mapped = self._map(rows, intercept, private_ranges(columns, for_row, of_ranges).ranges)
         x = self._inside(mapped, rows, intercept)
-        theta, constant, exact = self._train(x, codes, planned, streams, source, weights)
+        theta, constant, exact = self._train(x, codes, planned, streams, source, weights, who)
         supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
         self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
         self._settle(classes, mapped, theta, constant)
@@ -179,11 +180,11 @@ class PrivateClassifier(PrivateEstimator):
 
     def _read(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...], int, Floats | None]:
+    ) -> tuple[Floats, NDArray[Any], NDArray[np.intp], tuple[str, ...], _Persons, Floats | None]:
         """The rows and what is to be known of them.
 
         ((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels, rows of one person at
-        most, (n,) weights in [0, 1] or None).
+        most and whose row each is, (n,) weights in [0, 1] or None).
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         check_classification_targets(labels)
@@ -191,13 +192,13 @@ class PrivateClassifier(PrivateEstimator):
         if clipped:
             message = f"{clipped:,} weights above max_weight = {self.max_weight:g} were clipped, as the guarantee needs."
             warnings.warn(message, PrivacyWarning, stacklevel=3)
-        person_rows, kept = self._of_persons(groups, len(labels))
+        person_rows, kept, who = self._of_persons(groups, len(labels))
         rows = rows.toarray() if issparse(rows) else rows
         classes, codes, read = self._coded(labels[kept])
         weights, by_class = None if weights is None else weights[kept], of_classes(self.class_weight, classes)
         if by_class is not None:
             weights = by_class[codes] * (1.0 if weights is None else weights)
-        return rows[kept], classes, codes, read, person_rows, weights
+        return rows[kept], classes, codes, read, (person_rows, who), weights
 
     def _inside(self, mapped: LinearMap, rows: Floats, intercept: bool) -> Floats:
         """Rows in the unit ball, with a warning where some had to be clipped."""
@@ -218,14 +219,14 @@ class PrivateClassifier(PrivateEstimator):
             what = "data_norm" if self.ranges is None else "ranges"
             raise InvalidInput(what, "gives coefficients beyond double precision", "Use units in which values are near 1.")
 
-    def _of_persons(self, groups: ArrayLike | None, n: int) -> tuple[int, NDArray[np.intp] | slice]:
-        """(rows of one person at most, positions of the rows that are kept); 0 and all where epsilon is for a row."""
+    def _of_persons(self, groups: ArrayLike | None, n: int) -> tuple[int, NDArray[np.intp] | slice, NDArray[np.intp] | None]:
+        """(rows of one person at most, positions of the rows that are kept, whose they are); 0, all, None for a row."""
         if groups is None:
             if self.person_rows is not None:
                 raise InvalidInput(
                     "groups", "are not given, and person_rows asks for ε of a person", "Give fit(X, y, groups=...)."
                 )
-            return 0, slice(None)
+            return 0, slice(None), None
         persons = pd.Series(np.asarray(groups).tolist() if np.ndim(groups) == 1 else [], dtype=object)
         if len(persons) != n or persons.isna().any():
             raise InvalidInput("groups", f"must name the person of each of {n:,} rows", "Give one name for each row.")
@@ -233,7 +234,7 @@ class PrivateClassifier(PrivateEstimator):
         secret = np.random.SeedSequence()
         if self.random_state is not None:
             secret = np.random.SeedSequence(check_random_state(self.random_state).randint(0, 2**31, size=4).tolist())
-        return most, bounded(persons, most, secret)[0]
+        return most, *bounded(persons, most, secret)
 
     def _coded(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
         """((K,) classes in order, (n,) position of each label among them, what was read from the labels)."""
@@ -305,12 +306,13 @@ class PrivateClassifier(PrivateEstimator):
         streams: list[np.random.SeedSequence],
         source: random.Random,
         weights: Floats | None = None,
+        who: NDArray[np.intp] | None = None,
     ) -> tuple[Floats, Floats, bool]:
         """((models, m) parameters, (models,) labels where those are released instead, else 0, whether the noise is exact)."""
         theta, constant, exact = [], np.zeros(planned.models), True
         for k, stream in enumerate(streams):
             positive = codes == (1 if planned.models == 1 else k)
-            rows = Rows(x, np.where(positive, 1.0, -1.0), planned.setting.person_rows, weights)
+            rows = Rows(x, np.where(positive, 1.0, -1.0), planned.setting.person_rows, weights, persons=who)
             problem = Problem(rows, get_model(_MODEL), planned.setting.lam)
             fit = train(planned.mechanism, Training(problem, [planned.cal], [stream], record=False)).fit
             made = publish(planned.mechanism, planned.setting, planned.cal, fit, source)

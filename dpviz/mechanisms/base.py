@@ -137,6 +137,11 @@ class Mechanism(ABC):
 
     order: ClassVar[int] = 0
 
+    @property
+    def draws_persons(self) -> bool:
+        """True where all rows of one person count as one row, so that a guarantee for a row is one for the person."""
+        return False
+
     def __post_init__(self) -> None:
         for name, declared in self.knobs().items():
             object.__setattr__(self, name, declared.check(name, getattr(self, name)))

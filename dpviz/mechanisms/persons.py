@@ -6,7 +6,8 @@ and differ in up to k of them, all of one person. They are joined by k replaceme
 - (e, d) for a row is (k e, d (1 + exp(e) + ... + exp((k-1) e))) for the person: the definition, applied k times;
 - mu-Gaussian DP for a row is k mu-Gaussian DP for the person (Dong, Roth, Su 2022, Theorem 2.14), which is what the sensitivity
   of k clipped gradients gives too: their sum moves by at most k times what one moves;
-- two outputs at total variation d for a row are at most at k d for the person: the triangle inequality.
+- two outputs at total variation d for a row are at most at k d for the person: the triangle inequality;
+- a mechanism that `draws_persons` treats a person as one row, so what it proves for a row it proves for the person.
 
 `Mechanism` applies this to every method of every mechanism, so that none is calibrated for a row where a person was asked for.
 """
@@ -113,6 +114,21 @@ def _for_person(cal: Calibration, budget: Budget, rows: int) -> Calibration:
     )
 
 
+def _of_drawn(cal: Calibration, setting: Setting) -> Calibration:
+    """A calibration for a row as one for a person of several rows who counts as one row."""
+    rows = setting.person_rows
+    if not setting.linear:
+        cause = f"what the mean of a person's gradients costs is not derived here for {setting.model!r}"
+        raise InvalidInput("batches", cause, "Choose batches of rows, or a linear model.")
+    return replace(
+        cal,
+        sensitivity_source=f"the mean of one person's clipped gradients in the place of a row's: {cal.sensitivity_source}",
+        notes=(*cal.notes, f"Persons are drawn, each with all of at most {rows:,} rows, which together count as one row."),
+        person_rows=rows,
+        alone=cal,
+    )
+
+
 def _event(event: Event | None, rows: int) -> Event | None:
     """The event of all rows of one person; None where that is not known, as for random batches, which hold some of them."""
     if event is None or rows <= 1:
@@ -138,6 +154,8 @@ def calibrate(method: Callable[..., Calibration]) -> Callable[..., Calibration]:
         if not setting.person_rows:
             return method(self, setting, budget)
         row, rows = replace(setting, person_rows=0), setting.person_rows
+        if rows > 1 and self.draws_persons:
+            return _of_drawn(method(self, row, budget), setting)
         if rows == 1:
             return _for_person(method(self, row, budget), budget, 1)
         each = of_row(budget, rows)
@@ -173,7 +191,7 @@ def sensitivity_bounds(method: Callable[..., tuple[Bound, ...]]) -> Callable[...
     @functools.wraps(method)
     def for_unit(self: Mechanism, setting: Setting) -> tuple[Bound, ...]:
         k, bounds = setting.person_rows, method(self, replace(setting, person_rows=0))
-        if k <= 1:
+        if k <= 1 or self.draws_persons:
             return bounds
         return tuple(
             replace(b, value=k * b.value, formula=rf"{k}\cdot {b.formula}", source=f"{b.source}, {k:,} rows of one person")
@@ -188,7 +206,7 @@ def releases(method: Callable[..., Event | None]) -> Callable[..., Event | None]
 
     @functools.wraps(method)
     def for_unit(self: Mechanism, setting: Setting) -> Event | None:
-        return _event(method(self, replace(setting, person_rows=0)), setting.person_rows)
+        return _event(method(self, replace(setting, person_rows=0)), 1 if self.draws_persons else setting.person_rows)
 
     return for_unit
 
@@ -199,7 +217,7 @@ def released(method: Callable[..., Event | None]) -> Callable[..., Event | None]
     @functools.wraps(method)
     def for_unit(self: Mechanism, setting: Setting, calibration: Calibration) -> Event | None:
         alone = _alone(calibration)
-        return _event(method(self, replace(setting, person_rows=0), alone), calibration.person_rows)
+        return _event(method(self, replace(setting, person_rows=0), alone), 1 if self.draws_persons else calibration.person_rows)
 
     return for_unit
 
@@ -211,7 +229,7 @@ def distance(method: Callable[..., float]) -> Callable[..., float]:
     def for_unit(self: Mechanism, setting: Setting, calibration: Calibration) -> float:
         alone = _alone(calibration)
         of_one = method(self, replace(setting, person_rows=0), alone)
-        return min(1.0, max(1, calibration.person_rows) * of_one)
+        return min(1.0, of_one if self.draws_persons else max(1, calibration.person_rows) * of_one)
 
     return for_unit
 

@@ -47,6 +47,7 @@ class Rows:
         person_rows: see `Setting.person_rows`.
         weights: (n,) of the rows' losses, in [0, 1], so that bounds on a row's slope and curvature stay as they are; None for 1.
         class_weights: weights of the labels -1 and +1 in the place of `weights`, where a row's weight follows from its label.
+        persons: (n,) whose row each is, as numbers, where epsilon is for a person.
     """
 
     #: scored again and again, so that a table for kernels pays
@@ -59,11 +60,13 @@ class Rows:
         person_rows: int = 0,
         weights: Floats | None = None,
         class_weights: tuple[float, float] | None = None,
+        persons: NDArray[np.intp] | None = None,
     ) -> None:
         self.X = X
         self.y = y
         self.person_rows = person_rows
         self.class_weights = class_weights
+        self.persons = persons
         if class_weights is not None:
             weights = np.where(y > 0, class_weights[1], class_weights[0])
         if weights is not None and not ((weights >= 0) & (weights <= 1)).all():
@@ -182,7 +185,8 @@ class Rows:
     def take(self, index: NDArray[np.intp] | slice) -> Rows:
         """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
         weights = None if self.weights is None else self.weights[index]
-        part = Rows(self.X[index], self.y[index], self.person_rows, weights, self.class_weights)
+        persons = None if self.persons is None else self.persons[index]
+        part = Rows(self.X[index], self.y[index], self.person_rows, weights, self.class_weights, persons)
         for name in ("signed", "signed32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
@@ -192,7 +196,18 @@ class Rows:
         """The neighbouring rows in which row `index`, or several rows of one person, are (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
-        return Rows(X, labels, self.person_rows, self.weights, self.class_weights)
+        return Rows(X, labels, self.person_rows, self.weights, self.class_weights, self.persons)
+
+    def averaged(self) -> Rows:
+        """The rows, each with its weight over the number of its person's rows: those of one person count as one row.
+
+        Raises:
+            ValueError: the person of each row is not known.
+        """
+        if self.persons is None:
+            raise ValueError("the rows do not say whose they are")
+        who, count = np.unique(self.persons, return_inverse=True, return_counts=True)[1:]
+        return Rows(self.X, self.y, self.person_rows, self.weights_with(self.y) / count[who], persons=self.persons)
 
     def weights_with(self, y: Floats) -> Floats | float:
         """(n,) weights that the rows would have with these labels."""
@@ -209,6 +224,7 @@ class Batch(Rows):
         self.index = index
         self.person_rows = parent.person_rows
         self.class_weights = parent.class_weights
+        self.persons = None if parent.persons is None else parent.persons[index]
         self.weights = None if parent.weights is None else parent.weights[index]
 
     def __len__(self) -> int:

@@ -192,7 +192,8 @@ def all_rows_of(spec: RunSpec, dataset: Dataset) -> Rows:
 
 
 def _rows(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[float, float] | None = None) -> Rows:
-    return Rows(dataset.X[part], dataset.y[part], dataset.person_rows, class_weights=weights)
+    persons = None if dataset.persons is None else dataset.persons[part]
+    return Rows(dataset.X[part], dataset.y[part], dataset.person_rows, class_weights=weights, persons=persons)
 
 
 def clear() -> None:

@@ -104,7 +104,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     for k, d in enumerate(dims):
         kept = problem.rows
         padded = np.pad(kept.X, ((0, 0), (0, d - width)))
-        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights)
+        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons)
         wide = Problem(rows, problem.model, problem.lam)
         inside = part(monitor, k / len(dims), 1 / len(dims))
         out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)

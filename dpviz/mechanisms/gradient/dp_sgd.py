@@ -6,6 +6,12 @@ sides, so E epochs are E adaptive Gaussian releases of sensitivity 2C, and sqrt(
 Corollary 2). The hockey-stick divergence is jointly convex, so the mixture over all orders costs no more. Conversely the pair
 of datasets in which nothing else has a gradient reaches this for an observer who knows the orders. That a secret order
 amplifies is known in part only, and accounting for it as for Poisson batches is wrong (Chua et al., ICML 2024).
+
+Why persons who are drawn cost as much as rows [ours]: a person is in a batch with chance q, independently of all others, with all
+rows, and adds the mean of their clipped gradients to its sum, which is no longer than C. So a batch is a Poisson batch of Abadi
+et al. 2016, Algorithm 1, with a person in the place of each row (as in McMahan et al., ICLR 2018, Algorithm 1), and replacing a
+person is replacing one of these. The theorems of the accountants ask nothing else of what is drawn. Without the mean it would be
+k C. Drawing rows, and then all rows of their persons, would draw a person of k rows with chance 1 - (1 - q)^k, above q.
 """
 
 from __future__ import annotations
@@ -15,13 +21,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.common.random import Batches, shuffled_batches
+from dpviz.common.random import Batches, PersonBatches, shuffled_batches
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan
 from dpviz.mechanisms.gradient.poisson_sgd import EqualSteps
-from dpviz.models import Setting
+from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -50,13 +56,23 @@ class DPSGD(EqualSteps):
     batches: str = knob(
         "poisson",
         "Batches",
-        "poisson: every row is in a batch by chance; reshuffled: a fresh order every epoch, cut into batches, whole epochs.",
-        options=("poisson", "reshuffled"),
+        "poisson: every row is in a batch by chance; reshuffled: a fresh order every epoch, cut into batches, whole epochs; "
+        "persons: every person is in a batch by chance, with the mean of all rows, where ε is for a person.",
+        options=("poisson", "reshuffled", "persons"),
     )
 
     @property
     def _reshuffled(self) -> bool:
         return self.batches == "reshuffled"
+
+    @property
+    def draws_persons(self) -> bool:
+        return self.batches == "persons"
+
+    def _of_persons(self, problem: Problem) -> Problem:
+        """The problem in which all rows of one person count as one, where persons are drawn."""
+        whole = self.draws_persons and problem.rows.person_rows > 1
+        return replace(problem, rows=problem.rows.averaged()) if whole else problem
 
     @property
     def _per_epoch(self) -> int:
@@ -86,11 +102,14 @@ class DPSGD(EqualSteps):
             )
         return Method("gaussian" if self.accountant == "pld" else self.accountant, Neighbouring.REPLACE_ONE)
 
-    def drawing(self, n: int) -> Batches:
+    def drawing(self, rows: Rows) -> Batches:
+        if self.draws_persons and rows.person_rows > 1:
+            assert rows.persons is not None  # `Rows.averaged` asked for them
+            return PersonBatches(rows.persons, self.batch_share)
         if not self._reshuffled:
-            return super().drawing(n)
+            return super().drawing(rows)
         # sizes differ by at most one row; all are divided by the same public number
-        return shuffled_batches(np.linspace(0, n, self._per_epoch + 1).astype(np.intp))
+        return shuffled_batches(np.linspace(0, len(rows), self._per_epoch + 1).astype(np.intp))
 
     def noisy_sums(self, contribution: float, sigma: float = 1.0) -> Event:
         if not self._reshuffled:
@@ -128,6 +147,12 @@ class DPSGD(EqualSteps):
     ) -> IndividualEpsilon | None:
         # which batch of an epoch a row was in is not part of the record
         return None if self._reshuffled else super().individual(problem, calibration, theta, record)
+
+    def fit(self, training: Training) -> Fit:
+        return super().fit(replace(training, problem=self._of_persons(training.problem)))
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        return super().query(self._of_persons(problem), theta, streams)
 
     def plan(self, training: Training) -> Plan:
         return self.batch_plan(training.problem, self.equal_lengths(training))

@@ -17,7 +17,7 @@ from dpviz.mechanisms.gradient.clip_count import ClipsRows
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
-from dpviz.models import Setting
+from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
@@ -67,9 +67,9 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         """q, the share of the rows that a batch holds on average."""
         return self.sampling_rate
 
-    def drawing(self, n: int) -> Batches:
-        """The sampling of batches from n rows."""
-        return PoissonBatches(n, self.batch_share)
+    def drawing(self, rows: Rows) -> Batches:
+        """The sampling of batches."""
+        return PoissonBatches(len(rows), self.batch_share)
 
     def noise_multiplier(self, budget: Budget) -> float:
         """z, the noise on a batch's sum over what one row contributes to it."""
@@ -155,7 +155,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     def batch_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
         """A plan with this method's batches and the given step lengths."""
         return Plan(
-            batches=self.drawing(problem.n),
+            batches=self.drawing(problem.rows),
             divisor=np.full(self.steps, self.batch_share * problem.n),
             lengths=lengths,
             draw=normals_in_step,
@@ -186,7 +186,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        draw = self.drawing(problem.n)
+        draw = self.drawing(problem.rows)
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))

@@ -1,0 +1,178 @@
+"""DP-SGD that draws persons: each with all rows, which count as one row. Exact pairs, and mistakes that must be seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+from support import make_problem
+
+import dpviz
+from dpviz.auditing import EXCEEDED, audit
+from dpviz.auditing.pairs import label_flip, make
+from dpviz.common.random import PersonBatches, PoissonBatches, generator, spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Training, get_mechanism
+from dpviz.mechanisms.attack import strongest_attack
+from dpviz.mechanisms.gradient.dp_sgd import DPSGD
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget
+
+K, BUDGET = 4, Budget(1.0, 1e-5)
+WHO = np.repeat(np.arange(50), np.arange(50) % K + 1)  # 123 rows of 50 persons, who have 1 to 4
+
+
+def together(draw: object, draws: int = 1500) -> tuple[bool, np.ndarray]:
+    """(whether all rows of a person are always in a batch together, how often each person is in one)."""
+    whole, seen = True, np.zeros(50)
+    for t in range(draws):
+        batch = draw(t)  # type: ignore[operator]
+        assert (np.diff(batch) > 0).all()
+        drawn = np.unique(WHO[batch])
+        whole &= len(batch) == np.isin(WHO, drawn).sum()
+        seen[drawn] += 1
+    return bool(whole), seen
+
+
+def test_persons_are_drawn_with_all_of_their_rows_at_the_rate_that_is_accounted_for() -> None:
+    """The planted mistakes: rows drawn singly, and the persons of rows that were drawn singly, who come too often."""
+    rate, rng = 0.1, generator(spawn(3, 1)[0])
+    whole, seen = together(PersonBatches(WHO, rate)(rng))
+    limit = binom.ppf([1e-7, 1 - 1e-7], 1500, rate)
+    assert whole
+    assert (limit[0] <= seen.min()) & (seen.max() <= limit[1])
+    singly = PoissonBatches(len(WHO), rate)(rng)
+    assert not together(singly)[0]
+    completed = together(lambda t: np.flatnonzero(np.isin(WHO, WHO[singly(t)])))
+    assert completed[0]
+    assert completed[1].max() > limit[1]
+
+
+def rows_of(sign: float, n: int = 40) -> Rows:
+    """All rows are 0 but the K of one person, with labels `sign`."""
+    x, y = np.zeros((n, 1)), np.where(np.arange(n) % 2, 1.0, -1.0)
+    x[:K], y[:K] = 1.0, sign
+    return Rows(x, y, K, persons=np.maximum(np.arange(n), K - 1))
+
+
+def steps(q: float, averaged: bool = True) -> set[float]:
+    """What one step sums up of the person in units of C, over batches that hold and do not hold them."""
+    mechanism = DPSGD(sampling_rate=q, clip_norm=0.25, batches="persons")
+    problem = Problem(rows_of(1.0), get_model("logistic"), 0.1)
+    if not averaged:
+        problem.rows.averaged = lambda: problem.rows  # type: ignore[method-assign]
+    found = [float(mechanism.query(problem, np.zeros((1, 1)), [stream])[0, 0]) for stream in spawn(0, 40)]
+    return {round(abs(step) * q * 40 / 0.25, 5) for step in found}
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5])
+def test_the_worst_person_is_within_the_noise_exactly_and_the_mistakes_are_not(q: float) -> None:
+    """One step: the sum holds C with chance q, against 0 or -C, in Gaussian noise; delta by quadrature of the mixtures."""
+
+    def delta(relation: str, contribution: float, chance: float) -> float:
+        mechanism = DPSGD(sampling_rate=q, epochs=q, clip_norm=0.25, batches="persons", relation=relation)
+        cal = mechanism.calibrate(Problem(rows_of(1.0), get_model("logistic"), 0.1).setting, BUDGET)
+        z = cal.noise_scale * q * 40 / 0.25
+        grid = np.linspace(-contribution - 12 * z, contribution + 12 * z, 400_001)
+        with_person, other = (
+            (1 - chance) * norm.pdf(grid, 0, z) + chance * norm.pdf(grid, s * contribution, z)
+            for s in (1, -1 if relation == "replace-one" else 0)
+        )
+        return float(np.trapezoid(np.maximum(with_person - math.exp(BUDGET.epsilon) * other, 0), grid))
+
+    assert steps(q) == {0.0, 1.0}
+    assert steps(q, averaged=False) == {0.0, float(K)}
+    assert delta("replace-one", 1.0, q) <= BUDGET.delta
+    assert 0.99 * BUDGET.delta < delta("add-remove", 1.0, q) <= BUDGET.delta  # attained
+    assert delta("add-remove", float(K), q) > BUDGET.delta  # rows of a person added up
+    assert delta("add-remove", 1.0, 1 - (1 - q) ** K) > BUDGET.delta  # persons of rows that were drawn
+
+
+def test_the_guarantee_is_that_of_one_row_and_says_so() -> None:
+    person = Problem(rows_of(1.0), get_model("logistic"), 0.1).setting
+    mechanism = DPSGD(batches="persons")
+    cal, row = (mechanism.calibrate(replace(person, person_rows=k), BUDGET) for k in (K, 0))
+    rows_drawn = DPSGD().calibrate(person, BUDGET)
+    assert (cal.person_rows, cal.proved_budget) == (K, BUDGET)
+    assert cal.noise_scale == row.noise_scale < rows_drawn.noise_scale / (K - 0.5)
+    assert mechanism.released(person, cal) == mechanism.released(person, row) is not None
+    assert mechanism.releases(person) == mechanism.releases(replace(person, person_rows=0))
+    assert mechanism.sensitivity_bounds(person)[0].value == cal.sensitivity
+    assert any("together count as one row" in note for note in cal.notes)
+    attack = strongest_attack(mechanism, person, cal)
+    assert attack is not None
+    assert attack.accuracy == strongest_attack(mechanism, replace(person, person_rows=0), row).accuracy  # type: ignore[union-attr]
+    with pytest.raises(InvalidInput, match="batches"):
+        mechanism.calibrate(replace(get_model("mlp-2").setting(40, 2, 0.1), person_rows=K), BUDGET)
+
+
+def test_training_follows_the_mean_over_persons() -> None:
+    """Without noise and with everyone in every batch: the steps of the mean over persons of their rows' mean clipped gradient."""
+    plain = make_problem(n=len(WHO), d=3, lam=0.05)
+    problem = Problem(Rows(plain.rows.X, plain.rows.y, K, persons=WHO), plain.model, 0.05)
+    mechanism = DPSGD(sampling_rate=1.0, epochs=3.0, step_size=1.0, clip_norm=0.2, batches="persons")
+    cal = mechanism.calibrate(problem.setting, BUDGET).noiseless()
+    theta, z = np.zeros(3), problem.rows.signed
+    for _ in range(3):
+        slope = plain.model.loss.slope(z @ theta)
+        slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms)) / np.bincount(WHO)[WHO]
+        theta = theta - problem.setting.unit_step * (z.T @ slope / len(WHO) + 0.05 * theta)
+    for record in (False, True):
+        fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=record))
+        assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-4)
+
+
+def test_who_is_not_known_is_refused_and_rows_of_single_persons_are_drawn_as_rows() -> None:
+    mechanism = DPSGD(batches="persons")
+    plain = make_problem(n=60, d=3, lam=0.05)
+    unknown = Problem(Rows(plain.rows.X, plain.rows.y, K), plain.model, 0.05)
+    with pytest.raises(ValueError, match="whose they are"):
+        mechanism.fit(Training(unknown, [mechanism.calibrate(unknown.setting, BUDGET)], spawn(0, 1)))
+    models = [
+        m.fit(Training(plain, [m.calibrate(plain.setting, BUDGET)], spawn(0, 1), record=False)).theta
+        for m in (mechanism, DPSGD())
+    ]
+    assert np.array_equal(*models)
+
+
+class Summed(DPSGD):
+    """The mistake: rows of a person are added up, and noise is for one of them."""
+
+    def _of_persons(self, problem: Problem) -> Problem:
+        return problem
+
+
+def test_an_audit_of_a_person_sees_rows_that_are_added_up() -> None:
+    pair, budget = make("quiet", get_model("svm"), 20, 2, 0.2, 12), Budget(1.0, 1e-5)
+    knobs = {"sampling_rate": 1.0, "epochs": 1.0, "step_size": 0.1, "clip_norm": 0.25, "batches": "persons"}
+    right, wrong = (
+        audit(cls(**knobs), pair.first, pair.second, budget, 1000, 1, confidence=0.99)  # type: ignore[arg-type]
+        for cls in (DPSGD, Summed)
+    )
+    assert right.epsilon_lower < 1.0
+    assert right.verdict != EXCEEDED == wrong.verdict
+    other = make("quiet", get_model("svm"), 20, 2, 0.2, 2).first
+    with pytest.raises(InvalidInput, match="several persons"):
+        label_flip(other, np.array([0, 19]))
+
+
+def test_runs_and_classifiers_draw_persons() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=len(WHO))
+    table = pd.DataFrame({"who": WHO, "x": x, "y": np.where(x + rng.normal(0, 0.2, len(WHO)) > 0.5, "b", "a")})
+    rows = dpviz.dataset(table, target="y", ranges={"x": (0, 1)}, person="who", person_rows=K)
+    spec = dpviz.RunSpec(rows, mechanism="dp-sgd", params={"batches": "persons"}, seeds=2, lam=0.01)
+    result = dpviz.run(spec)
+    assert result.calibration.person_rows == K
+    assert np.isfinite(result.theta).all()
+    assert dpviz.audit_run(spec, "without", runs=40).runs == 40
+    made = dpviz.PrivateClassifier("dp-sgd", epsilon=5.0, ranges=(0, 1), person_rows=K, batches="persons", random_state=0)
+    made.fit(table[["x"]].to_numpy(), table["y"], groups=WHO)
+    assert "at most 4 rows" in made.guarantee_.unit
+    assert get_mechanism("dp-gd")().draws_persons is False
