@@ -105,7 +105,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         settings, tried = self._tried()
         first = tried[0]
         first.random_state = self.random_state  # for the rows of a person that are kept
-        rows, classes, codes, read, person_rows, weights = first._read(X, y, groups=groups)
+        rows, classes, codes, read, (person_rows, _), weights = first._read(X, y, groups=groups)
         if weights is not None:
             raise InvalidInput("class_weight", "is not derived for a private search", "Leave it out of the estimator.")
         first._warn_of_rare(classes, codes)
