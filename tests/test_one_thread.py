@@ -13,10 +13,10 @@ ROOT = Path(__file__).parents[1]
 #: forbids threads and processes, and hides libraries and calls that WebAssembly does not have; then runs code
 BROWSER = """
 import builtins, json, os, sys, threading
-HIDDEN = {"streamlit", "plotly", "numba", "fcntl", "resource", "distributed"}
+HIDDEN = {"streamlit", "plotly", "numba", "fcntl", "resource", "distributed", "multiprocessing.resource_tracker"}
 class Hide:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in HIDDEN:
+        if name in HIDDEN or name.partition(".")[0] in HIDDEN:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name.partition(".")[0])
 sys.meta_path.insert(0, Hide())
 for name in HIDDEN:
@@ -57,6 +57,24 @@ def test_a_private_model_is_trained_in_one_thread_with_the_same_numbers(dataset:
     assert json.loads(alone.stdout) == json.loads(usual.stdout)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "code",
+    [
+        "table = dpviz.sweep('teaching', mechanisms=['output-gaussian', 'dp-gd'], epsilons=[0.5, 1.0], seeds=3)\n"
+        "print(json.dumps(table['accuracy'].tolist()))",
+        "from dpviz.dashboard.kit.lessons import LESSONS\n"
+        "print(json.dumps([str(one.measure(one.spec).value) for one in LESSONS if one.id in ('attack', 'best', 'sensitivity')]))",
+    ],
+    ids=["trade-off", "lessons"],
+)
+def test_a_trade_off_and_lessons_are_computed_in_one_thread_with_the_same_numbers(code: str) -> None:
+    alone = called(f"{BROWSER}import dpviz\n{code}")
+    assert alone.returncode == 0, alone.stderr[-2000:]
+    usual = called(f"import json, sys\nsys.modules['numba'] = None\nimport dpviz\n{code}")
+    assert json.loads(alone.stdout) == json.loads(usual.stdout)
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -64,6 +82,7 @@ def test_a_private_model_is_trained_in_one_thread_with_the_same_numbers(dataset:
         "from concurrent.futures import ThreadPoolExecutor; ThreadPoolExecutor(1).submit(print)",
         "import subprocess; subprocess.run(['true'])",
         "import os; os.fork()",
+        "import multiprocessing.resource_tracker",
         "import numba",
     ],
 )

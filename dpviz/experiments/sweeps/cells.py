@@ -7,12 +7,9 @@ stored number must not depend on the way in which it was computed.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import resource_tracker
 from typing import Any
 
 import pandas as pd
@@ -125,7 +122,9 @@ def _in_threads(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor
 
 def _attempt(cell: Cell) -> pd.DataFrame:
     """`Cell.attempt` in a worker: a process whose parent was killed ends with it."""
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+
+    parent = parent_process()
 
     def monitor(share: float) -> None:
         if parent is not None and os.getppid() != parent.pid:
@@ -143,6 +142,8 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    from multiprocessing import resource_tracker
+
     resource_tracker.ensure_running()  # its start lets Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
@@ -168,6 +169,8 @@ def _compute(
         for cell, table in zip(cells, _in_threads(cells, store, monitor), strict=True):
             yield cell, table, False
         return
+    from concurrent.futures.process import BrokenProcessPool
+
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
     left, deaths = list(cells), 0
     while left:
