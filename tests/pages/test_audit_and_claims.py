@@ -23,6 +23,7 @@ from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.job import Job
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
+from dpviz.papers.figures import saved as whole_figures
 
 PAGES = Path(__file__).parents[2] / "pages"
 
@@ -154,6 +155,19 @@ def test_a_claim_that_is_left_out_is_closed() -> None:
     page = opened("Paper_claims", about="kang-ip", claim="dbdp-noise-rate")
     assert "claim" not in page.query_params
     assert saved.load().findings["ip-private"].verdict.because in text(page)
+
+
+@pytest.mark.long
+def test_whole_figures_have_verdicts_too() -> None:
+    page = opened("Paper_claims", about="kang-ip")
+    closed = len(page.table)
+    page.session_state["whole-figures"] = True
+    page.run()
+    kept = [one for one in whole_figures.load() if one.figure.startswith("ip-")]
+    assert len(page.table) == closed + 1
+    table = page.table[-1].value
+    assert len(table) == len(kept) > 0
+    assert [verdict[2:] for verdict in table["Verdict"]] == [one.headline for one in kept]
 
 
 @pytest.mark.parametrize("name", ["numerical-tighter", "dbdp-pi-private"])
