@@ -177,8 +177,8 @@ class _Trial:
         dataset = dataset_of(run.spec)
         encoder = dataset.encoder
         if encoder is None or not ranges_matter(dataset):
-            cause = f"of {show(dataset.name)} are in the unit ball as they are, so they have no ranges"
-            raise InvalidInput("dataset", f"rows {cause}", "Choose a table with columns of numbers, such as census-10000.")
+            cause = f"no column of {show(dataset.name)} becomes a feature by its range"
+            raise InvalidInput("dataset", cause, "Choose a table with columns of numbers, such as census-10000.")
         numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in encoder.columns if c.kind == NUMBER}
         return cls(run.spec, run.budget, dataset, encoder, numbers)
 

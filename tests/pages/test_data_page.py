@@ -221,7 +221,7 @@ def test_declared_read_and_private_ranges_are_compared() -> None:
     assert page.query_params["bounds"] in ("true", ["true"])
     page.select_slider(key="epsilon").set_value(1.0)
     until(lambda: page.run() and column("left for the model")[2] == "ε = 0.9, δ = 9e−6", "the comparison of the new ε")
-    assert any("no column has a range" in one.value for one in opened(bounds="true").info)
+    assert any("becomes a feature by its range" in one.value for one in opened(bounds="true").info)
 
 
 def test_private_ranges_stand_beside_those_of_the_rows() -> None:

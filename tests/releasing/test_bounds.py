@@ -90,7 +90,7 @@ def test_private_categories_replace_those_that_were_read(monkeypatch: pytest.Mon
 
 def test_what_cannot_be_compared_is_said() -> None:
     assert not ranges_matter(dataset_of(dpviz.RunSpec("teaching")))
-    with pytest.raises(InvalidInput, match="no ranges"):
+    with pytest.raises(InvalidInput, match="no column of"):
         compare(dpviz.RunSpec("teaching"))
     made = compare(dpviz.RunSpec("iris", seeds=1), widths=(1.0, 2.0))
     assert "too few rows to see" in made.refusal

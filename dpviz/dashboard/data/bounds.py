@@ -26,7 +26,7 @@ _LOOKS = {"declared": ("square", "declared ranges"), "private": ("diamond", "pri
 def section(dataset: Dataset, spec: RunSpec, own: Group, theme: Theme) -> None:
     """Switch, picture and table."""
     if not ranges_matter(dataset):
-        panels.empty("These rows are in the unit ball as they are: no column has a range. Choose census-10000, for example.")
+        panels.empty("No column of this table becomes a feature by its range. Choose census-10000, for example.")
         return
     lesson = bool(st.query_params.get(panels.TASK))  # its link asks for the comparison; the picture needs the place
     if not (own["bounds"].value() if lesson else own["bounds"].draw()):
