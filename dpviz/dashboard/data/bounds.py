@@ -86,7 +86,7 @@ def _picture(made: Compared, spec: RunSpec, theme: Theme) -> None:
         x="width of the ranges (1: from the smallest to the largest value)",
         y="test accuracy",
         log_y=False,
-        height=240,
+        height=220,
         percent=True,
         ticks={2.0**k: f"{2**k}" if k >= 0 else f"1/{2**-k}" for k in range(-4, 5)},
     )
