@@ -123,7 +123,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/registry.py": (f"{M}registry.py",),
     "dpviz/mechanisms/rules.py": (f"{M}rules.py",),
     "dpviz/mechanisms/*.py": (*LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
-    "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py", f"{M}noisy_sgd.py"),
+    "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py", f"{M}noisy_sgd.py", f"{M}noise_law.py"),
     "dpviz/releasing/*.py": ("tests/releasing",),
     "dpviz/dashboard/one_run/publishing.py": ("tests/pages/test_publishing.py",),
     "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),

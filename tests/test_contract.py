@@ -14,9 +14,8 @@ from support import ONE_OF_EACH_FAMILY, cases, make_problem, neighbour, options
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Calibration, Mechanism, ProtectsQuery, PublicSteps, Training
+from dpviz.mechanisms import Calibration, Mechanism, ProtectsQuery, Training
 from dpviz.mechanisms.base import FAMILIES
-from dpviz.models import Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
@@ -241,19 +240,3 @@ def test_what_is_accounted_as_poisson_is_drawn_so(cls: type[Mechanism]) -> None:
     binomial = visits.mean() * 0.25  # variance T q (1 - q), for any q <= 3/4
     assert visits.var(axis=0).mean() > binomial
     assert visits.sum(axis=1).var() > 60 * binomial * 0.3
-
-
-@each_model
-def test_noise_is_fresh_at_every_step(cls: type[Mechanism], model_id: str) -> None:
-    """Where iterates may be published: on rows of zeros a second step must not be determined by the first."""
-    if not issubclass(cls, PublicSteps):
-        return
-    empty = Problem(Rows(np.zeros((40, 3)), np.ones(40)), make_problem(model=model_id).model, 0.05)
-    built, cals = calibrated(cls, empty, 1.0)
-    streams = spawn(7, 200)
-    one, two = (built.stopped_after(k).fit(Training(empty, cals, streams, record=False)).theta[0] for k in (1, 2))
-    for k in range(empty.m):
-        assert one[:, k].std() > 0
-        slope = np.cov(one[:, k], two[:, k])[0, 1] / one[:, k].var(ddof=1)
-        rest = (two[:, k] - slope * one[:, k]).std()
-        assert rest > 0.2 * one[:, k].std()

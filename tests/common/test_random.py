@@ -19,18 +19,13 @@ from dpviz.common.random import (
 )
 
 ALPHA = 1e-6
-DRAWS = 10_000
-
-
-def released_noise(mechanism: str, epsilon: float) -> tuple[np.ndarray, dpviz.Result]:
-    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism=mechanism, epsilon=epsilon, delta=1e-5, lam=0.01, seeds=DRAWS)
-    result = dpviz.run(spec)
-    return result.theta - result.non_private.theta, result
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_cms_output_noise_has_its_exact_law(epsilon: float) -> None:
-    noise, result = released_noise("cms-output", epsilon)
+    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism="cms-output", epsilon=epsilon, delta=1e-5, lam=0.01, seeds=10_000)
+    result = dpviz.run(spec)
+    noise = result.theta - result.non_private.theta
     m = noise.shape[1]
     beta = 455 * 0.01 * epsilon / 2  # CMS 2011, Algorithm 1, from the raw numbers
     radius = np.linalg.norm(noise, axis=1)
@@ -42,22 +37,6 @@ def test_cms_output_noise_has_its_exact_law(epsilon: float) -> None:
         u = noise[:, k] / radius
         assert stats.kstest((1 + u) / 2, stats.beta((m - 1) / 2, (m - 1) / 2).cdf).pvalue > ALPHA
     assert result.calibration.noise_scale == pytest.approx(1 / beta)
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 2.0])
-def test_output_gaussian_noise_has_its_exact_law(epsilon: float) -> None:
-    noise, result = released_noise("output-gaussian", epsilon)
-    sigma = result.calibration.noise_scale
-    total = (noise**2).sum() / sigma**2
-    law = stats.chi2(noise.size)
-    assert ALPHA < law.cdf(total) < 1 - ALPHA
-    assert law.cdf(total * 0.95**2) < ALPHA
-    assert law.sf(total * 1.05**2) < ALPHA
-    for k in (0, noise.shape[1] - 1):
-        assert stats.kstest(noise[:, k] / sigma, "norm").pvalue > ALPHA
-    # coordinates and draws do not hang together
-    assert np.abs(np.corrcoef(noise.T) - np.eye(noise.shape[1])).max() < 6 / np.sqrt(DRAWS)
-    assert abs(np.corrcoef(noise[:-1, 0], noise[1:, 0])[0, 1]) < 6 / np.sqrt(DRAWS)
 
 
 @pytest.mark.parametrize("mechanism", ["cms-output", "output-gaussian"])

@@ -80,8 +80,3 @@ def test_the_contract_catches_a_shuffle_accounted_as_poisson() -> None:
     for cls in (doubles.FixedBatches, Shuffled):
         with pytest.raises(AssertionError):
             contract.test_what_is_accounted_as_poisson_is_drawn_so(cls)
-
-
-def test_the_contract_catches_reused_noise() -> None:
-    with pytest.raises(AssertionError):
-        contract.test_noise_is_fresh_at_every_step(doubles.ReusedNoise, "svm")
