@@ -59,6 +59,16 @@ def _jobs_of_this_file() -> Iterator[None]:
         sys.modules["dpviz.dashboard.work.pool"].pool().clear()
 
 
+@pytest.fixture
+def fresh_pool() -> Iterator[None]:
+    """No background work of another test, and none left to the next."""
+    from dpviz.dashboard.work import pool
+
+    pool.pool().clear()
+    yield
+    pool.pool().clear()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that all workers end together."""
     first = ("browser", "pages", "test_contract.py", "auditing", "datasets")

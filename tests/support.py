@@ -26,6 +26,15 @@ def noisy_sums(noise_multiplier: float, rate: float = 1.0, count: int = 1, sampl
 LIMIT = 300.0
 
 
+class Cancelled(Exception):
+    """What `cancel` raises."""
+
+
+def cancel(*_: object) -> None:
+    """A monitor that gives up at the first report."""
+    raise Cancelled
+
+
 def until(true: Callable[[], bool], what: str = "it") -> None:
     """Waits until something is true."""
     end = time.monotonic() + LIMIT

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import ONE_OF_EACH_FAMILY, cases, make_problem, neighbour, options
+from support import ONE_OF_EACH_FAMILY, Cancelled, cancel, cases, make_problem, neighbour, options
 
 import dpviz
 from dpviz.common.random import spawn
@@ -158,14 +158,11 @@ def test_replicas_do_not_depend_on_their_company(cls: type[Mechanism]) -> None:
 
 @each
 def test_training_ends_when_its_monitor_raises(cls: type[Mechanism]) -> None:
-    def stop(done: float) -> None:
-        raise KeyboardInterrupt
-
     problem = make_problem(n=60)
     built, cals = calibrated(cls, problem, 1.0)
     if cls.id not in UNTRAINED:
-        with pytest.raises(KeyboardInterrupt):
-            built.fit(Training(problem, cals, spawn(0, 2), monitor=stop))
+        with pytest.raises(Cancelled):
+            built.fit(Training(problem, cals, spawn(0, 2), monitor=cancel))
 
 
 @each

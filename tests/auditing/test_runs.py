@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from support import Cancelled, cancel
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, worst_case
@@ -104,13 +105,7 @@ def test_a_survey_says_who_refuses() -> None:
 
 
 def test_audits_of_a_run_can_be_cancelled() -> None:
-    class Stopped(Exception):
-        pass
-
-    def monitor(share: float) -> None:
-        raise Stopped
-
-    with pytest.raises(Stopped):
-        audit_run(SPEC, runs=50, monitor=monitor)
-    with pytest.raises(Stopped):
-        one_run_of(dpviz.RunSpec("teaching", mechanism="dp-sgd", lam=0.1), canaries=20, monitor=monitor)
+    with pytest.raises(Cancelled):
+        audit_run(SPEC, runs=50, monitor=cancel)
+    with pytest.raises(Cancelled):
+        one_run_of(dpviz.RunSpec("teaching", mechanism="dp-sgd", lam=0.1), canaries=20, monitor=cancel)

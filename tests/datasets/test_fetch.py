@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import LIMIT, mostly_long
+from support import LIMIT, Cancelled, cancel, mostly_long
 
 import dpviz
 from dpviz.common.limits import Limits
@@ -266,14 +266,8 @@ def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeyp
     with pytest.raises(dpviz.InvalidInput, match="was not done after 1 s"):
         fetch.fetch("openml-15", 699, limits=Limits(fetch_seconds=1))
 
-    class Enough(Exception):
-        pass
-
-    def stop(done: int) -> None:
-        raise Enough
-
-    with pytest.raises(Enough):
-        fetch.fetch("openml-15", 699, stop)
+    with pytest.raises(Cancelled):
+        fetch.fetch("openml-15", 699, cancel)
     assert left("") == []
     server.mode = "good"
     fetch.fetch("openml-15", 699)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import make_problem
+from support import Cancelled, cancel, make_problem
 
 import dpviz
 from dpviz.influence import Influence, error_bound, influence_of
@@ -241,10 +241,7 @@ def test_blocks_and_chunks_do_not_change_anything(monkeypatch: pytest.MonkeyPatc
 
 
 def test_cancelling_from_the_monitor() -> None:
-    def cancel(done: float) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Cancelled):
         influence_of(make_problem()).leave_one_out(monitor=cancel)
 
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from support import make_problem
+from support import Cancelled, cancel, make_problem
 from support_noise import with_values
 from threadpoolctl import threadpool_limits
 
@@ -93,13 +93,6 @@ def test_start_progress_and_cancel() -> None:
     assert len(seen) > 5
     again = minimise_many(problem.rows.signed, Logistic(), regular, b, start=theta + 1e-6)
     np.testing.assert_allclose(again, theta, atol=1e-9)
-
-    class Cancelled(Exception):
-        pass
-
-    def cancel(done: float) -> None:
-        raise Cancelled
-
     with pytest.raises(Cancelled):
         minimise_many(problem.rows.signed, Logistic(), regular, b, progress=cancel)
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from support import make_problem, mostly_long
+from support import Cancelled, cancel, make_problem, mostly_long
 
 import dpviz
 from dpviz.common.progress import silent
@@ -354,15 +354,9 @@ def test_many_rows_are_trained_in_batches_first_and_then_to_the_end() -> None:
 
 
 def test_a_long_training_can_be_cancelled() -> None:
-    class Enough(Exception):
-        pass
-
-    def stop(share: float) -> None:
-        raise Enough
-
     problem = make_problem(n=1100, d=2, model="mlp-2", lam=1e-2)
-    with pytest.raises(Enough):
-        problem.model.minimise(problem.rows, problem.lam, monitor=stop)
+    with pytest.raises(Cancelled):
+        problem.model.minimise(problem.rows, problem.lam, monitor=cancel)
 
 
 @pytest.mark.parametrize("model", ["logistic", "mlp-2"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -21,6 +20,8 @@ from support_pages import PAGES, with_open_folds
 import dpviz
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.work import pool
+
+pytestmark = pytest.mark.usefixtures("fresh_pool")
 
 COUNT = int(os.environ.get("DPVIZ_ADDRESSES", "8"))
 FILES = {name or "first": path for name, path in PAGES.items()}
@@ -83,13 +84,6 @@ def queries() -> some.SearchStrategy[dict[str, str]]:
     }
     known = some.fixed_dictionaries({}, optional=listed)
     return some.builds(lambda a, b: {**b, "seeds": "2", **a}, known, some.dictionaries(keys, value, max_size=5))
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    pool.pool().clear()
-    yield
-    pool.pool().clear()
 
 
 def check(name: str, query: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:

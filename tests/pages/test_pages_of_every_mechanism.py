@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from support import mostly_long
 from support_pages import ACCOUNTING, SENSITIVITY, opened, text
 
 import dpviz
-from dpviz.dashboard.work import pool
 
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    pool.pool().clear()
-    yield
-    pool.pool().clear()
+pytestmark = pytest.mark.usefixtures("fresh_pool")
 
 
 @pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])

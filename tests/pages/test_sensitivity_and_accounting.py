@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
-from dpviz.dashboard.work import pool
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import scaling
 from dpviz.mechanisms import ReleasesGaussians
@@ -27,12 +25,7 @@ from dpviz.spending import Entry, Ledger
 from dpviz.spending.ledger import entry_of_budget
 from dpviz.spending.of_run import entry_of
 
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    pool.pool().clear()
-    yield
-    pool.pool().clear()
+pytestmark = pytest.mark.usefixtures("fresh_pool")
 
 
 def test_a_student_finds_the_four_answers() -> None:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import ACCOUNTING, PAGES, opened, settled
 
 import dpviz
 from dpviz.dashboard.kit.recorder import Recorder, recorded
-from dpviz.dashboard.work import pool
+
+pytestmark = pytest.mark.usefixtures("fresh_pool")
 
 #: pages that speak of many methods at the chosen ε, and pages that speak of no run
 MANY, NONE = ("Trade-off",), ("Paper_claims", "Lessons")
 QUERY = {"dataset": "iris", "epsilon": "0.7", "seeds": "2", "runs": "200", "methods": "dp-gd", "points": "2"}
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    pool.pool().clear()
-    yield
-    pool.pool().clear()
 
 
 def drawn(name: str, **query: str) -> Recorder:

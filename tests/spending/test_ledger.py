@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
+from support import Cancelled, cancel
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -236,14 +237,11 @@ def test_a_release_is_entered_before_it_is_trained(ledger: Ledger, monkeypatch: 
     assert isinstance(entry.release, Gaussian)
     assert entry.call == "first"
 
-    def fails(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dpviz.releasing.training.train", fails)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr("dpviz.releasing.training.train", cancel)
+    with pytest.raises(Cancelled):
         dpviz.release(spec, ledger=ledger, call="second")
     assert [e.call for e in ledger.entries()] == ["first", "second"], "what crashed counts"
-    with pytest.raises(InvalidInput, match="would bring the total"):  # and not KeyboardInterrupt: nothing is trained
+    with pytest.raises(InvalidInput, match="would bring the total"):  # and not Cancelled: nothing is trained
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.9), ledger=ledger)
     assert len(ledger.entries()) == 2
 

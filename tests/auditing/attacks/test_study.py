@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import binom, norm
+from support import Cancelled, cancel
 
 import dpviz
 from dpviz.auditing.attacks.allowed import detections_allowed
@@ -183,15 +184,8 @@ def test_progress_rises_to_the_end_and_cancelling_stops() -> None:
     attack_run(QUICK, 64, 16, attacks=["lira-online"], monitor=told.append)
     assert told == sorted(told)
     assert 0.95 < told[-1] <= 1 + 1e-9
-
-    class Enough(Exception):
-        pass
-
-    def stop(share: float) -> None:
-        raise Enough
-
-    with pytest.raises(Enough):
-        attack_run(QUICK, 64, 16, monitor=stop)
+    with pytest.raises(Cancelled):
+        attack_run(QUICK, 64, 16, monitor=cancel)
 
 
 def test_a_sixth_attack_is_one_file(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
