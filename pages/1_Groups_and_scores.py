@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
-from dpviz.dashboard.kit import guarantee
+from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
@@ -22,7 +22,7 @@ if view is not None:
     page.top_first()
     over_epsilon.table(view, own["of"].value())
     cost_by_group.draw(spec, over_epsilon.grouping(own), own["why"], theme)
-    with st.expander("Scores and threshold: distributions, ROC, precision and recall, reliability"):
+    with folds.fold("Scores and threshold: distributions, ROC, precision and recall, reliability", "scores"):
         scores.draw(view.outcome, own["threshold"], theme)
     guarantee.badge(view.outcome.calibration)
     over_epsilon.how(spec, over_epsilon.grouping(own))

@@ -55,13 +55,17 @@ if inspection is not None:
     folds.sections(
         Section("All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen)),
         Section("Find people by their values", lambda: finder.draw(inspection, influence)),
-        Section("Who pays: does privacy cost some groups of these rows more, and why?", paying),
+        Section("Who pays: does privacy cost some groups of these rows more, and why?", paying, sent="paying"),
         Section("Axes of the map", lambda: influence_map.axes(own)),
-        Section("Which rows received noise, and the rule", lambda: noised_rows.draw(inspection, influence, chosen, theme)),
+        Section(
+            "Which rows received noise, and the rule",
+            lambda: noised_rows.draw(inspection, influence, chosen, theme),
+            sent="received",
+        ),
         Section("Which rows do membership attacks find?", lambda: exposed_rows.draw(spec, theme), asked="attacked"),
         Section(idea, lambda: noised_rows.idea(inspection, influence, theme), asked="idea"),
-        Section("Is the influence right?", lambda: retraining.draw(inspection, influence, chosen, theme)),
-        Section("All rows as a table", lambda: influence_map.rows(inspection, influence, chosen, attacked)),
+        Section("Is the influence right?", lambda: retraining.draw(inspection, influence, chosen, theme), sent="right"),
+        Section("All rows as a table", lambda: influence_map.rows(inspection, influence, chosen, attacked), sent="rows"),
         Section("Guarantee", guaranteed),
     )
     retraining.how(inspection)

@@ -38,11 +38,18 @@ if comparison.computed(subject):
     of_release = run, theme, released, calibration
     known = released is not None
     folds.sections(
-        Section("What each of these noises does to the model", lambda: comparison.usefulness(subject, theme, options), known),
-        Section("Rényi divergence: ε at each order, and the best order", lambda: curves.renyi(*of_release), known),
-        Section("The whole curve: δ for every ε", lambda: curves.delta_curve(*of_release), known),
-        Section("Composition: ε over steps", lambda: curves.composition(theme, released, run), known),
-        Section("Neighbouring datasets: replace-one or add-remove", lambda: curves.relations(*of_release), known),
+        Section(
+            "What each of these noises does to the model",
+            lambda: comparison.usefulness(subject, theme, options),
+            known,
+            sent="noises",
+        ),
+        Section("Rényi divergence: ε at each order, and the best order", lambda: curves.renyi(*of_release), known, sent="orders"),
+        Section("The whole curve: δ for every ε", lambda: curves.delta_curve(*of_release), known, sent="curve"),
+        Section("Composition: ε over steps", lambda: curves.composition(theme, released, run), known, sent="steps"),
+        Section(
+            "Neighbouring datasets: replace-one or add-remove", lambda: curves.relations(*of_release), known, sent="relations"
+        ),
         Section("Ledger: what several releases cost together", lambda: ledger.draw(run, calibration, theme), asked="ledger"),
         Section("What each paper adds, and what is needed", lambda: comparison.papers(run)),
     )

@@ -17,7 +17,9 @@ SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
 
 def with_open_folds(page: AppTest) -> AppTest:
     """The same page with its folds open when it is drawn: what is closed is not sent."""
-    for key in ("guarantee", "numbers", "attack", "weights", "computed", "idea"):
+    shown = "guarantee", "numbers", "attack", "weights", "computed", "idea"
+    of_pages = "noises", "orders", "curve", "steps", "relations", "paying", "received", "right", "rows", "scores"
+    for key in (*shown, *of_pages):
         page.session_state[f"fold-{key}"] = True
     return page
 

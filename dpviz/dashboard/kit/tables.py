@@ -89,4 +89,5 @@ def frame(table: pd.DataFrame, **more: Any) -> None:
     Args:
         more: further arguments of `st.dataframe`.
     """
-    st.dataframe(harmless(table), **more)
+    if not folds.closed():
+        st.dataframe(harmless(table), **more)
