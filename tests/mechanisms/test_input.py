@@ -46,6 +46,11 @@ def test_published_noise_scales() -> None:
     dbdp = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50)
     assert dbdp.noise_scale == pytest.approx(0.7587135646925731, rel=1e-9)
     assert dbdp.details["batch_size"] == 32
+    table = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50, noise="table-1")
+    assert table.noise_scale == pytest.approx(np.sqrt(50 * np.log(1e5)) / 1000, rel=1e-12)  # Table 1, the variance's root
+    assert (table.status, table.proved_budget) == (Status.CLAIM, None)
+    assert "the table alone claims" in table.notes[0]
+    assert "the table alone claims" not in " ".join(dbdp.notes)
     pl = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, theorem="pl", steps=50)
     assert pl.noise_scale == pytest.approx(kang.noise_scale * 0.01**0.25, rel=1e-12)  # eq. (12) lacks 1/sqrt(Delta)
     assert input_perturbation_sigma(1000, 50, 1, 1e-5, c=4.0) == pytest.approx(2 * pl.noise_scale)
