@@ -59,8 +59,8 @@ MISTAKES: list[Mistake] = [
         ("a neighbour keeps its row", "X[index], labels[index] = x, y", "labels[index] = y", REPLACED),
         (
             "a neighbour keeps what was derived from the first dataset",
-            "        return Rows(X, labels, self.person_rows, self.weights, self.class_weights)",
-            "        made = Rows(X, labels, self.person_rows, self.weights, self.class_weights)\n"
+            "        return Rows(X, labels, self.person_rows, self.weights, self.class_weights, self.persons)",
+            "        made = Rows(X, labels, self.person_rows, self.weights, self.class_weights, self.persons)\n"
             "        made.__dict__.update(_kept=self._kept)\n"
             "        return made",
             REPLACED,

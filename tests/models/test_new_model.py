@@ -102,7 +102,7 @@ class Toy(Model):
             third=self.loss.third_bound,
             convex=True,
             unit_step=1 / (L + lam),
-            slope_at_zero=0.5**0.5,
+            slope_at_zero=1 / 2**0.5,
             quadratic=(1.0, 1.0),
             abilities=self.abilities,
         )

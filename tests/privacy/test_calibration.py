@@ -67,7 +67,7 @@ def test_gaussian_noise_cannot_give_delta_zero() -> None:
 
 
 def test_dp_gd_noise_on_adult_size() -> None:
-    cal = dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, lam=1e-3, steps=50)
+    cal = dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, lam=1e-3, steps=50, clip_norm=1.0)
     assert cal.noise_scale == pytest.approx(0.0011666688457332313, rel=1e-9)
     assert cal.details["exact_c"] == pytest.approx(4.835473811425554, rel=1e-9)
     assert cal.neighbouring is Neighbouring.REPLACE_ONE

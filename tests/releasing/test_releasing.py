@@ -103,7 +103,7 @@ def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
     assert dpviz.load_model(tmp_path).privacy == {
         "dpviz": dpviz.__version__,
         "mechanism": "output-gaussian",
-        "hyperparameters": {"refined": False, "lam": 0.1},
+        "hyperparameters": {"refined": False, "lam": 0.1, "class_weight": 1.0},
         "claimed": {"epsilon": 1.0, "delta": delta},
         "proved": {"epsilon": 1.0, "delta": delta},
         "status": "proved",
