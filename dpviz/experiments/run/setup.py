@@ -64,6 +64,9 @@ class Setup:
     test: Rows
     reference: Problem
 
+    def __post_init__(self) -> None:
+        self.test.scored_often = True
+
     @cached_property
     def non_private(self) -> Baseline:
         """The minimiser of `reference`, without privacy; for a network the best of three long trainings."""
@@ -173,9 +176,8 @@ def setup_for(spec: RunSpec) -> Setup:
             if alike and np.array_equal(other.split.train, split.train):
                 problem = Problem(other.problem.rows, model, run.lam)
                 return replace(other, problem=problem, reference=problem)
-        problem, test = Problem(_rows(dataset, split.train, class_weights(spec)), model, run.lam), _rows(dataset, split.test)
-        test.scored_often = True
-        return Setup(dataset, split, problem, test, problem)
+        problem = Problem(_rows(dataset, split.train, class_weights(spec)), model, run.lam)
+        return Setup(dataset, split, problem, _rows(dataset, split.test), problem)
 
     return _setups.compute((fit_key(spec), run.base_lam), make, owner=spec.dataset)
 

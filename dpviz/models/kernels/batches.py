@@ -16,17 +16,7 @@ from numba import types
 
 from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import (
-    FIVE,
-    ONE,
-    ZERO,
-    add_dense,
-    add_sparse,
-    clip_slopes,
-    expand_parameters,
-    row_margin,
-    scatter_gradients,
-)
+from dpviz.models.kernels.inline import FIVE, add_dense, add_sparse, clip_slopes, expand_parameters, row_margin, scatter_gradients
 
 
 @cache
@@ -51,7 +41,7 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
         for s in range(len(cuts) - 1):
             mine, sums = theta[s * size : (s + 1) * size], total[s * size : (s + 1) * size]
             expand_parameters(mine, merged, W)
-            end = cuts[np.uint64(s) + ONE]
+            end = cuts[np.uint64(s + 1)]
             for start in range(cuts[s], end, C):
                 stop = min(start + C, end)
                 for at in range(start, stop):
@@ -64,7 +54,7 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
                     if clip_norm < np.inf:
                         clip_slopes(slopes, to, W, norms[i], clip_norm)
                     add_sparse(table, i, slopes, to, W, sums)
-                add_dense(near, ZERO, stop - start, table[4], slopes, ZERO, W, dense_sums, sums)
+                add_dense(near, np.uint64(0), stop - start, table[4], slopes, np.uint64(0), W, dense_sums, sums)
             scatter_gradients(sums, merged, W)
 
     return batches

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
-from llvmlite import binding
+from llvmlite import binding, ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
@@ -72,19 +72,16 @@ def kernel(*arguments: Any, exact: bool = False) -> Callable[[Callable[..., Any]
         failed: list[str] = []
 
         def compile_() -> None:
-            try:
-                made.append(compile_here())
-            except NumbaError as error:
-                failed.append(str(error))
-
-        def compile_here() -> Callable[..., Any]:
             dispatcher = njit(**OPTIONS, fastmath=False if exact else {"contract"})(function)
             if OPTIONS["cache"]:
                 # numba compares the time of this one file; what it calls lies in others
                 dispatcher._cache._cache_file._source_stamp = _STAMP
-            dispatcher.compile(arguments)
+            try:
+                dispatcher.compile(arguments)
+            except NumbaError as error:
+                failed.append(str(error))
             dispatcher.disable_compile()
-            return dispatcher
+            made.append(dispatcher)
 
         # numba leaves a cycle that holds all frames which led to a compilation, and so the rows of a training: a thread has no
         # others than its own
@@ -109,6 +106,20 @@ def stack(typing: Any, count: Any, like: Any) -> Any:
         return cgutils.alloca_once(builder, context.get_value_type(like.dtype), size=size)
 
     return types.CPointer(like.dtype)(count, like), generate
+
+
+@intrinsic
+def prefetch(typing: Any, array: Any, at: Any) -> Any:
+    """Asks for array[at] in the processor's second cache and does not wait; past the end of the array nothing happens."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place, number = builder.gep(context.make_array(array)(context, builder, given[0]).data, [given[1]]), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, *[number] * 3])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        builder.call(ask, [place, number(0), number(2), number(1)])  # to read; second cache; data
+        return context.get_dummy_value()
+
+    return types.void(array, at), generate
 
 
 def slope_of(loss: Loss) -> Callable[..., Any]:

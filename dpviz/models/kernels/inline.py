@@ -105,18 +105,16 @@ def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total)
     starts, rows, values = blocks
     d, block = np.uint64(len(total)) // W, start // np.uint64(BLOCK)
     for j in range(d):
-        k, end, to = starts[block * d + j], starts[block * d + j + ONE], j * W
-        while k < end:
-            last = min(end, k + most)
+        end, to = starts[block * d + j + ONE], j * W
+        for k in range(starts[block * d + j], end, most):
             for r in range(W):
                 short[r] = 0
-            for e in range(k, last):
+            for e in range(k, min(end, k + most)):
                 value, at = values[e], rows[e] * W
                 for r in range(W):
                     short[r] += value * slopes[at + r]
             for r in range(W):
                 total[to + r] += short[r]
-            k = last
 
 
 @njit(inline="always")

@@ -5,7 +5,7 @@ Replica r has draw s(r) and noise scale sigma_r; with moved parameters sigma_r t
     u_ir = phi'(<theta_r, x_i> + <sigma_r theta_r, z_si>),      total_r = sum_i x_i u_ir,      own_r = sum_i z_si u_ir
 
 Noise lies in strips of 16 rows, feature by feature: both products work on 16 rows at once. What they read, twice, is copied
-first: a copy takes half the time that products wait for memory.
+first: a copy takes half the time that products wait for memory. The next SOME rows of the draw are asked for meanwhile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from dpviz.models.kernels import BLOCK, SIMD
-from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, stack, table_of
+from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, prefetch, stack, table_of
 from dpviz.models.kernels.inline import ONE, ZERO, add_columns, expand_parameters, row_margin, scatter_gradients
 
 GROUP = 10  # replicas of one draw whose sums are in registers
@@ -53,13 +53,14 @@ def _copy(noise, z, d, count, near):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _slopes(near, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica):  # type: ignore[no-untyped-def]
+def _slopes(near, noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica):  # type: ignore[no-untyped-def]
     """Margins without noise become slopes, in `slopes` from `place` on, and in `by_replica`, which is 0 behind the last row."""
     for i in range(ZERO, count, _L):
         for t in range(_G):
             for c in range(_L):
                 sums[t * _L + c] = slopes[place + (i + c) * W + t]
         for j in range(d):
+            prefetch(noise, z + (_SOME + i) * d + j * _L)
             for t in range(_G):
                 value = moved[at + j * _G + t]
                 for c in range(_L):
@@ -105,8 +106,7 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             noise, stride: noise of the range's rows in strips, the first numbers of two draws `stride` apart.
             moved: (G, d, GROUP) flat: groups of at most GROUP replicas of one draw each.
             groups: (G, 3) the draw of each group, its first replica and how many it has.
-            near, by_replica, short: (SOME, d), (GROUP, SOME) and (G, d, GROUP, SIMD) flat, all 0.
-            slopes: (BLOCK, W) and GROUP further numbers, all 0.
+            near, by_replica, short, slopes: (SOME, d), (GROUP, SOME), (G, d, GROUP, SIMD), (BLOCK, W) + GROUP numbers, all 0.
             own: (G, d, GROUP) flat, in double precision.
         """
         margin, sums = numba.carray(stack(width, theta), width), numba.carray(stack(TILE, theta), TILE)
@@ -118,12 +118,12 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                 for r in range(W):
                     slopes[(i - start) * W + r] = margin[r]
             for g in range(np.uint64(len(groups))):
-                draw, lane, size = groups[g, ZERO], groups[g, ONE], groups[g, ONE + ONE]
+                draw, lane, size, at = groups[g, ZERO], groups[g, ONE], groups[g, ONE + ONE], g * d * _G
                 for first in range(start, end, _SOME):
-                    count, place = min(_SOME, end - first), (first - start) * W + lane
-                    _copy(noise, draw * stride + (first - span[0]) * d, d, count, near)
-                    _slopes(near, d, count, moved, g * d * _G, slope_at, loss, sums, slopes, place, W, size, by_replica)
-                    _add_noise(near, d, count, by_replica, sums, short, g * d * _G * _L)
+                    count, place, z = min(_SOME, end - first), (first - start) * W + lane, draw * stride + (first - span[0]) * d
+                    _copy(noise, z, d, count, near)
+                    _slopes(near, noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica)
+                    _add_noise(near, d, count, by_replica, sums, short, at * _L)
             add_columns(table, blocks, start, end, slopes, W, np.uint64(64), margin, sums, total)
             if (end - span[0]) % _SUMMED == 0 or end == span[1]:
                 for k in range(np.uint64(len(own))):
