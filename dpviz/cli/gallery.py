@@ -27,9 +27,7 @@ _FILES = {_LESSONS: "lesson", _PAGES: "page", _PICTURES: "picture", _FIGURES: "f
 #: (title, page, address) of pictures that no page shows by itself
 _SET = (
     ("The boundary of a network", "One private model", {"model": "mlp", "mechanism": "dp-sgd"}),
-    ("Two hyperparameters", "Trade-off", {"tune": "steps,step_size"}),
-    ("Sensitivity step by step", "Sensitivity and rates", {"part": "training"}),
-    ("Rates of papers", "Sensitivity and rates", {"part": "rates"}),
+    ("Sensitivity step by step", "Sensitivity and rates", {"mechanism": "rsgd-ar", "part": "training"}),
     ("Rows that receive noise", "Influence and noise", {"mechanism": "pidp-sgd"}),
     ("Attacks on ordinary rows", "Audit", {"attacked": "ordinary", "shadows": "64"}),
 )
