@@ -124,6 +124,7 @@ def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.
     assert found.spec.params["steps"] == alone.steps, "automatic hyperparameters are those that the noise was made for"
 
 
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
 def test_a_searched_classifier_is_for_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(private_search, "private_ranges", lambda c, b, s: asked.append(b) or private_ranges(c, b, s))
