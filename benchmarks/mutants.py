@@ -93,9 +93,9 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/privacy/individual.py": (f"{M}individual.py",),
     "dpviz/privacy/utility_bounds.py": ("tests/papers/test_rates.py", f"{M}output_mechanisms.py"),
     "dpviz/privacy/*.py": (P.removesuffix("/test_"),),
-    "dpviz/mechanisms/persons.py": (f"{M}persons.py",),
+    "dpviz/mechanisms/persons.py": (f"{M}persons.py", f"{M}drawn_persons.py"),
     "dpviz/estimator/weights.py": ("tests/estimator/test_classifier.py", f"{M}weights.py"),
-    "dpviz/common/persons.py": ("tests/datasets/test_persons.py",),
+    "dpviz/common/persons.py": ("tests/datasets/test_persons.py", "tests/experiments/run/test_runs_of_persons.py"),
     "dpviz/mechanisms/output/*.py": (*LAW, f"{M}output_mechanisms.py", f"{M}individual.py", f"{M}rules.py"),
     "dpviz/mechanisms/objective/*.py": (*LAW, f"{M}objective.py", f"{M}individual.py", f"{P}objective_privacy.py"),
     "dpviz/mechanisms/input/dbdp_pi.py": (*LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
@@ -111,7 +111,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/gradient/pidp*.py": (*LAW, f"{M}passing_rules.py", f"{P}published_noise.py"),
     "dpviz/mechanisms/gradient/*.py": (
         *LAW,
-        *(f"{M}{name}.py" for name in ("noisy_sgd", "individual", "clipped_shares", "rules", "streams", "all_rows")),
+        *(
+            f"{M}{name}.py"
+            for name in ("noisy_sgd", "drawn_persons", "individual", "clipped_shares", "rules", "streams", "all_rows")
+        ),
         "tests/models/test_products.py",
     ),
     "dpviz/mechanisms/reference/*.py": LAW,
@@ -123,14 +126,20 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/registry.py": (f"{M}registry.py",),
     "dpviz/mechanisms/rules.py": (f"{M}rules.py",),
     "dpviz/mechanisms/*.py": (*LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
-    "dpviz/common/random.py": ("tests/common/test_random.py", f"{M}streams.py", f"{M}noisy_sgd.py", f"{M}noise_law.py"),
+    "dpviz/common/random.py": (
+        "tests/common/test_random.py",
+        *(f"{M}{name}.py" for name in ("streams", "noisy_sgd", "drawn_persons", "noise_law")),
+    ),
     "dpviz/releasing/*.py": ("tests/releasing",),
     "dpviz/dashboard/one_run/publishing.py": ("tests/pages/test_publishing.py",),
     "dpviz/estimator/*.py": ("tests/estimator", f"{P}division.py"),
     "dpviz/auditing/*.py": ("tests/auditing", f"{M}planted_bugs.py"),
     "dpviz/models/solvers/*.py": ("tests/models", f"{P}sensitivity.py", f"{M}output_mechanisms.py", f"{M}objective.py"),
     "dpviz/models/feature_derivative.py": ("tests/models", f"{M}input.py"),
-    "dpviz/models/rows.py": ("tests/models", f"{M}noisy_sgd.py", f"{M}noise_law.py", f"{M}sizes.py", f"{M}all_rows.py"),
+    "dpviz/models/rows.py": (
+        *("tests/models", "tests/experiments/run/test_class_weights.py"),
+        *(f"{M}{name}.py" for name in ("noisy_sgd", "drawn_persons", "noise_law", "sizes", "all_rows")),
+    ),
     **dict.fromkeys(WRITTEN, ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py")),
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py"),
     "dpviz/reporting/calls.py": ("tests/reporting", "tests/cli/test_own_table.py"),
