@@ -247,7 +247,9 @@ def verdict(lines: Sequence[str]) -> str:
     cells = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
     near = sum(float(cell[6]) <= 1.0 for cell in cells)
     behind = [f"{cell[0]} at ε = {cell[1]}" for cell in cells if cell[7] != "–" and float(cell[7]) > float(cell[2])]
-    return f"Within one point: {near} of {len(cells)}. diffprivlib at C = 1 is ahead: {', '.join(behind) or 'nowhere'}."
+    where = " where it was measured" if any(cell[7] == "–" for cell in cells) else ""
+    ahead = f"diffprivlib at C = 1 is ahead{where}: {', '.join(behind) or 'nowhere'}."
+    return f"Within one point: {near} of {len(cells)}. {ahead}"
 
 
 def replaced(page: str, section: str) -> str:
