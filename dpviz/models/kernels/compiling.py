@@ -78,10 +78,10 @@ def kernel(*arguments: Any, exact: bool = False) -> Callable[[Callable[..., Any]
                 dispatcher._cache._cache_file._source_stamp = _STAMP
             try:
                 dispatcher.compile(arguments)
+                dispatcher.disable_compile()
+                made.append(dispatcher)
             except NumbaError as error:
                 failed.append(str(error))
-            dispatcher.disable_compile()
-            made.append(dispatcher)
 
         # numba leaves a cycle that holds all frames which led to a compilation, and so the rows of a training: a thread has no
         # others than its own
