@@ -155,7 +155,7 @@ def _warm() -> None:
     from dpviz.dashboard.work import cached_runs
     from dpviz.experiments.run.spec import RunSpec
 
-    # threads of a matrix product wait for each other busily, and take more than half of a full server's processor time
+    # threads of a matrix product wait for each other busily: on a busy machine up to half of the server's processor time
     _forever.enter_context(one_blas_thread())
     # the page meets the same problem and tells the person
     with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):
