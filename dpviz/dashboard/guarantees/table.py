@@ -153,7 +153,7 @@ def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> N
         compared = f"{chosen} is the same."
     label = list_mechanisms()[spec.mechanism].label
     panels.headline(
-        f"{label}: no attacker does better than one who {tolerated.in_words(attacker)} up to ε = {words.three(needed)}.",
+        f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {tolerated.in_words(attacker)}.",
         compared,
         of=spec,
     )
