@@ -91,6 +91,10 @@ def pidp(cal: Calibration, v: dict[str, Any]) -> float:
     return v["c"] * math.sqrt(steps * math.log(1 / half)) / (N * first)
 
 
+def share_in_a_batch(v: dict[str, Any]) -> float:
+    return 1 / N if v["noise"] == "table-1" else v["batch"] / math.sqrt(N)
+
+
 def input_perturbation(cal: Calibration, v: dict[str, Any]) -> float:
     root = 1.0 if v["theorem"] == "pl" else math.sqrt(LAM)
     return math.sqrt(v["c"] * cal.details["steps"] * LOG / (N * (N - 1) * root)) / EPS
@@ -138,7 +142,7 @@ BY_HAND: dict[str, tuple[dict[str, tuple[Any, ...]], Scale]] = {
     "bolt-on-psgd": ({"noise": ("classical",)}, lambda c, v: math.sqrt(2 * math.log(1.25 / DELTA)) * c.sensitivity / EPS),
     "cms-objective": ({}, cms_objective),
     "cms-output": ({"refined": (False,)}, lambda c, v: (2 / (N * LAM) + 2e-10 / LAM) / EPS),
-    "dbdp": ({}, lambda c, v: v["c"] * math.sqrt(c.details["steps"] * LOG) * v["batch"] / math.sqrt(N) / EPS),
+    "dbdp": ({}, lambda c, v: v["c"] * math.sqrt(c.details["steps"] * LOG) * share_in_a_batch(v) / EPS),
     "dbdp-pi": ({}, lambda c, v: v["c"] * math.sqrt(v["rounds"] * v["local_steps"] * LOG) / (N * EPS)),
     "dp-agd": ({}, dp_agd),
     "dp-gd": ({"noise": ("published",)}, lambda c, v: clipped(v) * math.sqrt(v["c"] * c.details["steps"] * LOG) / (N * EPS)),
