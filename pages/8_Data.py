@@ -17,8 +17,8 @@ above, below = st.container(), st.container()
 lesson = comparing and bool(st.query_params.get(panels.TASK))
 tabs_first = own["upload"].value() or lesson
 with above if tabs_first else below:
-    titles = ["Your own table", "All datasets", "What is trained on", "Preprocessing", "Feature ranges", bounds.TITLE]
-    mine, every, rows, prepared, features, compared = st.tabs(titles, default=bounds.TITLE if lesson else None)
+    titles = ["Your own table", "All datasets", "What is trained on", "Feature ranges", bounds.TITLE]
+    mine, every, rows, features, compared = st.tabs(titles, default=bounds.TITLE if lesson else None)
 if comparing:
     bar.show_run(compared.container())
 bar.draw()
@@ -38,7 +38,6 @@ with every:
 if dataset is not None:
     with rows:
         data_page.preview(dataset)
-    with prepared:
         data_page.preprocessing(dataset)
     with features:
         data_page.ranges(dataset, theme)

@@ -60,7 +60,7 @@ def audits(
     game = _prepare(mechanism, pair.first, pair.second, budget, runs, 0, score, confidence, iterates)
     sigma, kept = game.calibration.noise_scale, runs // 2 if twice else runs
     if score == "steps":
-        direction = gradient_direction(*game.sides, game.row, np.zeros(2))
+        direction = gradient_direction(*game.sides, game.rows, np.zeros(2))
         moved = game.calibration.sensitivity * direction / np.linalg.norm(direction)
         game = replace(game, line=(moved, 0.5 * STEPS * float(moved @ moved)))  # these outputs have no model
     centres = [side.optimum for side in game.sides]
