@@ -24,12 +24,12 @@ from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam, dataset_of, resolve, split_of
 from dpviz.experiments.run.settings import LEAST_LAM
-from dpviz.experiments.run.setup import class_weights
+from dpviz.experiments.run.setup import class_weights, rows_in
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.persons import of_row
-from dpviz.models import Rows, get_model
+from dpviz.models import get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.spending.private_ranges import private_ranges, shares
@@ -215,14 +215,12 @@ class _Trial:
         return self.with_ranges(found.ranges, found.categories)
 
     def measured(self, encoder: Encoder, budget: Budget, streams: list[np.random.SeedSequence]) -> _Measured:
-        """What a run with this encoder gives."""
-        dataset, spec = self.dataset, self.spec
-        x = encoder.rows(dataset.frame)
-        x = add_intercept(x) if dataset.intercept else x
+        """Width, share clipped and accuracies of a run with this encoder."""
+        spec, x = self.spec, encoder.rows(self.dataset.frame)
+        dataset = replace(self.dataset, X=add_intercept(x) if self.dataset.intercept else x)
         split, model, built = split_of(spec, dataset), get_model(spec.model), spec.build()
-        training = Rows(x[split.train], dataset.y[split.train], dataset.person_rows, class_weights=class_weights(spec))
-        test = Rows(x[split.test], dataset.y[split.test])
-        lam = spec.lam or automatic_lam(built, spec.model, len(training), x.shape[1], budget, dataset.person_rows)
+        training, test = rows_in(dataset, split.train, class_weights(spec)), rows_in(dataset, split.test)
+        lam = spec.lam or automatic_lam(built, spec.model, len(training), dataset.d, budget, dataset.person_rows)
         problem = Problem(training, model, lam)
         cal = built.calibrate(problem.setting, budget)
         accuracies = train(built, Training(problem, [cal], streams, record=False), keep_diverged=True).accuracy(test)[0]

@@ -90,8 +90,8 @@ class Setup:
         order = np.random.default_rng(0).permutation(self.split.train)
         split = Split(*(np.sort(part) for part in np.split(order, [len(order) - len(order) // 4])))
         weights = self.problem.rows.class_weights
-        problem = Problem(_rows(self.dataset, split.train, weights), self.problem.model, self.problem.lam)
-        return Setup(self.dataset, split, problem, _rows(self.dataset, split.test), problem)
+        problem = Problem(rows_in(self.dataset, split.train, weights), self.problem.model, self.problem.lam)
+        return Setup(self.dataset, split, problem, rows_in(self.dataset, split.test), problem)
 
     @cached_property
     def baselines(self) -> pd.DataFrame:
@@ -176,8 +176,8 @@ def setup_for(spec: RunSpec) -> Setup:
             if alike and np.array_equal(other.split.train, split.train):
                 problem = Problem(other.problem.rows, model, run.lam)
                 return replace(other, problem=problem, reference=problem)
-        problem = Problem(_rows(dataset, split.train, class_weights(spec)), model, run.lam)
-        return Setup(dataset, split, problem, _rows(dataset, split.test), problem)
+        problem = Problem(rows_in(dataset, split.train, class_weights(spec)), model, run.lam)
+        return Setup(dataset, split, problem, rows_in(dataset, split.test), problem)
 
     return _setups.compute((fit_key(spec), run.base_lam), make, owner=spec.dataset)
 
@@ -190,10 +190,11 @@ def class_weights(spec: RunSpec) -> tuple[float, float] | None:
 
 def all_rows_of(spec: RunSpec, dataset: Dataset) -> Rows:
     """All rows of a dataset to train on, weighed as the run asks."""
-    return _rows(dataset, slice(None), class_weights(spec))
+    return rows_in(dataset, slice(None), class_weights(spec))
 
 
-def _rows(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[float, float] | None = None) -> Rows:
+def rows_in(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[float, float] | None = None) -> Rows:
+    """Some rows of a dataset with their persons; `weights` as of `class_weights`."""
     persons = None if dataset.persons is None else dataset.persons[part]
     return Rows(dataset.X[part], dataset.y[part], dataset.person_rows, class_weights=weights, persons=persons)
 
