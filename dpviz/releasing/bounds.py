@@ -18,7 +18,6 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets import Dataset
-from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.measure import train
@@ -32,6 +31,7 @@ from dpviz.mechanisms.persons import of_row
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
+from dpviz.releasing.ranges import texts_of
 from dpviz.spending.private_ranges import private_ranges, shares
 
 Floats = NDArray[np.float64]
@@ -209,9 +209,8 @@ class _Trial:
     def privately(self, budget: Budget, source: random.Random) -> Encoder:
         """The encoder with private ranges, and private categories where they were read from the rows."""
         names = [c.name for c in self.encoder.columns if c.kind != NUMBER and c.name in self.dataset.looked_at]
-        texts = {name: self.dataset.frame[name].map(word, na_action="ignore").astype(object) for name in names}
         for_row = of_row(budget, max(1, self.dataset.person_rows))
-        found = private_ranges(self.numbers, for_row, source, categories=texts)
+        found = private_ranges(self.numbers, for_row, source, categories=texts_of(self.dataset.frame, names))
         return self.with_ranges(found.ranges, found.categories)
 
     def measured(self, encoder: Encoder, budget: Budget, streams: list[np.random.SeedSequence]) -> _Measured:

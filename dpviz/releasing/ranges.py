@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,11 @@ from dpviz.spending.private_ranges import private_ranges, together
 
 #: what a proof supposes where ranges are found privately
 PUBLIC_KINDS = "public: which columns hold numbers and which hold categories"
+
+
+def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
+    """Columns of categories as texts, gaps left as they are."""
+    return {name: frame[name].map(word, na_action="ignore").astype(object) for name in names}
 
 
 def undeclared(dataset: Dataset) -> tuple[list[str], list[str]]:
@@ -62,8 +68,8 @@ def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: 
     numbers, categories = undeclared(dataset)
     content = own.get(spec.dataset)
     frame = with_gaps(content.frame, content.spec, [])
-    texts = {name: frame[name].map(word, na_action="ignore").astype(object) for name in categories}
-    found = private_ranges({name: frame[name].to_numpy(float) for name in numbers}, budget, source, categories=texts)
+    values = {name: frame[name].to_numpy(float) for name in numbers}
+    found = private_ranges(values, budget, source, categories=texts_of(frame, categories))
     table = replace(
         content.spec,
         ranges={**content.spec.ranges, **found.ranges},
@@ -85,7 +91,7 @@ def beside(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     """
     columns = () if dataset.encoder is None else dataset.encoder.columns
     numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in columns if c.kind == NUMBER}
-    texts = {c.name: dataset.frame[c.name].map(word, na_action="ignore").astype(object) for c in columns if c.kind != NUMBER}
+    texts = texts_of(dataset.frame, [c.name for c in columns if c.kind != NUMBER])
     found = private_ranges(numbers, of_row(budget, max(1, dataset.person_rows)), categories=texts)
     lines = []
     for name, values in numbers.items():
