@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from support_stand_in import StandIn
 
-from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Fit, NoiseRecord
-from dpviz.models import Setting, get_model
+from dpviz.models import get_model
 from dpviz.papers.claims import Outcome, list_claims, population
 from dpviz.papers.claims.context import Context
-from dpviz.privacy.budget import Budget
 
 
 def test_bounds_are_those_of_the_paper_at_the_best_tau() -> None:
@@ -45,18 +45,8 @@ def test_the_rate_of_theorem_4_is_that_of_the_paper() -> None:
 
 
 @dataclass(frozen=True)
-class Still(Mechanism):
+class Still(StandIn):
     """A model of zeros, however many rows there are."""
-
-    id = "still"
-    label = "Still"
-    family = "input"
-    citation = "none"
-    noise_enters = "Nowhere."
-    guarantee = "None."
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        return get_mechanism("dp-gd").from_params({}).calibrate(setting, budget)
 
     def fit(self, training: Training) -> Fit:
         return Fit(np.zeros((len(training.calibrations), len(training.streams), training.problem.m)), NoiseRecord("x"))
