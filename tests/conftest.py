@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from streamlit.components.v2 import manifest_scanner
-from support import LIMIT
+from support import LIMIT, until
 from support_tables import read_here
 from threadpoolctl import threadpool_limits
 
@@ -53,10 +54,11 @@ def _tables_without_a_process(request: pytest.FixtureRequest, monkeypatch: pytes
 
 @pytest.fixture(autouse=True, scope="module")
 def _jobs_of_this_file() -> Iterator[None]:
-    """Pages that a file's tests have left leave no work to the next file."""
+    """Pages that a file's tests have left leave no work to the next file, and no thread that still ends a step of it."""
     yield
     if "dpviz.dashboard.work.pool" in sys.modules:
         sys.modules["dpviz.dashboard.work.pool"].pool().clear()
+        until(lambda: not any(thread.name == "dpviz-job" for thread in threading.enumerate()), "the end of all jobs")
 
 
 @pytest.fixture
