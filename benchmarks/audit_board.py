@@ -3,8 +3,6 @@
 python benchmarks/audit_board.py [runs] [epsilon]
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

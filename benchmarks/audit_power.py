@@ -3,8 +3,6 @@
 python benchmarks/audit_power.py [runs] [share] [games]
 """
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 

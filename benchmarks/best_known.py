@@ -6,8 +6,6 @@ Sets whose file is not in the folder that DPVIZ_DATA names are left out, by name
 chosen on a quarter of the training rows; test rows only score what was chosen, trained on all training rows.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

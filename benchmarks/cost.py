@@ -5,8 +5,6 @@ python -m benchmarks.cost [--datasets teaching,breast-cancer] [--model logistic]
 Adult is part of it where DPVIZ_DATA names a folder with adult.data.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

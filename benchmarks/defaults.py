@@ -6,8 +6,6 @@ python -m benchmarks.defaults [--pairs breast-cancer:logistic,iris:mlp] [--epsil
 Adult and KDDCup99 are part of it where DPVIZ_DATA names a folder with their files.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Sequence

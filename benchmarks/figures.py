@@ -7,8 +7,6 @@ cells, so that the command resumes where it was stopped. Papers' sets are taken 
 whose set is missing is computed on the nearest one.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path

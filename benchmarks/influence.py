@@ -7,8 +7,6 @@ Adult's shape (39,073 x 109). The minimiser is found before the clock starts. Pr
 depend on what else the machine does, as far as anything does; the clock's time with all threads needs an idle machine.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

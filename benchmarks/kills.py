@@ -8,8 +8,6 @@ part was damaged, a traceback was printed, an exit code is another than that of 
 left, or the table differs by a byte from that of a call nobody stopped.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -9,8 +9,6 @@ stays away, the log holds a traceback, the exit code is another than that of the
 or a stored part of a sweep was damaged or has gone.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -8,8 +8,6 @@ computed, and the part of them that goes into the metrics beside accuracy, by th
 which other work on the machine changes less. At most 10 % is the target.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

@@ -22,8 +22,6 @@ others, which are listed with what they change. The score is noticed/(noticed + 
 functions; decorated functions such as properties, and constants of modules and classes, stay as they are.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import hashlib
@@ -380,12 +378,7 @@ def prepare(
 
 
 def run(
-    module: str,
-    children: int,
-    unfinished: Path,
-    sample: int = 0,
-    noticed: tuple[str, ...] = (),
-    other_than: tuple[str, ...] = (),
+    module: str, children: int, unfinished: Path, sample: int = 0, noticed: tuple[str, ...] = (), other_than: tuple[str, ...] = ()
 ) -> list[Mutant]:
     """Tries mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on.
 

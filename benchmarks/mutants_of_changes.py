@@ -11,8 +11,6 @@ the mutants of changed lines were noticed; where not all were tried, where their
 benchmarks.mutants` tries whole modules.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import importlib.util

@@ -13,8 +13,6 @@ With --cold the time is taken apart: the sources are copied, so that Python has 
 and the browser, which runs already, asks as soon as the server answers. Needs Chromium and Playwright.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -9,8 +9,6 @@ subject's before those that go through all mechanisms. The score of a draw estim
 it says the 95 % interval (Clopper and Pearson). Mistakes of compiled loops come last, one at a time (`benchmarks.written`).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ python -m benchmarks.ranges [--epsilon 1] [--repetitions 6] [--mechanism objecti
 `DPVIZ_DATA` names a folder with `adult.data`, with a header line.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

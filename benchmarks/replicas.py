@@ -5,8 +5,6 @@
 Prints a ratio from one run; the matrix is random with Adult's shape (39,073 x 108).
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -6,8 +6,6 @@ python -m benchmarks.search [--datasets data/adult.data,breast-cancer] [--mechan
 Datasets whose files `DPVIZ_DATA` does not hold are left out, and the page says so.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from dataclasses import replace

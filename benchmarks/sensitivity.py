@@ -5,8 +5,6 @@
 Prints the ratio and the largest relative difference, for T = 200 epochs of m = 500 batches.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 

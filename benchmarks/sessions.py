@@ -13,8 +13,6 @@ were reached. `--processes` starts several with one cache; each person stays wit
 `deploy/nginx.conf` in front. `--leave` waits until all that people left has gone, twice three minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

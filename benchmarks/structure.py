@@ -6,8 +6,6 @@
 A room is a folder directly below dpviz/. Needs the standard library only.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import statistics

@@ -6,8 +6,6 @@ It is to stay near 5: rows as uploaded, scaled, split, and times their labels. `
 upload is counted with.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import threading

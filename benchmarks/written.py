@@ -5,8 +5,6 @@ before that. Here one token inside a function is another one in a copy of the pr
 mistake. That takes minutes, so `benchmarks.planted` and `benchmarks.mutants` try a sample.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import os

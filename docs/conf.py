@@ -1,7 +1,5 @@
 """Settings of the documentation site: `sphinx-build -W docs site` with the extra `docs`."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes docs/mechanisms.md from the declarations: `python docs/mechanisms.py` (or --check)."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -23,16 +21,7 @@ def table() -> str:
     ]
     for name, cls in dpviz.list_mechanisms().items():
         rate = f"${cls.rate}$" if cls.rate else "none given"
-        cells = [
-            f"`{name}`",
-            cls.label,
-            cls.family,
-            cls.noise_enters,
-            cls.neighbouring.value,
-            cls.guarantee,
-            rate,
-            cls.citation,
-        ]
+        cells = [f"`{name}`", cls.label, cls.family, cls.noise_enters, cls.neighbouring.value, cls.guarantee, rate, cls.citation]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     lines += ["", "## Knobs", ""]
     for name, cls in dpviz.list_mechanisms().items():

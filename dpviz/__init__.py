@@ -6,8 +6,6 @@
 (10,)
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False  # `typing` takes a moment to load, in which the command would not hear Ctrl-C
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult, OneRunResult, audit, audit_one_run, audit_run

@@ -1,7 +1,5 @@
 """Fixtures that many tests share."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

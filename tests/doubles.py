@@ -1,7 +1,5 @@
 """Mechanisms with one mistake each, as they are found in real code. None of them may pass for private."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Mistakes of the ledger, of private searches and of private ranges, for the table in `planting.py`, by file."""
 
-from __future__ import annotations
-
 R, E = "tests/releasing/", "tests/estimator/"
 LEDGER, RANGES = "tests/spending/test_ledger.py", "tests/spending/test_private_ranges.py"
 SEARCH, OWN_SEARCH = f"{R}test_private_search.py", f"{E}test_private_search.py"
@@ -9,16 +7,14 @@ FOUND = f"{R}test_private_ranges_of_release.py"
 PERSONS = "tests/experiments/run/test_runs_of_persons.py"
 
 SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
-    "estimator/base": [
-        ("a pickle of a search keeps the seed", 'state["random_state"] = None', "pass", OWN_SEARCH),
-    ],
+    "estimator/base": [("a pickle of a search keeps the seed", 'state["random_state"] = None', "pass", OWN_SEARCH)],
     "estimator/plan": [
         (
             "private ranges of a fit are free",
             "for_ranges, for_models = shares(total)",
             "for_ranges, for_models = shares(total)[0], total",
             RANGES,
-        ),
+        )
     ],
     "estimator/private_search": [
         (
@@ -85,9 +81,7 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
         ("a claim makes no total a claim", "Status.CLAIM if unproved else", "", LEDGER),
         ("releases about other neighbours are added", "if relation is not counted:", "if False:", LEDGER),
     ],
-    "spending/of_run": [
-        ("several models are entered as one", "release = Repeated(event, models)", "release = event", LEDGER),
-    ],
+    "spending/of_run": [("several models are entered as one", "release = Repeated(event, models)", "release = event", LEDGER)],
     "spending/private_ranges": [
         ("the threshold forgets the row itself", "threshold = 1 - sigma", "threshold = -sigma", RANGES),
         ("values of one row are listed", "> noise.threshold)", "> 1)", RANGES),

@@ -5,8 +5,6 @@ The source of one module is changed as it is imported, so that constants, decora
     DPVIZ_MISTAKE=3 PYTHONPATH=.:tests pytest -p planting tests/models/test_last_rows.py
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -72,23 +70,13 @@ MISTAKES: list[Mistake] = [
         "models/row_budget",
         ("rows never leave", "(spent > self._limit)", "(spent < -1)", LAST),
         ("rows leave a step early", "spent += norms.astype(float) ** 2", "spent += 2 * norms.astype(float) ** 2", LAST),
-        (
-            "a slack of 1 %",
-            "budget * (1 + slack)",
-            "budget * 1.01",
-            "tests/mechanisms/test_renyi_filter.py",
-        ),
+        ("a slack of 1 %", "budget * (1 + slack)", "budget * 1.01", "tests/mechanisms/test_renyi_filter.py"),
     ),
     *_(
         "models/products",
         ("the last row is left out", "min(start + size, n)) for start", "min(start + size, n - 1)) for start", LAST),
         ("nothing is clipped", "slope *= clip_norm / np.maximum(np.abs(slope) * norms, clip_norm)", "pass", LAST),
-        (
-            "a third of the weights of rows is lost",
-            "slope *= weights[block].T",
-            "slope *= 0.7 * weights[block].T",
-            LAST,
-        ),
+        ("a third of the weights of rows is lost", "slope *= weights[block].T", "slope *= 0.7 * weights[block].T", LAST),
         ("the rule of row budgets is not asked", "slope *= rule(block, np.abs(slope) * norms)", "pass", LAST),
     ),
     *_(

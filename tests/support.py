@@ -1,7 +1,5 @@
 """What many tests share: waiting, small problems and neighbouring pairs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers that are kept from version to version: what of a value is kept, and when two of them are the same."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping

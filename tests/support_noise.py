@@ -1,7 +1,5 @@
 """What tests of noise share: whether draws follow a distribution, small problems, and training with a share of the noise."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass

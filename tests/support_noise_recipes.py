@@ -5,8 +5,6 @@ exact covariance of the end, can be computed. Where noise is added to a finished
 A recipe yields one truth value per thing that was compared.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Opens pages without a browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest

@@ -1,7 +1,5 @@
 """The base of mechanisms that stand in for others in tests of claims: how they do is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpviz.mechanisms import Calibration, Mechanism, get_mechanism

@@ -1,7 +1,5 @@
 """Small tables that tests spoil, and the way from bytes to a dataset."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

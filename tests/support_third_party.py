@@ -1,7 +1,5 @@
 """Tables of the same form as published files that are not shipped: many rows, gaps, identifiers, no header."""
 
-from __future__ import annotations
-
 import numpy as np
 
 BANK = ["age", "job", "marital", "education", "default", "balance", "housing", "loan", "contact", "day", "month", "duration"]

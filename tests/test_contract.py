@@ -1,7 +1,5 @@
 """What every mechanism must keep, whatever it does. A new file in dpviz/mechanisms is tested without an edit here."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -31,10 +29,7 @@ each_model = pytest.mark.parametrize(
     [
         # .ci/run tries all; the README's command tries every mechanism on one model, and one of each family on the others
         pytest.param(
-            cls,
-            model,
-            id=f"{model}-{name}",
-            marks=() if model == "logistic" or name in ONE_OF_EACH_FAMILY else pytest.mark.long,
+            cls, model, id=f"{model}-{name}", marks=() if model == "logistic" or name in ONE_OF_EACH_FAMILY else pytest.mark.long
         )
         for model in dpviz.list_models()
         for name, cls in ALL.items()

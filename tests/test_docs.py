@@ -1,7 +1,5 @@
 """The docs say what the code says."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

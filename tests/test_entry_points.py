@@ -1,7 +1,5 @@
 """Every way into dpviz refuses what `run` refuses: a delta that means nothing for the number of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The wheel and the source distribution work in an empty environment, outside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -6,8 +6,6 @@ committed.
 """
 
 # ruff: noqa: B023 (what is defined in a loop is called before the loop goes on)
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """No file is read in a way that executes what it holds."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

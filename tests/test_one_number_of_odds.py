@@ -1,7 +1,5 @@
 """One number of attack odds: every page, command and report shows the tightest bound that is proved, from one function."""
 
-from __future__ import annotations
-
 import json
 import math
 

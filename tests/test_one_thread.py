@@ -1,7 +1,5 @@
 """The engine computes in one thread without child processes, as in a browser (Pyodide), where there are neither."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The package's public names: loaded when asked for, and the same for people, type checkers and `from dpviz import *`."""
 
-from __future__ import annotations
-
 import ast
 from importlib import import_module
 from pathlib import Path

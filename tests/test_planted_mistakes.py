@@ -3,8 +3,6 @@
 Those of mechanisms are in `mechanisms/test_semantic_mutants.py`. The table is in `planting.py`, a plugin that plants one.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

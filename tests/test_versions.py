@@ -1,7 +1,5 @@
 """The lowest versions that pyproject.toml allows and the newest that there are work: each in an environment of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -6,8 +6,6 @@ The first run makes a virtual environment for each peer. Contestants take turns;
 ratios, with its range. Both sides may use all threads; a peer uses as many, and the solver, that make it fastest.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
@@ -89,13 +87,7 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
     if part == "dp-sgd":
         epochs = 2.0 if quick else 20.0
         return races.opacus(
-            raced,
-            peer("opacus"),
-            processors(),
-            model="logistic",
-            batch=1_000 if quick else 4_000,
-            epochs=epochs,
-            rounds=rounds,
+            raced, peer("opacus"), processors(), model="logistic", batch=1_000 if quick else 4_000, epochs=epochs, rounds=rounds
         )
     if part == "mlp":
         epochs, rounds = (0.5, 1) if quick else (5.0, 2)

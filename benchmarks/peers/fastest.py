@@ -1,7 +1,5 @@
 """The way in which a peer is fastest: every solver and number of threads is tried before a race begins."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Time and memory of every mechanism against the number of rows: a process of its own for each mechanism and size."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

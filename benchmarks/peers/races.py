@@ -1,7 +1,5 @@
 """Models per second: DP-SGD and one hidden layer against Opacus, objective perturbation against diffprivlib."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

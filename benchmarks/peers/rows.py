@@ -1,7 +1,5 @@
 """The rows that all race on: Adult where somebody has it, else a synthetic census of the same size."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Standard library and numpy only, because a peer's environment has no dpviz.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Shadow models of membership attacks on ordinary rows: ours against loops in PyTorch as other auditing tools have them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from benchmarks.peers.environments import Peer

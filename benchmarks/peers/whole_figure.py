@@ -1,7 +1,5 @@
 """The whole figure, as `dpviz.sweep` computes it, in units of one scikit-learn fit of the same matrix in its fastest way."""
 
-from __future__ import annotations
-
 import functools
 import gc
 import statistics

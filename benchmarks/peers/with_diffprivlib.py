@@ -1,7 +1,5 @@
 """diffprivlib's logistic regression: objective perturbation of Chaudhuri, Monteleoni, Sarwate (2011), one model at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import diffprivlib

@@ -1,7 +1,5 @@
 """Opacus's DP-SGD on a linear model or one hidden layer, one model at a time, as its documentation shows it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """scikit-learn's logistic regression: any solver that takes this objective, on any number of threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

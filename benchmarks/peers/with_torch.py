@@ -1,7 +1,5 @@
 """Shadow models in PyTorch, one after the other: rows from a shuffling DataLoader, SGD, then a signal of every row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

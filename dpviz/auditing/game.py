@@ -1,7 +1,5 @@
 """Plays the game on a mechanism: trains on both sides, lets an attacker learn, counts its errors, compares with the claim."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The attacker's errors on runs that were not used for choosing its score, and the bounds that follow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

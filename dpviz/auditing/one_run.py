@@ -5,8 +5,6 @@ where the guarantee is about replaced rows, there or a row of zeros where it is 
 this relation, because one coin changes one row (`dpviz.privacy.one_run_audit`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import lru_cache
 

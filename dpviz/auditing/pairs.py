@@ -5,8 +5,6 @@ no gradient in a linear model, so replacing a row by it is also what removing it
 moves the offsets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The result of an audit, and the conclusions that it allows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Audits of runs: the neighbouring pair that belongs to a run's data, and the game on it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A score is fitted on runs that are kept for choosing and is then a fixed function; errors are counted on other runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

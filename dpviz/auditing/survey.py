@@ -1,7 +1,5 @@
 """Audits of all mechanisms: every one on its worst pair at one budget, as rows of a table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass

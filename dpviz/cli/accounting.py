@@ -1,7 +1,5 @@
 """`dpviz accounting`: what every accountant asks for, and what is left to an attacker."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

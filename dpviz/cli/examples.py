@@ -1,7 +1,5 @@
 """Examples in the help of every command; a test parses each of them."""
 
-from __future__ import annotations
-
 _ADULT: str = 'mine.csv --target income --positive ">50K" --range age=17,90'
 
 EXAMPLES: dict[str, tuple[str, ...]] = {

@@ -1,7 +1,5 @@
 """`dpviz groups`: accuracy, recall and false-positive rate of groups of rows, private and not."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

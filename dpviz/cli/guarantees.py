@@ -1,7 +1,5 @@
 """`dpviz guarantees`: how far every method is proved at one budget, and on request how useful it leaves the model."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """`dpviz influence`: the training rows that move a model most, and what noise does to them."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

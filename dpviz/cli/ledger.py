@@ -1,7 +1,5 @@
 """`dpviz ledger`: what the releases of one table cost together, kept in a file of one's own."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

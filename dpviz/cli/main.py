@@ -1,7 +1,5 @@
 """The command line: `dpviz` starts the app; the other commands do without it, one file each."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

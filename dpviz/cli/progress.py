@@ -1,7 +1,5 @@
 """A progress bar on standard error, only where that is a terminal."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time

@@ -1,7 +1,5 @@
 """`dpviz ranges`: ranges of numeric columns and categories found privately."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from typing import Any

@@ -1,7 +1,5 @@
 """`dpviz release` and `dpviz predict`: one model to be published, and its predictions."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`dpviz tune`: the best model of a private search over settings, to be published."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders for files, and atomic writes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -13,8 +13,6 @@ Key terms:
     version: a value that changes when what an entry was made from changes, for example a file's time stamp.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
@@ -83,13 +81,7 @@ class Cache(Generic[T]):
         return None if entry is None else entry.value
 
     def compute(
-        self,
-        key: Hashable,
-        make: Callable[[Monitor], T],
-        *,
-        owner: str = "",
-        version: Hashable = None,
-        monitor: Monitor = silent,
+        self, key: Hashable, make: Callable[[Monitor], T], *, owner: str = "", version: Hashable = None, monitor: Monitor = silent
     ) -> T:
         """The value that is kept, or what `make` gives, which is then kept.
 

@@ -5,8 +5,6 @@ inexact, and x / |x| is 0, NaN or longer than 1. Rows with such a norm are divid
 their direction. All other rows are computed as ever, to the last bit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

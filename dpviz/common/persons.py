@@ -11,8 +11,6 @@ The choice must be as secret as the noise. A run of the explorer has both from i
 rows; a model that leaves the program is trained on a choice by the operating system (`releasing.training.choosing_secretly`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Progress and cancelling of long work."""
 
-from __future__ import annotations
-
 import time
 from typing import Protocol
 

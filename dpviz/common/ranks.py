@@ -1,7 +1,5 @@
 """Scores in order, with the label of each: what measures of ranks are computed from."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

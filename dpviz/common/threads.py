@@ -5,8 +5,6 @@ Key terms:
         and `map_streams` get further threads only while others of the group have nothing to do.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os
@@ -205,12 +203,7 @@ class Team:
 
 
 def map_streams(
-    work: Callable[[int, Monitor], T],
-    count: int,
-    monitor: Monitor,
-    *,
-    parallel: bool = True,
-    most: int | None = None,
+    work: Callable[[int, Monitor], T], count: int, monitor: Monitor, *, parallel: bool = True, most: int | None = None
 ) -> list[T]:
     """[work(0, tick), ..., work(count - 1, tick)], run side by side where that pays.
 

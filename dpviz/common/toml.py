@@ -1,7 +1,5 @@
 """Reads TOML files from outside: bounded in size and depth, and every reason why one cannot be read is said in words."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -4,8 +4,6 @@ The engine's version is the release's number. In a checkout, where code changes 
 the rooms that compute results follows it, so that a stored result is never taken for one of other code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import uuid

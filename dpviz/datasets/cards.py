@@ -1,7 +1,5 @@
 """All sets there are, here or not yet: what they are, where they come from, and how to get them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

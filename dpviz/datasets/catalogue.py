@@ -1,7 +1,5 @@
 """Names to datasets. Loaded sets stay in memory up to a bound, and are loaded again when their file has changed."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import warnings

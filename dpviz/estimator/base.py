@@ -1,7 +1,5 @@
 """The base of estimators that spend privacy: tags for scikit-learn, the ledger, and pickles without a seed."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

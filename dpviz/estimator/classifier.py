@@ -1,7 +1,5 @@
 """`PrivateClassifier`: a differentially private linear classifier with scikit-learn's interface."""
 
-from __future__ import annotations
-
 import os
 import random
 import warnings

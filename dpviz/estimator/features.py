@@ -4,8 +4,6 @@ Every row is mapped by itself, so the map costs no privacy. Its constants are de
 named in the guarantee.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The privacy guarantee of an estimator's fit, and the division of one budget among classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpviz.common.persons import KEPT_ROWS

@@ -1,7 +1,5 @@
 """`PrivateSearchCV`: the best `PrivateClassifier` of a private search over settings, with scikit-learn's interface."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Mapping, Sequence

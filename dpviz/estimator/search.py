@@ -6,8 +6,6 @@ beforehand, is said before its first fit. Fits in a loop of one's own are counte
 overlap, and said at the second, fourth, eighth ... one. Only fits of this process are counted.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import warnings

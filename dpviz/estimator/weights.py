@@ -8,8 +8,6 @@ the weight multiplies the clipped gradient. D(r), the diameter of all gradients,
 w'), so largest at 0 or 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

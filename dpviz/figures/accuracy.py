@@ -1,7 +1,5 @@
 """One run's accuracy and optimality gap: each noise draw is a dot."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -114,12 +112,7 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
         low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
         x, y = stack(shown, (high - low) / 40)
         x = 10**x
-        axis = {
-            "type": "log",
-            "range": [low, high],
-            "exponentformat": "power",
-            "dtick": 1 if high - low <= 8 else 2,
-        }
+        axis = {"type": "log", "range": [low, high], "exponentformat": "power", "dtick": 1 if high - low <= 8 else 2}
     dots = _dots(look, x, y) | {"customdata": gap, "hovertemplate": "gap %{customdata:.3g}<extra></extra>"}
     return figure(
         theme,

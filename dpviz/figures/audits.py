@@ -1,7 +1,5 @@
 """An attack as pictures: the two clouds of outputs, the attacker's curve, and a board of many attacks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import wrap
 
@@ -49,12 +47,7 @@ def clouds(cloud: pd.DataFrame, theme: Theme, sides: tuple[str, str]) -> go.Figu
 
 
 def guesses(
-    right: float,
-    limits: tuple[float, float],
-    allowed: float | None,
-    theme: Theme,
-    exceeded: bool,
-    overlay: float | None = None,
+    right: float, limits: tuple[float, float], allowed: float | None, theme: Theme, exceeded: bool, overlay: float | None = None
 ) -> go.Figure:
     """Share of correct guesses with its limits, between a coin toss and what the guarantee allows, on one scale.
 

@@ -1,7 +1,5 @@
 """Results of the tests of claims, as pictures: all verdicts at a glance, and one chart for each panel of a test's table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from textwrap import wrap
 from typing import Any

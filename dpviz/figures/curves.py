@@ -1,7 +1,5 @@
 """Accuracy or optimality gap over epsilon: a line and a band per method, baselines, and odds of an attacker on demand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -282,12 +280,7 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
         "mode": "markers",
         "showlegend": False,
         "customdata": [f"{k}|{epsilon!r}"],
-        "marker": {
-            "symbol": "circle",
-            "size": 15,
-            "color": theme.paper,
-            "line": {"color": curve.look.colour, "width": 4},
-        },
+        "marker": {"symbol": "circle", "size": 15, "color": theme.paper, "line": {"color": curve.look.colour, "width": 4}},
         "hovertemplate": f"<b>{plain(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>",
         "unselected": {"marker": {"opacity": 1}},
     }

@@ -1,7 +1,5 @@
 """Pictures of a dataset before any model: label balance, row norms, feature ranges."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

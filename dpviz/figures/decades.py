@@ -1,7 +1,5 @@
 """Labels of logarithmic axes whose positions are exponents."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """One run on one scale from 0 to 100 %: accuracy with the parts of its cost, and the best possible attack."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Groups over epsilon: a line and a band for each, and the gap between the best and the worst."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Accuracy, or another metric, of every method, ranked below the status of its guarantee."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

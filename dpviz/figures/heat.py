@@ -1,7 +1,5 @@
 """Two settings against each other as a heat map with numbers, the best cell marked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Training rows, what each does to the model, and what the noise did to each. All of it shows private data."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -245,12 +243,7 @@ def _layout(names: tuple[str, str], ticks: bool, more: int = 0, *, below: bool =
 
 
 def _dots(
-    xy: NDArray[np.float32],
-    row_ids: NDArray[np.integer],
-    kind: str,
-    marker: Trace,
-    amounts: NDArray[np.str_] | None,
-    unit: str,
+    xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, marker: Trace, amounts: NDArray[np.str_] | None, unit: str
 ) -> Trace:
     """Rows as points; `amounts` are their influences for hovering, None for none."""
     hover = f": {plain(unit)} %{{text}}" if amounts is not None else ""

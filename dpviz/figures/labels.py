@@ -1,7 +1,5 @@
 """The list right of a plot: what its lines are called, each with its mark and colour, ranked from top to bottom."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +9,7 @@ from dpviz.figures.style import FONT_SIZE, Theme, Trace, plain
 LINE, SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
 FLOOR = 1e-9  # smallest value on a logarithmic scale
 #: plotly's symbols as signs of a text
-SIGNS = {
-    "circle": "●",
-    "square": "■",
-    "diamond": "◆",
-    "triangle-up": "▲",
-    "cross": "✚",
-    "x": "✖",
-    "star": "★",
-    "hexagon": "⬢",
-}
+SIGNS = {"circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "cross": "✚", "x": "✖", "star": "★", "hexagon": "⬢"}
 
 
 @dataclass(frozen=True)

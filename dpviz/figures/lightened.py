@@ -1,7 +1,5 @@
 """A figure in the colours of the light theme, whatever theme it was drawn in: for paper."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Curves, points and bars, on logarithmic axes where wanted."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -188,13 +186,7 @@ class Bar:
 
 
 def bars(
-    items: Sequence[Bar],
-    look: Look,
-    theme: Theme,
-    *,
-    x: str,
-    span: tuple[float, float] | None = None,
-    most: float | None = None,
+    items: Sequence[Bar], look: Look, theme: Theme, *, x: str, span: tuple[float, float] | None = None, most: float | None = None
 ) -> go.Figure:
     """Horizontal bars, the first on top, each with its words; hatched ones are not proved.
 

@@ -1,7 +1,5 @@
 """Membership attacks on ordinary rows as pictures: log-log ROC curves, detections over epsilon, exposure against a fact."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

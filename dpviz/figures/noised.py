@@ -1,7 +1,5 @@
 """Noise on single rows: the rounds in which they received it, and its effect. All of it shows private data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

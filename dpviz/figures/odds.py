@@ -1,7 +1,5 @@
 """A picture of the best possible attack at a budget."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go

@@ -1,7 +1,5 @@
 """Two-dimensional data: the points, and where each model changes its mind."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -69,10 +67,7 @@ def decision_lines(
     side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
     rows = -(-(4 + bool(outlier.any()) + (overlay is not None)) // (2 if side_by_side else 1))  # of the legend
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
-    for values, word, line in (
-        (private, look.name, thin),
-        (non_private[None], "non-private", {"color": theme.ink, "width": 5}),
-    ):
+    for values, word, line in ((private, look.name, thin), (non_private[None], "non-private", {"color": theme.ink, "width": 5})):
         x, y = joined(*zero_lines(values, axes))
         # plotly would make corners out of bends
         traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line | {"simplify": False}, "hoverinfo": "skip"})

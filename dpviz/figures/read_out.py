@@ -1,7 +1,5 @@
 """The numbers of a figure as an HTML table, for readers who do not see the picture."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from html import escape, unescape

@@ -1,7 +1,5 @@
 """A sensitivity as its recursion runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

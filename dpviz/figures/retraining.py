@@ -1,7 +1,5 @@
 """Approximate changes of the model by single rows against exact retraining. It shows private data."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray

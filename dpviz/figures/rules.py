@@ -1,7 +1,5 @@
 """Histograms of a rule: training rows trained without noise, and with it. It shows private data."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from textwrap import wrap
 
@@ -16,13 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def rule_histogram(
-    statistic: Floats,
-    passes: NDArray[np.bool_],
-    low: float,
-    high: float,
-    theme: Theme,
-    *,
-    label: str,
+    statistic: Floats, passes: NDArray[np.bool_], low: float, high: float, theme: Theme, *, label: str
 ) -> go.Figure:
     """A histogram of the statistic that a rule compares, with its thresholds as lines.
 

@@ -1,7 +1,5 @@
 """Scores of a binary classifier: distributions, ROC or precision-recall curve with a band, and a reliability diagram."""
 
-from __future__ import annotations
-
 import pandas as pd
 import plotly.graph_objects as go
 

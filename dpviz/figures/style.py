@@ -5,8 +5,6 @@ majority is grey dashes, noise is amber. Hues were chosen so that the closest tw
 tritan readers (tests/test_style.py measures it), and nothing is told by colour alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A linear model's weights without and with noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

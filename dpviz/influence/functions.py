@@ -235,12 +235,7 @@ class Influence:
         return fixed.solve(self.solve, removed / self.problem.n, everyone)
 
     def leave_one_out(
-        self,
-        index: ArrayLike | None = None,
-        *,
-        rescale: bool = False,
-        tolerance: float = 1e-9,
-        monitor: Monitor = silent,
+        self, index: ArrayLike | None = None, *, rescale: bool = False, tolerance: float = 1e-9, monitor: Monitor = silent
     ) -> Retrained:
         """The exact minimisers without each of these rows (all n by default), each with a proved error bound.
 

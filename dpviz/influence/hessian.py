@@ -1,7 +1,5 @@
 """The inverse of an objective's Hessian: factorised, by conjugate gradients, or in the model's own approximation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

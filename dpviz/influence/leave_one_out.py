@@ -5,8 +5,6 @@ factorised Hessian; each corrects it by the rows that leave and enter (Woodbury)
 gradient. Replicas that do not settle are solved one by one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Sums over all rows for replicas that train in step: their precision, and the threads that share the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Self
 

@@ -4,8 +4,6 @@ Where the distribution of what is released is known, its whole trade-off curve b
 (epsilon, delta) alone allows more and is used only where nothing else is known. One bound, used by every page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial

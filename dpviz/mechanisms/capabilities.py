@@ -5,8 +5,6 @@ A mechanism that has an ability derives from its class (each is a `Mechanism`); 
 is there and this form of the mechanism, under these settings, has nothing to show.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self

@@ -3,8 +3,6 @@
 A mechanism lists those that its proof needs in `Mechanism.supposes`; its `guarantee` then ends with them.
 """
 
-from __future__ import annotations
-
 __all__ = [
     "ACCURATE_MINIMUM",
     "BOUNDED_LABELS",

@@ -1,7 +1,5 @@
 """Shared parts of individual privacy: from a problem and a release to individual epsilon."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

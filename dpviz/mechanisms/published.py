@@ -1,7 +1,5 @@
 """Shared parts of publications with open constants: their knobs, the nominal gradient bound, and notes on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

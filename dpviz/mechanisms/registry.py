@@ -4,8 +4,6 @@ An entry point names a class (`mine = my_package.mine:MyMethod`) or a module or 
 mechanisms are all taken. A class is a mechanism where it declares an `id` of its own; shared base classes have none.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

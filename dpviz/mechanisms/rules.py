@@ -14,8 +14,6 @@ d/(2n), and what noise loses. In each case the sum of what is lost is smallest, 
 `regularisation`, `against_objective_noise` and `against_output_noise` [ours, elementary]; docs/defaults.md has the table.
 """
 
-from __future__ import annotations
-
 import math
 
 from dpviz.models import Setting

@@ -3,8 +3,6 @@
 PIDP-SGD and DBDP-ERM (performance improving) share it; all E x S replicas take a step together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache

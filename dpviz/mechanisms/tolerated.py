@@ -4,8 +4,6 @@ The search goes through the trade-off curve of what is released (Kulynych et al.
 an (epsilon, delta) which alone excludes the attacker adds more noise than it needs.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Self

@@ -1,21 +1,9 @@
 """Models by id."""
 
-from __future__ import annotations
-
 import re
 
 from dpviz.common.validate import InvalidInput, one_of, show
-from dpviz.models.base import (
-    Model,
-    Rule,
-    Setting,
-    count,
-    derivatives_of,
-    feature_noise_of,
-    line_losses_of,
-    margins,
-    regulariser,
-)
+from dpviz.models.base import Model, Rule, Setting, count, derivatives_of, feature_noise_of, line_losses_of, margins, regulariser
 from dpviz.models.capabilities import Ability, Curvature, Derivatives, Noise
 from dpviz.models.linear import LinearModel
 from dpviz.models.losses import HuberHinge, Logistic

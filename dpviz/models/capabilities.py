@@ -4,8 +4,6 @@ A capability that a model lacks is None there. Mechanisms declare what they need
 more than a model has refuses it before anything is computed.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum

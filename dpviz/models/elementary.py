@@ -4,8 +4,6 @@ A formula takes its constants as numbers of the margin's precision and uses noth
 one text serves both (`kernels.inline` has what they are there).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

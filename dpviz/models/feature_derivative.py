@@ -9,8 +9,6 @@ N has rank two and lives in span{x, w}; with tr = 2 a k x.w + k^2 |xt|^2 |w|^2 i
 (tr +- sqrt(tr^2 + 4 a^2 k^2 (|x|^2 |w|^2 - (x.w)^2)))/2, one >= 0 and one <= 0, and all others are 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +51,7 @@ def linear_mixed(slope: Floats, curvature: Floats, x: Floats, w: Floats, *, cons
         return Mixed(only, only)
     # Lagrange's identity is >= 0; rounding may say otherwise where x and w are parallel
     root = np.sqrt(trace**2 + 4 * slope**2 * curvature**2 * np.maximum(xx * ww - xw**2, 0.0))
-    return Mixed(
-        np.sqrt(slope**2 + (trace + root) / 2),
-        np.sqrt(np.maximum(slope**2 + (trace - root) / 2, 0.0)),
-    )
+    return Mixed(np.sqrt(slope**2 + (trace + root) / 2), np.sqrt(np.maximum(slope**2 + (trace - root) / 2, 0.0)))
 
 
 def network_mixed(W: Floats, a: Floats, c: float, x: Floats, y: float, loss: Loss) -> float:

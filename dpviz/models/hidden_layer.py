@@ -5,8 +5,6 @@
 With s = tanh(W (x, 1)), e = a (1 - s^2) elementwise and q = y phi'(y f), a row's data gradient is q (e (x, 1)', s, 1).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

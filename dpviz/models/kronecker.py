@@ -9,8 +9,6 @@ takes the place of the product of eigenvalues (EKFAC: George, Laurent, Bouthilli
 The second layer, k + 1 parameters, is exact; what the layers have in common is left out.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

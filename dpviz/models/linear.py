@@ -1,7 +1,5 @@
 """Linear models: the score is <theta, x>."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

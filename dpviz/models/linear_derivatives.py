@@ -1,7 +1,5 @@
 """Derivatives of a linear model: the score <theta, x> has the gradient x, so that curvature is exact."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Losses of the margin m = y<theta, x>: value, slope and curvature, with the constants that privacy proofs use."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Derivatives of a network's scores by its parameters and by the rows' features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

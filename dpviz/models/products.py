@@ -57,12 +57,7 @@ class Products:
         return by_replica(self._block(block), theta.astype(self.precision, copy=False))
 
     def gradient(
-        self,
-        theta: Floats,
-        loss: Loss,
-        clip_norm: float = np.inf,
-        weights: Array | None = None,
-        rule: Rule | None = None,
+        self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
     ) -> Floats:
         """(R, d) sums over rows of weight x clipped gradient; arguments as of `Model.sum_gradient`."""
         columns, total = np.ascontiguousarray(theta.T, self.precision), np.zeros(theta.shape)

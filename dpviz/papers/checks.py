@@ -4,8 +4,6 @@ The papers speak in words ("competitive", "similar", "almost 0"). What each word
 computed. Every rule has a floor: what noise draws alone would explain is undecided and counts neither for nor against.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

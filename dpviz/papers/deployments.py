@@ -3,8 +3,6 @@
 All values are those of the OpenDP Deployments Registry (data of 15 July 2026), which names these sources.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A table has one row per dataset, model, mechanism, epsilon and seed, as `dpviz.sweep` gives it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

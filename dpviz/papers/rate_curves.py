@@ -1,7 +1,5 @@
 """Published rates of excess risk beside measured points: slopes, values, and lines through one point."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

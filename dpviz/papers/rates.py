@@ -4,8 +4,6 @@ Every number here is a rate with the factor in front of O(·) set to 1. It is no
 that is slopes, mean anything. Bounds with all constants are in `dpviz.privacy.utility_bounds`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

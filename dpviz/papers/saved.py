@@ -4,8 +4,6 @@
 claims shows it at once. A verdict is of this very version where `Saved.current` is true.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Checks of the sentences that both a claim and a figure of a paper state: one object each, so that they cannot disagree."""
 
-from __future__ import annotations
-
 from dpviz.papers.checks import MARGIN, ahead, almost_zero, as_good, surges
 from dpviz.papers.times import fastest
 from dpviz.papers.verdict import Scope

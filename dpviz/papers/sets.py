@@ -1,7 +1,5 @@
 """The papers' datasets on this machine: by their catalogue name, or as a person's own file of that name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

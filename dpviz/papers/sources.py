@@ -1,7 +1,5 @@
 """The papers: one entry each, which claims, figures and tables of rates refer to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

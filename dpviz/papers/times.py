@@ -5,8 +5,6 @@ ratios of times of the same turn: their median, and the order statistics that en
 probability of at least `LEVEL`, whatever their distribution (the interval of the sign test).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

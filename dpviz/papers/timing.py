@@ -1,7 +1,5 @@
 """Training times of mechanisms, measured in turns A B A B on the same rows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

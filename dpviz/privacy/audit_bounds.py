@@ -4,8 +4,6 @@ The attacker sees one output and guesses which of two neighbouring datasets made
 "second" when it was the first, a false negative the other way round. Nothing here knows how outputs are made.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A privacy budget, the relation it speaks about, and what it means for an attacker."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

@@ -6,8 +6,6 @@ numbers themselves reveal data and no budget of the run covers them (Redberg & W
 which publishing them discloses the dataset).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -23,8 +23,6 @@ mechanism of sensitivity 2 G, or z' = z. So delta(eps) = delta_Gauss(eps - J; 2 
 others attain as Lam grows.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -27,8 +27,6 @@ mechanisms (tests). It holds for the relation of the two forms that a coin decid
 two rows.
 """
 
-from __future__ import annotations
-
 import math
 
 from dpviz.common.validate import InvalidInput, in_range, whole

@@ -15,8 +15,6 @@ because r_i and h_i grow with h_i, and because a larger r_v with the same t only
 probabilities add up to more than 1: P[W >= v] < t for every mechanism with this f [derived here].
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -9,8 +9,6 @@ mechanisms name. Common arguments: `lipschitz` is G, `n` the number of training 
 `epsilon` and `delta` the budget, `c` the open constant (1 where nothing better is known).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@
 local budgets. Both search on a logarithmic scale and never stop on the side where the budget is exceeded.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

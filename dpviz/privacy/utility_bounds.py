@@ -3,8 +3,6 @@
 They hold for what a calibration actually adds, so they stand beside the published rates, whose constants are open.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The card of a released model: what it is, what is guaranteed, what is not."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -50,7 +48,7 @@ def card(
     sections = {
         "Model": [
             f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "
-            f"{_plain(dataset.label_names[1])} or {_plain(dataset.label_names[0])}. Made with dpviz {__version__}.",
+            f"{_plain(dataset.label_names[1])} or {_plain(dataset.label_names[0])}. Made with dpviz {__version__}."
         ],
         "Data": [
             f"{_named(dataset)}: {rows:,} rows for training; their number is public. Source: {_plain(dataset.source)}.",

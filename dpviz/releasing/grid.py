@@ -33,8 +33,6 @@ harm and takes away low bits. It does not turn draws in floating point into real
 2^-44.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import dataclass

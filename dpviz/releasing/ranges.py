@@ -1,7 +1,5 @@
 """Ranges and categories of a table of one's own, found privately as a part of a release."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

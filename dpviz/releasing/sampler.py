@@ -15,8 +15,6 @@ Gamma((m + 1)/2, scale 2), and the Gaussian scale mixture has the characteristic
 mixture is that of `dpviz.common.random`].
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Trains one model to be released: fresh randomness of the operating system, no seed, parameters on a public grid."""
 
-from __future__ import annotations
-
 import io
 import os
 import random

@@ -1,7 +1,5 @@
 """The calls that repeat a run, from Python and from a shell. Each runs as it stands, where the files that it names are there."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

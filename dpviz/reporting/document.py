@@ -1,7 +1,5 @@
 """A report as a value, and as one HTML file that needs nothing else: no network, no other file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A run as a notebook: cells that repeat its numbers and pictures when they are executed. Needs nbformat."""
 
-from __future__ import annotations
-
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting.calls import address, python_call

@@ -1,7 +1,5 @@
 """The report of one run: what privacy costs, what an attacker can still tell, and how far the guarantee is proved."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -237,9 +235,4 @@ def settings_of(spec: RunSpec) -> list[tuple[str, object]]:
 
 def _settings(result: Result) -> list[tuple[str, object]]:
     dataset = result.setup.dataset
-    return [
-        *settings_of(result.spec),
-        ("rows", dataset.n),
-        ("training rows", result.setup.problem.n),
-        ("source", dataset.source),
-    ]
+    return [*settings_of(result.spec), ("rows", dataset.n), ("training rows", result.setup.problem.n), ("source", dataset.source)]

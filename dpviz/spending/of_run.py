@@ -1,7 +1,5 @@
 """The entry that a run's release makes in a ledger."""
 
-from __future__ import annotations
-
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.models import Setting

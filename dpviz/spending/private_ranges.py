@@ -25,8 +25,6 @@ where the second tau is for values that occur in D' alone. So delta = delta_gaus
 Adding or removing one row changes half as many counts, and the same holds for it.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -9,8 +9,6 @@ some of them trained on and some scored on. They are joined by k tables that dif
 (e, d)-DP for a row: so it is (k e, d (1 + exp(e) + ... + exp((k-1) e)))-DP for the person (`mechanisms.persons.of_group`).
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -180,11 +178,7 @@ def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration])
 
 
 def search(
-    made: Plan,
-    train: Callable[[int], Model],
-    right: Callable[[Model], int],
-    source: random.Random,
-    monitor: Monitor = silent,
+    made: Plan, train: Callable[[int], Model], right: Callable[[Model], int], source: random.Random, monitor: Monitor = silent
 ) -> tuple[int, Model]:
     """(index of the setting, model) of the best run. Everything else of the search must stay secret, the number of runs too.
 

@@ -1,7 +1,5 @@
 """Writes releases as plain values for TOML and JSON, and reads them back."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

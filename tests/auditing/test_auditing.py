@@ -1,7 +1,5 @@
 """The game: correct mechanisms pass, what is wrong is caught, and results repeat."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 

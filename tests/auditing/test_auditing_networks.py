@@ -1,7 +1,5 @@
 """Audits of networks: what is right passes, too little noise is caught, pairs follow the influence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

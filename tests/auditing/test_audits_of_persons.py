@@ -1,7 +1,5 @@
 """Audits that change all rows of one person: an exact Gaussian is reached, and noise for one row of the person is caught."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

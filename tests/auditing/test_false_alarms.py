@@ -1,7 +1,5 @@
 """How often the auditor accuses mechanisms that are right."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

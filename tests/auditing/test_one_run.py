@@ -1,7 +1,5 @@
 """The audit from one training: false alarms, planted mistakes, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Audits that start from a run, and the survey of all mechanisms: they attack what they say, with the run's own numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

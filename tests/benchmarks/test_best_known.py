@@ -1,7 +1,5 @@
 """The table of the best proved defaults: what it is chosen on, what it counts, and where it stands on its page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

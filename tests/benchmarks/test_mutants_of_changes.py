@@ -1,7 +1,5 @@
 """Which functions count as changed, and that the gate's step on mutants keeps its limits and says what it left out."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The benchmarks' own arithmetic and the way to a peer, with this Python as the peer's environment."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The structure's numbers on a small package in which every one of them is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading, encoding and the first training of a table together take about five times its encoded rows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mistakes for compiled loops: one token of a function's code, in source that still compiles."""
 
-from __future__ import annotations
-
 from benchmarks import mutants, written
 
 SOURCE = '''"""A module that adds 1 + 1."""

@@ -1,7 +1,5 @@
 """A running app and a Chromium to look at it with."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

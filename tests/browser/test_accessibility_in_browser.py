@@ -1,7 +1,5 @@
 """What a reader with a keyboard or a screen reader meets on every page: no serious violation, tables of charts, few controls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages Audit and Paper claims as people see them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two servers behind nginx with the configuration that ships: path prefix, websockets, one process for each browser."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

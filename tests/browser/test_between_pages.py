@@ -1,7 +1,5 @@
 """The run goes along from page to page, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

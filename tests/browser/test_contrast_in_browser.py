@@ -1,7 +1,5 @@
 """Every text of every page stands out from what is behind it, in both themes, and figures follow the theme."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

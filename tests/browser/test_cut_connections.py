@@ -1,7 +1,5 @@
 """A connection or a server lost just after a control was moved: page, address and control agree then, on what was set last."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

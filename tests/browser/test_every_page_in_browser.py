@@ -1,7 +1,5 @@
 """Every page in a narrow window and at 200 % zoom: nothing scrolls sideways, every control and chart has a name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The gallery: static pages that ask for nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The first page as a person meets it."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable
@@ -71,10 +69,7 @@ BAD = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("bad", "field"),
-    BAD,
-)
+@pytest.mark.parametrize(("bad", "field"), BAD)
 def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, field: str) -> None:
     one = reader()
     page = one.open(f"?{bad}")

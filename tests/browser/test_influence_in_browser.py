@@ -1,7 +1,5 @@
 """The map as a person uses it: a click, a lasso, a link."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A look at work that comes late, when the page without further looks is being sent, takes nothing from that page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

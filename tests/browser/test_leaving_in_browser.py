@@ -1,7 +1,5 @@
 """People who leave: nothing of their files is left in the server, and it goes back to the files and threads of its start."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

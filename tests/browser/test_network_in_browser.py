@@ -1,7 +1,5 @@
 """The network in a real browser: its line bends, its width is in the address and goes along from page to page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlparse

@@ -1,7 +1,5 @@
 """A link without a version in a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reports of all pages in Chromium with the network and JavaScript off: every picture is there, and each can be printed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages on sensitivity, rates and accounting as a person meets them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlparse

@@ -1,7 +1,5 @@
 """The site of the docs: built without a warning, its notebooks executed, and opened without a network."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

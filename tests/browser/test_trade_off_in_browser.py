@@ -1,7 +1,5 @@
 """The trade-off page as people meet it: sweeps that stream, stop, go on, and lead to single runs."""
 
-from __future__ import annotations
-
 import io
 import re
 import tomllib
@@ -40,7 +38,7 @@ def over(page: Any) -> None:
     page.wait_for_selector(POINTS)
     page.wait_for_function(
         "() => !document.querySelector('.st-key-cancel-sweep') && !document.querySelector('.st-key-go-on')"
-        " && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')",
+        " && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')"
     )
 
 

@@ -1,7 +1,5 @@
 """`dpviz` and `streamlit run app.py` serve the same app from a process that is set up in the same way."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The journeys of docs/journeys.md run as they stand, on small tables of the kind that each is about."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

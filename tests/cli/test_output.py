@@ -1,7 +1,5 @@
 """What commands print arrives, or the command says in one line why it does not."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

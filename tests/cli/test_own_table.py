@@ -1,7 +1,5 @@
 """A table of one's own on the command line: with options or a file beside it, from a file or standard input, as in Python."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -266,14 +264,10 @@ def test_a_name_is_never_taken_for_a_link_that_says_nothing(name: str, mine: Pat
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
-    [("/dev/zero", "a pipe or a device"), (".", "a folder, not a file"), ("none.csv", "is not there")],
+    ("file", "said"), [("/dev/zero", "a pipe or a device"), (".", "a folder, not a file"), ("none.csv", "is not there")]
 )
 def test_what_is_no_file_is_named(file: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (
-        ["run", file],
-        ["datasets", f"./{file}" if file == "none.csv" else file],
-    ):
+    for command in (["run", file], ["datasets", f"./{file}" if file == "none.csv" else file]):
         assert main(command) == 2
         assert said in capsys.readouterr().err
 

@@ -1,7 +1,5 @@
 """The pages from the shell: `--json` is one valid document with stable keys, errors are one line, nothing is said by the way."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

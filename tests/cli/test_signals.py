@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM: the exit code says so, children end, and nobody reads a traceback, from the first moment on."""
 
-from __future__ import annotations
-
 import functools
 import os
 import signal

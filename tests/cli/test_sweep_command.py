@@ -1,7 +1,5 @@
 """`dpviz sweep`: the numbers of the library by every way, resumed, and refused in one line."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """The boundary at which unforeseen errors stop."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Folders, and writing whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

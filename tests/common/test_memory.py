@@ -1,7 +1,5 @@
 """The cache: bounded in bytes, one value for several threads, and nothing left of an owner who went."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Noise against its exact law, with controls that must fail at 5 %."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

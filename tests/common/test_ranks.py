@@ -1,7 +1,5 @@
 """Scores in order: ties, zeros of both signs, scores that are nearly equal, far apart, or unevenly spread."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

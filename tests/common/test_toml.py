@@ -1,7 +1,5 @@
 """Files of settings from outside: read, or refused in words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

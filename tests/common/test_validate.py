@@ -1,7 +1,5 @@
 """Numbers from outside: one rule for values, one for text."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The engine's version changes with every file that computes results."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

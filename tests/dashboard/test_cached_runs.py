@@ -1,7 +1,5 @@
 """Runs that are kept: what is computed ahead gives way, and the time of a run is that of its work."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A demonstration takes nobody's data and fetches none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What pages keep in the address: every value that can be set is written so that it is read back."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import importlib

@@ -1,7 +1,5 @@
 """What the first page loads: libraries that it does not need would hold it up, each by a fifth of a second or more."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The glossary: every term that pages use has an entry."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

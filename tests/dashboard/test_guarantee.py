@@ -1,7 +1,5 @@
 """The badge of a guarantee names what every proof takes for granted."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT

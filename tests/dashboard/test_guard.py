@@ -1,7 +1,5 @@
 """Requests under another name, and sockets of other pages, are refused."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Jobs: streaming, cancelling, the queue of heavy ones, and words for whatever fails."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

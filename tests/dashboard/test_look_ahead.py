@@ -1,7 +1,5 @@
 """What is computed ahead for several people: each of them gets a run in turn, and nothing is lost where one leaves."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace

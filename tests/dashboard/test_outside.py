@@ -1,7 +1,5 @@
 """Under `streamlit run`, too, the guard answers from the first request on, and no request leaves the machine."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import socket

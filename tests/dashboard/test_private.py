@@ -1,7 +1,5 @@
 """What is used of Streamlit beyond its public interface: one file has all of it, and Streamlit still does what is relied on."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The server's start."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """Sessions that were left: everything of them goes, though nobody else comes."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import threading
@@ -195,10 +193,7 @@ def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
         yield 1
 
     go, jobs, state = threading.Event(), Pool(), {}
-    for name, value in {
-        "pool": lambda: jobs,
-        "_watcher": object(),
-    }.items():
+    for name, value in {"pool": lambda: jobs, "_watcher": object()}.items():
         monkeypatch.setattr(session, name, value)
     for name, answer in {"session_id": "c", "running": server, "browser": b"x", "watch_no_files": None}.items():
         monkeypatch.setattr(session.private, name, lambda *_, answer=answer: answer)

@@ -1,7 +1,5 @@
 """A hundred uploads that came and went leave no memory behind."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An upload that goes takes along all that was made of it: every cache is filled, and no live object holds its rows."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import re

@@ -1,7 +1,5 @@
 """Sentences, calls and downloads: pure functions of the dashboard."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """Datasets: shape, unit ball, hashes, split, and the papers' preprocessing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

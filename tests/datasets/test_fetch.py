@@ -1,7 +1,5 @@
 """Downloads through scikit-learn's real loaders, from a stand-in server on this machine; failures included."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

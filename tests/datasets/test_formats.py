@@ -1,7 +1,5 @@
 """Tables as people have them: encodings, white space, decimal commas, Parquet, workbooks, identifiers and gaps."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

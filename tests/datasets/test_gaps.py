@@ -1,7 +1,5 @@
 """Words that stand for gaps: found by rule, named by a person, never lost in silence."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

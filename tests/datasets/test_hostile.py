@@ -1,7 +1,5 @@
 """What people throw at the reader: every case has its message (what, where, what to do), and nothing is repaired in silence."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zipfile
@@ -125,11 +123,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "label missing everywhere": (table(row=lambda k: f"{k},a{k % 2},"), "missing", "every row has a gap"),
     "nine rows": (table(9), "t", "At least 10|has 9 rows"),
     "one row": (table(1), "columns", "none can be used"),
-    "ten rows, all but three with gaps": (
-        table(10, row=lambda k: f"{k},a{k % 2},{k % 2 if k < 3 else ''}"),
-        "t",
-        "has 3 rows",
-    ),
+    "ten rows, all but three with gaps": (table(10, row=lambda k: f"{k},a{k % 2},{k % 2 if k < 3 else ''}"), "t", "has 3 rows"),
     "constant columns only": (table(row=lambda k: f"1,a,{k % 2}"), "columns", "none can be used.*'age' has the same value"),
     "missing columns only": (table(row=lambda k: f"?,NA,{k % 2}"), "columns", "none can be used.*'age' has no values"),
     "dates only": (table(row=lambda k: f"2020-01-{k + 1:02},a,{k % 2}"), "columns", "holds dates"),

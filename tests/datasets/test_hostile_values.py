@@ -1,7 +1,5 @@
 """Values that look alike or mean two things: what is taken for what is said, and nothing merges or is lost in silence."""
 
-from __future__ import annotations
-
 import gzip
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Published files in the data folder stand in for their downloads."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`dpviz.dataset`: a person's own rows in Python, used like a named dataset."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Persons with several rows: at most k are kept, none of them decides anything about others, and splits are by person."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

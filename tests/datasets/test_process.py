@@ -1,7 +1,5 @@
 """The process that reads a table: what is said when it dies, and its memory limit where a kernel takes none."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import types

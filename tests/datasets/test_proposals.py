@@ -1,7 +1,5 @@
 """Round ranges that a person may confirm."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

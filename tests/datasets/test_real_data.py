@@ -1,7 +1,5 @@
 """Checks against public data that this project does not ship; DPVIZ_REAL_DATA names the folder that has it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Remarks on a table that a careful colleague would make, and those that would be wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

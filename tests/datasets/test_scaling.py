@@ -1,7 +1,5 @@
 """Ways into the unit ball: every one keeps |x| <= 1, and only "largest" reads anything from other rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support_tables import GOOD, made

@@ -1,7 +1,5 @@
 """Where datasets come from: the data folder, uploads that end with their session, and reading in a bounded process."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

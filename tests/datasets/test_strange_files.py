@@ -1,7 +1,5 @@
 """Files as programs and people write them: each is read as it was meant, with a note, or refused with what to do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support_tables import made
@@ -39,14 +37,7 @@ SAME: dict[str, tuple[bytes, str]] = {
     "a remark as wide as the table": (text("age,job,y", "{age},{job},{y}", before="# May, by me, v1\n"), "One line above"),
     "remarks with percent signs": (text("age,job,y", "{age},{job},{y}", before="% made in May\n\n"), "One line above"),
     "sixty remarks": (text("age;job;y", "{age};{job};{y}", before="# and so on\n" * 60), "60 lines above"),
-    "Weka's own format": (
-        text(
-            "",
-            "{age},{job},{y}",
-            before=ARFF,
-        ),
-        "values of job are not among the declared ones: 'smith'",
-    ),
+    "Weka's own format": (text("", "{age},{job},{y}", before=ARFF), "values of job are not among the declared ones: 'smith'"),
     "a title and totals": (
         text(
             "age,job,y",

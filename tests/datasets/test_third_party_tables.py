@@ -1,7 +1,5 @@
 """Tables in the form of files published by third parties, through the data folder and through the form of an upload."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows read back in the data's own units, and people found by their values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

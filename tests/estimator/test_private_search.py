@@ -1,7 +1,5 @@
 """`PrivateSearchCV`: what it promises, what it spends, and mistakes that a search could make."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

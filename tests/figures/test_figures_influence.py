@@ -1,7 +1,5 @@
 """Pictures of rows: what they show is what they were given, for any number of rows and at the edges."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import numpy as np

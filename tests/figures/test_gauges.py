@@ -1,7 +1,5 @@
 """The gauges of the first page: labels do not cover each other."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
@@ -15,9 +13,7 @@ def test_labels_of_one_gauge_do_not_cover_each_other(places: tuple[float, ...]) 
     names = ("majority", "private", "no noise", "non-private")
     marks = [Mark(f"{name} {at:.1f} %", at / 100) for name, at in zip(names, places, strict=False)]
     fig = gauges(
-        [Gauge("Accuracy", [Part("", 0.0, places[1] / 100, "base")], marks)],
-        Look("m", "#123456", "solid", "circle"),
-        LIGHT,
+        [Gauge("Accuracy", [Part("", 0.0, places[1] / 100, "base")], marks)], Look("m", "#123456", "solid", "circle"), LIGHT
     )
     low, high = fig.layout.xaxis.range
     (notes,) = (trace for trace in fig.data if trace.textposition == "middle center")

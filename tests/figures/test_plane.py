@@ -1,7 +1,5 @@
 """Where functions on a grid are zero, as lines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

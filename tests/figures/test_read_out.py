@@ -1,7 +1,5 @@
 """The numbers of a figure as a table for screen readers."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Static pictures of figures: values at their pixels, texts as text; and dark figures in light colours."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """Colours mean one thing and can be told apart."""
 
-from __future__ import annotations
-
 import itertools
 import tomllib
 from pathlib import Path

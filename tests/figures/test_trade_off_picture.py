@@ -1,7 +1,5 @@
 """The picture of curves over epsilon: names are ranked, one band, the chosen budget marked."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Influence, leverage, Newton steps and exact retraining against brute force and reference values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import Cancelled, cancel, make_problem

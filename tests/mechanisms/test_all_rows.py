@@ -1,7 +1,5 @@
 """Sums over all rows whose rows are shared by threads: the same sums to rounding, and rules that see each row once."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

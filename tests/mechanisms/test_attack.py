@@ -1,7 +1,5 @@
 """The best possible attack: exact where the distribution is known, never above (epsilon, delta) alone, and attained."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """A calibration's label: no status without the budgets and conditions that it stands for."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shares of clipped gradients against gradients that are taken again at the same iterates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

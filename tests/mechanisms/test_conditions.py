@@ -1,7 +1,5 @@
 """Every guarantee names the conditions that its proof needs: what a mechanism does is watched, and compared with its text."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """DP-AGD: published constants, every draw paid for, and both kinds of noise against their exact laws."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

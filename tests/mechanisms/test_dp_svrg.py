@@ -1,7 +1,5 @@
 """DP-SVRG: the accounted form against dp_accounting, its sensitivities and noise; what is said of the published form."""
 
-from __future__ import annotations
-
 import math
 
 import dp_accounting

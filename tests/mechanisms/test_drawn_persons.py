@@ -1,7 +1,5 @@
 """DP-SGD that draws persons: each with all rows, which count as one row. Exact pairs, and mistakes that must be seen."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Epsilon of one person against the exact privacy loss, dp_accounting and reference values, with controls."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

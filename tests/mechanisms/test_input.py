@@ -1,7 +1,5 @@
 """Methods that perturb training rows, once: noise, sensitivity, what holds and what is only claimed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Types of knobs: what one writes it reads back, and a new type is one class."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

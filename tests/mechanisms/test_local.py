@@ -1,7 +1,5 @@
 """Local reports: their exact laws, what they guarantee, and what the training on them may use."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ What declares an event is accounted for from that event alone (`tests/privacy/te
 for formulas that are kept because they were published, the event could not tell a wrong constant.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Options are read from the declarations: a new one is tested without an edit here
 `support_noise_recipes.RECIPES` says how its noise can be seen. Each test has a control: 5 % less noise must be noticed.
 """
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import sys

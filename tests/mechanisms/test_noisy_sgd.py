@@ -1,7 +1,5 @@
 """Noisy SGD: batches and noise against their laws, training against double precision, Song and Bassily as published."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Objective perturbation as trained: the solver, the law of the noise, the second noise of approximate minima."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Output perturbation of trained SGD: calibrations by mode, sensitivity per batch position, training and noise."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 

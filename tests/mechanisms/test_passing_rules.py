@@ -1,7 +1,5 @@
 """Rules that let rows train without noise: training replayed with dense algebra, and the chance of passing by simulation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Guarantees for persons with several rows: exact worst pairs that change all rows of one, with controls."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

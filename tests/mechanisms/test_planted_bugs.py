@@ -1,7 +1,5 @@
 """Each planted mistake is caught, by the auditor or by the contract; the mechanism it was planted in is not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import doubles

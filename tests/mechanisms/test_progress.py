@@ -1,7 +1,5 @@
 """Training tells how far it is: shares of the work that rise, and never leave [0, 1]."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import make_problem

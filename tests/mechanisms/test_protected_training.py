@@ -1,7 +1,5 @@
 """What is trained is what is accounted for: gradients clipped row by row, and rows drawn as often as the event says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mechanisms are found in the family folders and through the entry points of other packages."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Individual budgets: never overspent, and worth what the proof says."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

@@ -3,8 +3,6 @@
 An audit that compares a dataset with itself finds no violation of anything.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from support import mostly_long

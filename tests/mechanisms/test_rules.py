@@ -1,7 +1,5 @@
 """Rules for hyperparameters that are left automatic: they balance noise and training, and see public facts only."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

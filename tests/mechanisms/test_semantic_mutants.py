@@ -4,8 +4,6 @@ The table is data: what the mistake is, how it is planted, whom it concerns, and
 read from declarations; a mistake that changes no draw of a case does not concern it. One case of each family is quick.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import sys
@@ -401,9 +399,7 @@ def replaces(name: str, params: Params) -> bool:
 #: mechanisms that draw from a replica's own stream and from one below it
 OWN_AND_CHILD = {"amp", "bolt-on-psgd", "dbdp", "fukuchi-input", "rsgd", "rsgd-ar"}
 #: mechanisms that draw from several streams below a replica's
-CHILDREN = {
-    *("bassily-sgd", "dbdp-pi", "dp-agd", "dp-lssgd", "dp-sgd", "dp-svrg", "ldp-duchi", "pidp-sgd", "song-sgd"),
-}
+CHILDREN = {*("bassily-sgd", "dbdp-pi", "dp-agd", "dp-lssgd", "dp-sgd", "dp-svrg", "ldp-duchi", "pidp-sgd", "song-sgd")}
 
 
 def purposes(name: str, patch: Patch) -> list[int]:

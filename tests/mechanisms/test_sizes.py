@@ -4,8 +4,6 @@ Tests of the noise use few rows and one budget: a mistake beyond one block, or a
 Here every size at which work is cut is made so small that few rows are cut, too, and every budget is trained alone.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Streams of random numbers are independent: one is exchanged, and everything that belongs to the others stays."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

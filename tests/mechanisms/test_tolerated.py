@@ -1,7 +1,5 @@
 """From a tolerated attacker to noise: against closed forms, riskcal, dp-accounting, and the definition itself."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -28,11 +26,9 @@ def test_full_batches_need_the_noise_of_the_closed_form(text: str) -> None:
     attacker = Attacker.parse(text)
     mechanism = get_mechanism("dp-gd")(steps=30)
     found = mechanism.calibrate(SETTING, Budget(epsilon_for(attacker, mechanism, SETTING, DELTA), DELTA))
-    mu = {
-        "tpr": norm.ppf(0.05) - norm.ppf(0.01),
-        "advantage": 2 * norm.ppf(0.55),
-        "accuracy": 2 * norm.ppf(0.6),
-    }[attacker.measure]
+    mu = {"tpr": norm.ppf(0.05) - norm.ppf(0.01), "advantage": 2 * norm.ppf(0.55), "accuracy": 2 * norm.ppf(0.6)}[
+        attacker.measure
+    ]
     assert found.noise_scale == pytest.approx(found.sensitivity * math.sqrt(30) / mu, rel=1e-3)
 
 

@@ -1,7 +1,5 @@
 """Weights of rows: the worst pair of every mechanism that takes them, at the largest weight, and with the bound forgotten."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

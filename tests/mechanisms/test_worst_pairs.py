@@ -1,7 +1,5 @@
 """The pairs of datasets that mechanisms declare as their worst: neighbours that use all that the claim allows."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpviz.auditing.pairs import differing_rows

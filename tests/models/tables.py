@@ -1,7 +1,5 @@
 """Tables of tests, most of whose entries are 0, and the same rows as a dense table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The pieces of kernels: elementary functions, random numbers, merged columns, networks; how kernels are compiled and kept."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

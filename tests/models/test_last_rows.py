@@ -1,7 +1,5 @@
 """Every row counts once, the last ones too: sums over numbers of rows around the sizes of the blocks in which rows are read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

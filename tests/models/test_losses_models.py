@@ -1,7 +1,5 @@
 """Losses and models against finite differences; clipping, weights and blocks against the plain formula."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

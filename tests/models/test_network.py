@@ -1,7 +1,5 @@
 """The network against finite differences, row-by-row sums, reference values and retraining."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model of one's own is one class and one line in the registry: no other file knows it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

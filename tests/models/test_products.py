@@ -1,7 +1,5 @@
 """Sums over rows by kernels are those of numpy to rounding; no contribution exceeds the clip norm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

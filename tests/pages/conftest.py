@@ -1,7 +1,5 @@
 """Pages without a browser: nothing is computed ahead, pages wait for their runs, and nothing waits for a browser to draw."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -5,8 +5,6 @@ The README's tests try a few addresses, the long ones more. The whole attack, ab
     DPVIZ_ADDRESSES=280 pytest -n 0 -m long tests/pages/test_any_address.py
 """
 
-from __future__ import annotations
-
 import logging
 import os
 

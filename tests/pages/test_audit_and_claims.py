@@ -1,7 +1,5 @@
 """The pages Audit and Paper claims without a browser."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Compare: a run is kept as A, B moves on; both are in the address."""
 
-from __future__ import annotations
-
 import dataclasses
 from urllib.parse import parse_qs
 

@@ -1,7 +1,5 @@
 """Run A on the other pages: a mark in their pictures, a column in their tables, a sentence; kept in the address of all."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

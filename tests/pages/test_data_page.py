@@ -1,7 +1,5 @@
 """The page Data without a browser: cards, one's own table, and other people's sessions."""
 
-from __future__ import annotations
-
 import gc
 from functools import partial
 from pathlib import Path
@@ -121,10 +119,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    mostly_long(BAD, BAD[0], BAD[2]),
-)
+@pytest.mark.parametrize(("content", "words"), mostly_long(BAD, BAD[0], BAD[2]))
 def test_a_bad_file_is_refused_in_words_and_the_page_goes_on(content: bytes, words: str) -> None:
     import re
 

@@ -1,7 +1,5 @@
 """The first page without a browser: every mechanism, every kind of bad input."""
 
-from __future__ import annotations
-
 import logging
 import re
 from functools import partial

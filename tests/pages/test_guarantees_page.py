@@ -1,7 +1,5 @@
 """The page of guarantees without a browser."""
 
-from __future__ import annotations
-
 import pytest
 from support_pages import opened, settled, text
 

@@ -1,7 +1,5 @@
 """Pages that say that a model is no better than the majority label, with the cause and what would help."""
 
-from __future__ import annotations
-
 import pytest
 from support import mostly_long
 from support_pages import opened, settled, text

@@ -1,7 +1,5 @@
 """Names from a table that try to be links, icons or Markdown: every page shows them as plain text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page "Influence and noise" without a browser: every mechanism, bad rows in the address, and choices."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

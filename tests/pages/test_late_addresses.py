@@ -1,7 +1,5 @@
 """A browser asks with an old address until it hears of a newer one; what its controls say is not lost then."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 from support_pages import opened

@@ -1,7 +1,5 @@
 """Lessons: every link opens its page, every answer is the engine's, and the page says so."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

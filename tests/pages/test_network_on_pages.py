@@ -1,7 +1,5 @@
 """Every page with the network: what it can do is offered, what has no meaning says so, what is approximate is labelled."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """One bound on attacks: first page, person card, Privacy accounting and Audit say the same share for the same run."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

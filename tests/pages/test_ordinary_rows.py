@@ -1,7 +1,5 @@
 """Membership attacks on ordinary rows on the page Audit, and their pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

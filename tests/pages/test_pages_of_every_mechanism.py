@@ -1,7 +1,5 @@
 """The pages on sensitivity and accounting open for every mechanism and model."""
 
-from __future__ import annotations
-
 import pytest
 from support import mostly_long
 from support_pages import ACCOUNTING, SENSITIVITY, opened, text

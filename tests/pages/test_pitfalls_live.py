@@ -1,7 +1,5 @@
 """The links of docs/pitfalls.md open pages with their settings, and the pages say what the links promise."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit

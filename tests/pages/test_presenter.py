@@ -1,7 +1,5 @@
 """Presenter mode, ε moved by itself and by keys, and training step by step."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

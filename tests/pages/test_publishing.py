@@ -1,7 +1,5 @@
 """The app releases a model with the questions of the shell, and never what the shell refuses."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import zipfile

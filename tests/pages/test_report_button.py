@@ -1,7 +1,5 @@
 """One button makes a report of what a page shows; `dpviz report` writes the same, and all code in it runs as it stands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages on sensitivity, rates and accounting without a browser."""
 
-from __future__ import annotations
-
 import re
 import threading
 from pathlib import Path
@@ -120,10 +118,7 @@ def test_the_regime_button_moves_the_run() -> None:
 
 @pytest.mark.parametrize(
     ("page", "module", "name", "said"),
-    [
-        (ACCOUNTING, tables, "composition", "ε after T steps"),
-        (SENSITIVITY, scaling, "bounds", "Fitted slopes"),
-    ],
+    [(ACCOUNTING, tables, "composition", "ε after T steps"), (SENSITIVITY, scaling, "bounds", "Fitted slopes")],
 )
 def test_curves_that_take_seconds_are_computed_by_jobs(
     page: str, module: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,5 @@
 """A run that takes longer than a moment: the page is there, shows the run before, and draws the new one when it is done."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path

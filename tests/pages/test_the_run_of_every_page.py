@@ -1,7 +1,5 @@
 """Every page speaks of the run that was chosen: its answer and its pictures declare what they drew, and name it."""
 
-from __future__ import annotations
-
 import pytest
 from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import ACCOUNTING, PAGES, opened, settled

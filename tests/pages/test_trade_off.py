@@ -1,7 +1,5 @@
 """The trade-off page without a browser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """What a page tells the browser of its controls replaces what a reader is just choosing, so it tells only what is news."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Work may end at any moment while a page is drawn that looks at it many times: the page then shows the result all the same."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What an audit says of a claim about privacy: refuted above the claim, proved by the engine alone, or not known."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

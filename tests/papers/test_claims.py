@@ -1,7 +1,5 @@
 """The tests of the claims: they repeat, they follow their rules, and each can come out the other way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Refutations for every value of an open constant: the derived distributions are those of the engine's own runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Verdicts on whole figures: all panels together, by the statement's own scope, and what is kept of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Theorems on population and empirical risk: closed forms against the printed formulas, and claims that can fail."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

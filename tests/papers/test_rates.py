@@ -1,7 +1,5 @@
 """Published rates, bounds with constants, accountants for one release, and what training shows beside them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

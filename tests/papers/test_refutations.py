@@ -1,7 +1,5 @@
 """A refutation speaks of the budget and the form that were audited, and of nothing else."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

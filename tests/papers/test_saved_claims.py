@@ -1,7 +1,5 @@
 """The committed verdicts of the papers' claims: they are of this version, or this version finds the same."""
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import date

@@ -1,7 +1,5 @@
 """The claim that DP-SGD costs small groups more: planted losses show that it can hold, fail and stay open."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

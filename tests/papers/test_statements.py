@@ -1,7 +1,5 @@
 """Checks of what papers say: each can come out either way. And the presets that they belong to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The figure of times: which set it is measured on, and what its clock counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Accountants at the ends of their ranges: low rates, few steps, small divergences, budgets that are hardly any."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal, localcontext

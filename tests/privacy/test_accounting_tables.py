@@ -1,7 +1,5 @@
 """Tables of privacy curves: identities that tie them to each other and to the exact Gaussian."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds from counts against known answers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

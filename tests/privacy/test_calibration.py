@@ -1,7 +1,5 @@
 """Noise scales against published values, an independent formula and the referee dp-accounting."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

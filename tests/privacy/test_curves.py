@@ -1,7 +1,5 @@
 """The largest distance between detections and false alarms: by its formula, beside the truth, and at low rates."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a mechanism says it releases, accounted for from the event alone: the proved budget holds, and 5 % less noise is seen."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """One budget for several releases: all together stay within it, and little more would not."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

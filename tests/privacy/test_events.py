@@ -1,7 +1,5 @@
 """Events: their normal form, noise that is scaled, pure and shuffled releases, and what each accountant refuses."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

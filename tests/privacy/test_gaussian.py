@@ -1,7 +1,5 @@
 """The exact Gaussian mechanism at its edges: tiny and huge budgets, bounds of delta, no noise needed, arrays and numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The total of different releases: against closed forms, dp_accounting, and controls that must be noticed."""
 
-from __future__ import annotations
-
 import math
 
 import dp_accounting

@@ -1,7 +1,5 @@
 """Mixtures of Gaussians: reference values, dp_accounting as referee, and the order of the three accountants."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A new accountant is one file: it accounts for events and stands wherever accountants are listed."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

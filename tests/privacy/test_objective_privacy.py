@@ -1,7 +1,5 @@
 """Objective perturbation: calibration against given values, and its bounds against simulated exact privacy loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

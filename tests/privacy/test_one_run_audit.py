@@ -1,7 +1,5 @@
 """Audit with one run: false alarms of mechanisms whose number of right guesses has a known distribution, without sampling."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

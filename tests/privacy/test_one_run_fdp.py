@@ -1,7 +1,5 @@
 """The audit in one run by f-DP: against linear programming, exact mechanisms, and planted mistakes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -9,8 +9,6 @@ c is the saddle point. Both integrals are over analytic functions, where the tra
 both steps changes nothing below the digits that are asked for, which is tested.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

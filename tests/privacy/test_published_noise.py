@@ -1,7 +1,5 @@
 """The noise formulas of Kang et al. and their rules, against plain sums written out here."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rényi DP of the sampled Gaussian at whole and fractional orders, against quadrature in many digits and dp_accounting."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import math

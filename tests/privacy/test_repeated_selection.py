@@ -1,7 +1,5 @@
 """Private search: exact distributions of small searches stay within the bounds, and mistakes do not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The search for the noise that a budget needs: the safe side, the bracket, and what no noise can meet."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Sensitivities: reference values, three forms of one recursion, and training runs that attain the bounds exactly."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Shuffling: the closed form against the exact divergence of the pair it bounds, and the extra delta against its proof."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Nothing of how a release is made is looked at: only its parameters, and what its
 long tests, fewer in the others, which see the same mistakes.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import product

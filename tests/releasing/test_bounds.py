@@ -1,7 +1,5 @@
 """Accuracy by the ranges of number columns: the lesson's sentences, and what is clipped, paid and read for each kind of range."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """No low bit of what is published depends on a row: the attack of Haney et al. (2022), and the grid of every method."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -1,7 +1,5 @@
 """The pitfalls of private training in docs/pitfalls.md, one test for each, by its number."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

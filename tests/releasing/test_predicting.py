@@ -1,7 +1,5 @@
 """`dpviz predict`: gaps block their own row only, options, texts that nothing obeys, places that are checked first."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A release that finds ranges and categories privately: what it shows, what it costs, and when it spends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

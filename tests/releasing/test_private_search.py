@@ -1,7 +1,5 @@
 """A private search releases one model; its epsilon pays for the choice, and mistakes are noticed."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Releasing a model: fresh noise of the declared scale, a file without pickle, a card, predictions for new rows."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """What leaves the program (docs/threats.md): one row is replaced at fixed randomness, and bytes that must stay are compared."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

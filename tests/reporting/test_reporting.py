@@ -1,7 +1,5 @@
 """Reports: one file that needs nothing else, a notebook that runs, and calls that run as they stand."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shlex

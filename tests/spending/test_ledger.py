@@ -1,7 +1,5 @@
 """The ledger: totals, refusals before training, crashes, two writers, and files that are none."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Private ranges: the sensitivity of their counts, what they cover, what they cost, and a person at the end of a range."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

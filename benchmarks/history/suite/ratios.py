@@ -4,8 +4,6 @@ asv keeps these numbers for every commit: `track_` functions return a number, an
 a busy machine, or of another machine, can still be read. Only names that `dpviz` exports are used, so that older commits run too.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Halves of one size that differ in one member differ in one replaced row: a repla
 pair of them, and as the bound is concave in the false alarms it bounds the means over pairs and over rows as well (Jensen).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 Everything here is computed from private rows without noise; no epsilon covers it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri

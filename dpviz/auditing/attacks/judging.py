@@ -4,8 +4,6 @@ Rows of one target model share its noise, so that target models are counted and 
 target models. A false-alarm rate at which fewer than `LEAST_ALARMS` false alarms are expected has no value.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """LiRA, offline: how unusual a row's signal is among models that were not trained on it (Carlini et al. 2022)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets

@@ -1,7 +1,5 @@
 """LiRA, online: the likelihood ratio of a row's signal under members and under non-members (Carlini et al. 2022)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets

@@ -1,7 +1,5 @@
 """The loss threshold: a row whose loss is small was probably trained on (Yeom et al. 2018)."""
 
-from __future__ import annotations
-
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
 from dpviz.common.progress import Monitor, silent
 

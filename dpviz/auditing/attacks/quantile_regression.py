@@ -1,7 +1,5 @@
 """Quantile regression: a row above the quantile of non-members like it (Bertran et al. 2023). It needs no shadow models."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets

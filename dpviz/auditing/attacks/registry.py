@@ -1,7 +1,5 @@
 """Finds all membership attacks: every file of this folder may declare one."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

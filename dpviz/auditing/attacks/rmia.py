@@ -1,7 +1,5 @@
 """RMIA: a row against rows of the population, each relative to what shadow models say of it (Zarifzadeh et al. 2024)."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import expit, logsumexp
 

@@ -1,7 +1,5 @@
 """Means and variances of each row's signal over shadow models: what both forms of LiRA share."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`membership_risk`: a membership attack as `scoring=` of scikit-learn's searches, for any classifier with `predict_proba`."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any

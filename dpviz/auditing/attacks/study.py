@@ -1,7 +1,5 @@
 """Membership attacks on the ordinary rows of a run, from training to judging."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """From a sensitivity to noise, by every accountant; what the noise leaves to an attacker; papers beside what is needed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

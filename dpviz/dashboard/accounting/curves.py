@@ -1,7 +1,5 @@
 """Curves of one release: Rényi, delta over epsilon, composition, relations, and the attacker's view."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

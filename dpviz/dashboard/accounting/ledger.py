@@ -1,7 +1,5 @@
 """The ledger on a page: what several releases of one table cost together, of a file or of the page's own run."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 

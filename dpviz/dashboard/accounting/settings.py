@@ -1,7 +1,5 @@
 """The settings that the page Privacy accounting keeps in the address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpviz.dashboard.accounting import comparison, curves, ledger

@@ -1,7 +1,5 @@
 """Audits of all mechanisms, on request."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

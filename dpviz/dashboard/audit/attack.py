@@ -1,7 +1,5 @@
 """Attacks on one mechanism and on all of them: controls, numbers and pictures; the page puts them below each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache

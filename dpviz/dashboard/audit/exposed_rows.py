@@ -1,7 +1,5 @@
 """Rows that membership attacks find: the job, the most exposed rows, and what predicts them; on two pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The audit from one training with many canaries: one control, an answer in one sentence, and how it is computed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Membership attacks on ordinary rows: how many members are found at few false alarms, which, and what predicts it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The shown claims and the verdict on each: saved with this version, or tested again in this session."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The verdicts as a sentence, as a picture, as tables paper by paper, and one claim with what its test found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

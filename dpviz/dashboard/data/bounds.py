@@ -1,7 +1,5 @@
 """Accuracy with declared ranges, with those of the rows, with private ones, and with ranges too narrow and too wide."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The page about data: what is trained on, what was done to it, and which sets there are."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The form about a table's columns: what it starts with, and the spec that a filled-in one stands for."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The fields of the page Data in the address."""
 
-from __future__ import annotations
-
 from dpviz.dashboard.shell.fields import Field
 from dpviz.mechanisms.knobs import Switch
 

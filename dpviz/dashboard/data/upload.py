@@ -1,7 +1,5 @@
 """A person's own table: read it, say what it means, and train on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
@@ -234,10 +232,7 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
             ", …" if len(where) > 6 else ""
         )
         answer = st.radio(
-            words.markdown(f"“{word}” stands in {places}. It is"),
-            ("a value", "a gap"),
-            horizontal=True,
-            key=f"dpviz.gap.{word}",
+            words.markdown(f"“{word}” stands in {places}. It is"), ("a value", "a gap"), horizontal=True, key=f"dpviz.gap.{word}"
         )
         if answer == "a gap":
             for column in where:

@@ -1,7 +1,5 @@
 """The choice of an upload's person column: whose rows they are, and how many of one person are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Cost by group, and its causes: loss, changed predictions, influence, clipping, noise and individual epsilon of each group."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Accuracy by group: the sentence, curves and gap over epsilon, and a table at the epsilon of the slider."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Scores and thresholds: distributions, ROC and precision-recall curves, reliability, and the confusion matrix."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, tables, words

@@ -1,7 +1,5 @@
 """The controls of the page Groups and scores: the column and its cuts, what is measured, and the threshold."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

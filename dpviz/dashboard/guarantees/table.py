@@ -1,7 +1,5 @@
 """Guarantees of all mechanisms: a sentence, a picture of status and usefulness, and one table that can be sorted."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

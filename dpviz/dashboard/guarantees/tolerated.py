@@ -1,7 +1,5 @@
 """The tolerated attacker in the place of epsilon, and the table of published deployments."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words

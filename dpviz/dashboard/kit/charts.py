@@ -1,7 +1,5 @@
 """Charts with their content in words, and how each method is drawn, the same on every page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Sections of a page, and folds whose content is sent when they are opened: what is closed costs the browser nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -3,8 +3,6 @@
 Free of streamlit. `explain` gives the help text of a sentence: the entries of all terms that it uses.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,9 +100,7 @@ GLOSSARY = (
         ("calibrated", "calibrate"),
     ),
     Entry(
-        "accountant",
-        "A procedure that adds up what many releases together cost in ε and δ.",
-        "Abadi et al. 2016, section 3.2",
+        "accountant", "A procedure that adds up what many releases together cost in ε and δ.", "Abadi et al. 2016, section 3.2"
     ),
     Entry(
         "composition",
@@ -169,9 +165,7 @@ GLOSSARY = (
         ("TV",),
     ),
     Entry(
-        "false alarm",
-        "The attacker says that a person was in the data, and the person was not.",
-        "Kairouz, Oh, Viswanath 2015",
+        "false alarm", "The attacker says that a person was in the data, and the person was not.", "Kairouz, Oh, Viswanath 2015"
     ),
     Entry(
         "audit",
@@ -214,11 +208,7 @@ GLOSSARY = (
         "George et al. 2018",
         ("Kronecker",),
     ),
-    Entry(
-        "Gauss–Newton",
-        "An approximation of the Hessian without the second derivatives of the network.",
-        "Martens 2020",
-    ),
+    Entry("Gauss–Newton", "An approximation of the Hessian without the second derivatives of the network.", "Martens 2020"),
     Entry(
         "individual ε",
         "The ε that holds for one row as it is. It depends on private data and must not be published.",
@@ -231,11 +221,7 @@ GLOSSARY = (
         "Feldman, Zrnic 2021",
         ("filtered", "filter"),
     ),
-    Entry(
-        "output perturbation",
-        "Training without noise; noise is added to the finished parameters.",
-        _CMS,
-    ),
+    Entry("output perturbation", "Training without noise; noise is added to the finished parameters.", _CMS),
     Entry("objective perturbation", "A random linear term is added to the objective, which is then minimised.", _CMS),
     Entry("gradient perturbation", "Noise is added to the gradient in every step.", "Song, Chaudhuri, Sarwate 2013"),
     Entry(
@@ -257,9 +243,7 @@ GLOSSARY = (
     Entry("η", "Step size: how far one step goes along the gradient.", "Boyd, Vandenberghe 2004, section 9.2", ("step size",)),
     Entry("ν", "Batch size: how many rows one step uses.", "Abadi et al. 2016", ("batch size", "mini-batch")),
     Entry(
-        "gradient",
-        "Direction of steepest ascent of the loss; training goes against it.",
-        "Boyd, Vandenberghe 2004, section 9.3",
+        "gradient", "Direction of steepest ascent of the loss; training goes against it.", "Boyd, Vandenberghe 2004, section 9.3"
     ),
     Entry(
         "Lipschitz constant",
@@ -283,38 +267,17 @@ GLOSSARY = (
     Entry(
         "ζ", "How far one row can move the sum of gradients: 2G for replace-one, G for add-remove.", "Kifer, Smith, Thakurta 2012"
     ),
-    Entry(
-        "non-private",
-        "Trained to the minimum of the same objective on the same rows, without any noise.",
-        _CMS,
-    ),
+    Entry("non-private", "Trained to the minimum of the same objective on the same rows, without any noise.", _CMS),
     Entry("majority", "Always the most frequent label of the training rows. A model below it is worse than guessing.", _CMS),
     Entry(
         "optimality gap",
         "Training objective of the private model minus the smallest possible one.",
         "Boyd, Vandenberghe 2004, section 9.3",
     ),
-    Entry(
-        "excess risk",
-        "Expected loss of the private model above the smallest possible one.",
-        "Bassily, Smith, Thakurta 2014",
-    ),
-    Entry(
-        "bootstrap",
-        "An interval from drawing the observed values again with replacement.",
-        "Efron 1979",
-        ("95 % interval",),
-    ),
-    Entry(
-        "principal component",
-        "A direction in which the rows vary most.",
-        "Pearson 1901",
-    ),
-    Entry(
-        "unit ball",
-        "All rows are scaled to norm at most 1, so that the sensitivity is bounded.",
-        _CMS,
-    ),
+    Entry("excess risk", "Expected loss of the private model above the smallest possible one.", "Bassily, Smith, Thakurta 2014"),
+    Entry("bootstrap", "An interval from drawing the observed values again with replacement.", "Efron 1979", ("95 % interval",)),
+    Entry("principal component", "A direction in which the rows vary most.", "Pearson 1901"),
+    Entry("unit ball", "All rows are scaled to norm at most 1, so that the sensitivity is bounded.", _CMS),
     Entry("intercept", "A constant feature, so that the decision line need not go through the origin.", "Cox 1958"),
     Entry(
         "gamma-sphere",
@@ -331,11 +294,7 @@ GLOSSARY = (
         "Attribute-relation file: the text format of Weka and OpenML, which names the columns and their values above the rows.",
         "Hall et al. 2009",
     ),
-    Entry(
-        "AUC",
-        "Area under the ROC curve: how often a positive row has a higher score than a negative one.",
-        "Fawcett 2006",
-    ),
+    Entry("AUC", "Area under the ROC curve: how often a positive row has a higher score than a negative one.", "Fawcett 2006"),
     Entry("SVM", "Support vector machine; its loss is smoothed here so that it has a gradient.", f"{_CMS}, section 3.4.2"),
 )
 

@@ -1,7 +1,5 @@
 """The badge of a guarantee: how far an epsilon is proved, under which relation, by which accountant."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, glossary, recorder, words

@@ -3,8 +3,6 @@
 A run's settings are written out where a lesson depends on them, so that other defaults leave its answer as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Panels in place of a picture, and the label of views that reveal data."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, recorder, words

@@ -1,7 +1,5 @@
 """A computation in front of the reader: progress after a moment, a way to cancel, and words where it fails."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ The answer, charts, small tables, badges and code are recorded where they are dr
 `repeat`). Long tables of real rows are not, and what shows single real rows is written only where that is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Ways to repeat a run: from Python, from a shell, by its address."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

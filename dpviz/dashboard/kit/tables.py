@@ -1,7 +1,5 @@
 """Tables on a page, and tables as files that no spreadsheet takes for formulas."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence

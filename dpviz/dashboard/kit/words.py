@@ -1,7 +1,5 @@
 """Numbers and guarantees in words. Free of streamlit, so that every sentence can be tested."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

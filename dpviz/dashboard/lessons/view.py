@@ -1,7 +1,5 @@
 """One lesson at a time: its question, the page that answers it, the reader's answer, and why; and all of them for print."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Two runs side by side: A is kept, B is the one that the controls move."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.kit import tables, words

@@ -1,7 +1,5 @@
 """Explanations of one run, folded away below its picture: guarantee, numbers, attack, weights, gap, formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

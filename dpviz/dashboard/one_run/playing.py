@@ -1,7 +1,5 @@
 """ε moved by itself, from strong to weak, and training shown step by step; and the keys that move ε."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Presenter mode: one picture, the sentence and the slider, in type that is read from the last row."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.one_run.settings import PRESENT

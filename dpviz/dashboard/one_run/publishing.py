@@ -1,7 +1,5 @@
 """A model to publish from the app: the questions of `dpviz release`, and the two files that it would write."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The first page's fields in the address: presenter mode, training step by step, and the run that is kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

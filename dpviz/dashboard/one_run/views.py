@@ -1,7 +1,5 @@
 """The answer and the pictures of one run; the first page puts them below each other, and what explains them in `details`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

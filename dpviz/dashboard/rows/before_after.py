@@ -1,7 +1,5 @@
 """One row before and after noise; for methods that put none on rows, what they add it to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

@@ -1,7 +1,5 @@
 """People found by their feature values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

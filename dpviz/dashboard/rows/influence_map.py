@@ -1,7 +1,5 @@
 """The first sentence of "Influence and noise" and its map: who moves the model, and which rows received noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

@@ -1,7 +1,5 @@
 """Rows that received noise, with reason, strength and time; and the idea behind it, to try out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

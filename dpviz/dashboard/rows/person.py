@@ -1,7 +1,5 @@
 """One person seen from all sides, beside another one where wanted."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -200,10 +198,7 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
         lines.append(("Leave-one-out retraining, from the same point", [words.three(v) for v in truth.norm]))
     after = [float(m + rows.y[k] * own[k, k]) for k, m in enumerate(margins)]
     lines.append(
-        (
-            "Own margin, with → without it",
-            [f"{words.three(m)} → {words.three(a)}" for m, a in zip(margins, after, strict=True)],
-        )
+        ("Own margin, with → without it", [f"{words.three(m)} → {words.three(a)}" for m, a in zip(margins, after, strict=True)])
     )
     return lines
 

@@ -1,7 +1,5 @@
 """Influence beside the truth: exact retraining without each row, and the proved error bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st

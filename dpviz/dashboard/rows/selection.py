@@ -3,8 +3,6 @@
 Person, other and axes are in the address; a group is kept for the session, because it may hold thousands of rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

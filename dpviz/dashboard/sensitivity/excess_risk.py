@@ -1,7 +1,5 @@
 """Observed excess risk beside bounds and beside every published rate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

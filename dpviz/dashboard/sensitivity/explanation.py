@@ -1,7 +1,5 @@
 """Explanations of a sensitivity, in sentences with numbers. Free of streamlit, so that every sentence can be tested."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpviz.dashboard.kit.words import three

@@ -1,7 +1,5 @@
 """The papers' tables with the reader's numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The origin of the sensitivity: over training, over n and every knob, and beside what retraining shows."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

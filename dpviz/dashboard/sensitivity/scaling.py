@@ -1,7 +1,5 @@
 """Sensitivity over the number of rows and every hyperparameter that changes it: bounds, slopes, and what retraining shows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The settings that the page Sensitivity and rates keeps in the address."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

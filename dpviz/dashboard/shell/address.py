@@ -4,8 +4,6 @@ Streamlit's own binding of widgets to the address drops bad values in silence an
 values are reported, and going back and forward restores the run.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A page of another site may point its own name at this machine (DNS rebinding) an
 cannot change the Host header, which holds that name, and the Origin header, which names the site.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import socket
@@ -70,12 +68,7 @@ class Guard:
     """Refuses requests under another name and sockets of other sites; answers may not be shown inside other pages."""
 
     def __init__(
-        self,
-        app: App,
-        *,
-        names: frozenset[str] | None,
-        addresses: bool,
-        answered: tuple[tuple[bytes, bytes], ...] = headers(),
+        self, app: App, *, names: frozenset[str] | None, addresses: bool, answered: tuple[tuple[bytes, bytes], ...] = headers()
     ) -> None:
         self._app, self._names, self._addresses, self._answered = app, names, addresses, answered
 

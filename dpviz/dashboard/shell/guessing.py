@@ -1,7 +1,5 @@
 """The note that a model is no better than the majority label, or loses much to training: the same on every page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """A page drawn without a browser, so that the shell can write its report."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Streamlit's own list drops the query first and puts an empty address into the br
 page, so that "Back" would land on the defaults.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """The metric that pages speak: a choice in the sidebar, kept in the address."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,15 +69,7 @@ def _level(measure: Metric) -> None:
     address.tell(_LEVEL, 100 * measure.level)
     label, step, help_text = _LEVELS[measure.kind]
     st.number_input(
-        label,
-        0.0,
-        100.0,
-        step=step,
-        format="%.4g",
-        key=_LEVEL,
-        on_change=_level_changed,
-        args=(measure.kind,),
-        help=help_text,
+        label, 0.0, 100.0, step=step, format="%.4g", key=_LEVEL, on_change=_level_changed, args=(measure.kind,), help=help_text
     )
     st.caption("The best threshold for it is found on the test rows themselves, for each model. No ε covers that choice.")
 

@@ -1,7 +1,5 @@
 """The frame of every page: settings, look, heading, and what was wrong with the address."""
 
-from __future__ import annotations
-
 import time
 
 import streamlit as st

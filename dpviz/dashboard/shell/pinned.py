@@ -1,7 +1,5 @@
 """Compare: a run is kept as A while B moves on. A stands in the address of every page and stays in its pictures and tables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode

@@ -4,8 +4,6 @@ Streamlit 1.67 has no public way to: name a session and close it, tell a page fr
 browser has spoken of a control, catch a page's error, let go of what a session holds, or draw a control without a copy of that.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Starts Streamlit on the app, and sets up the process that serves it, whichever command started it."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib.util

@@ -4,8 +4,6 @@ Streamlit alone would keep a session that was left, its files and its event loop
 is loaded again is a new session for Streamlit; it takes over the uploads of the session that the same browser has just left.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import threading

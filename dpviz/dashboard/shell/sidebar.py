@@ -1,7 +1,5 @@
 """The sidebar is the run. Every control follows from what the engine declares; no mechanism is named."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -49,12 +47,7 @@ _SIZE = Whole(label="People", help="", low=CENSUS_MIN, high=CENSUS_MAX)
 
 #: fields above the drawer; it has all others, below what they change
 _ABOVE = "dataset", "published_split", "model", "mechanism", "epsilon"
-_HEADINGS = {
-    Changes.FIT: "Model",
-    Changes.DATA: "Data",
-    Changes.NOISE: "Budget and noise",
-    Changes.EVALUATION: "Evaluation",
-}
+_HEADINGS = {Changes.FIT: "Model", Changes.DATA: "Data", Changes.NOISE: "Budget and noise", Changes.EVALUATION: "Evaluation"}
 
 #: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
 _SCALE = """<div aria-hidden="true" class="dpviz-scale">

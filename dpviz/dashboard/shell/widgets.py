@@ -1,7 +1,5 @@
 """The widget of a knob: one function for each way of setting a value (`Form`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch

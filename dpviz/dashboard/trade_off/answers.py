@@ -1,7 +1,5 @@
 """The answers of the trade-off page in sentences: which method is best at an ε, and which ε an accuracy needs."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

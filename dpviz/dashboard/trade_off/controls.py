@@ -1,7 +1,5 @@
 """The trade-off page's own controls."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.shell.fields import Group

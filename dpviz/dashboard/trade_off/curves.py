@@ -1,7 +1,5 @@
 """The picture of the trade-off page: curves over ε."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The numbers of the trade-off page: a table of methods, downloads, and how they are computed."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dpviz.dashboard.kit import repeat, tables, words

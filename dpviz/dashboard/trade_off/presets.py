@@ -1,7 +1,5 @@
 """The papers' figures: their settings for a click, what they say, and whether our numbers show it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The trade-off page's sweep as a job: started, watched, cancelled, taken up again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace

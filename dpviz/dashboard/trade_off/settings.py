@@ -1,7 +1,5 @@
 """The settings that the trade-off page keeps in the address, and what they mean together, as one value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,10 +27,7 @@ _TITLES = {
     "objective": "objective (training)",
 }
 _METRIC = "metric"  # what is shown or tuned for is the sidebar's metric
-_OFFERED = {
-    _METRIC: "the metric in the sidebar",
-    **_TITLES,
-}
+_OFFERED = {_METRIC: "the metric in the sidebar", **_TITLES}
 BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
 MOST_POINTS = 31
 _ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

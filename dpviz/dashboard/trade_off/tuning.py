@@ -1,7 +1,5 @@
 """Tuning: two settings of the sidebar's mechanism as a heat map at its epsilon, and what such a search costs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Pages that are being drawn, and runs that one waits for: background work steps aside for them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ What was shown before stays until it is done; the page then draws itself again. 
 fairly with all others, and one that its reader has moved on from is stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 

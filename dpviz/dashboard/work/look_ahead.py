@@ -3,8 +3,6 @@
 Each is computed exactly as `dpviz.run` computes it, as a job of low priority.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence

@@ -10,8 +10,6 @@ A job that none of its sessions watches any more is paused: its thread ends, wha
 a session asks for it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """A sweep as a job: cells computed one after the other or side by side, with partial results and an estimate of the time left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace

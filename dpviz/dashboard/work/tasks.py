@@ -1,7 +1,5 @@
 """Work that yields one result after the other, as a job: attacks, tests of claims, observations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

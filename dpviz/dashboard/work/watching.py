@@ -3,8 +3,6 @@
 Cancelling takes this session's interest away, and no other session's.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from dataclasses import replace

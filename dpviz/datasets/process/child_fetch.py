@@ -1,7 +1,5 @@
 """The process that downloads: JSON on standard input, JSON line and Parquet on standard output."""
 
-from __future__ import annotations
-
 import http.client
 import io
 import json

@@ -1,7 +1,5 @@
 """The process that reads a table: JSON line and file on standard input, JSON line and Parquet on standard output."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Downloads into a cache: one file per download, written at once or not at all, with its size and hash on its first line."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -142,12 +140,7 @@ def _fetch(file: str, rows: int, progress: Callable[[int], None], limits: Limits
         progress(size)
 
     try:
-        answer = run_child(
-            "dpviz.datasets.process.child_fetch",
-            json.dumps(request).encode(),
-            limits.fetch_seconds,
-            tick,
-        )
+        answer = run_child("dpviz.datasets.process.child_fetch", json.dumps(request).encode(), limits.fetch_seconds, tick)
         message, _, payload = answer.partition(b"\n")
         facts_of_file = json.loads(message)
     except subprocess.TimeoutExpired:

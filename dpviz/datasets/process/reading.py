@@ -1,7 +1,5 @@
 """Reading a table in a process of its own, with bounds on memory and time, at most two at once."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

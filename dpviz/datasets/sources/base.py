@@ -1,7 +1,5 @@
 """A place that datasets come from. Every module of this folder that has a `SOURCE` is one; nothing else lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 

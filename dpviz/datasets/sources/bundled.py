@@ -1,7 +1,5 @@
 """Real sets that ship with scikit-learn, so that no network is needed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

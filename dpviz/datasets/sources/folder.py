@@ -1,7 +1,5 @@
 """Tables in a folder: a CSV put there is a dataset, and a file that changes is read again."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

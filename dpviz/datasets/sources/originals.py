@@ -4,8 +4,6 @@ Each is brought into the form that the download has, under names that its publis
 limits on tables from outside do not hold for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

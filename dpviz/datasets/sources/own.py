@@ -6,8 +6,6 @@ process; what is stored on the disk is found by a hash that stays there (`experi
 of this process only; the last ones used stay, up to 2 GiB.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

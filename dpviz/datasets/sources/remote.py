@@ -3,8 +3,6 @@
 Each says which variant it is; two variants can share a download.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
@@ -90,12 +88,7 @@ _ADULT = Remote(
     48_842,
     48_842,
     5,
-    TableSpec(
-        "class",
-        (">50K",),
-        missing=("?",),
-        defaults=dict.fromkeys(("workclass", "occupation", "native-country"), "?"),
-    ),
+    TableSpec("class", (">50K",), missing=("?",), defaults=dict.fromkeys(("workclass", "occupation", "native-country"), "?")),
     ("at most 50K", "above 50K"),
     "48,842 people of the US census of 1994: more than 50,000 dollars a year?",
     UCI,

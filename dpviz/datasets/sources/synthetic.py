@@ -1,7 +1,5 @@
 """Made-up sets: one small enough to see every point, one as large as wanted with a known best accuracy."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -4,8 +4,6 @@ A nominal column is text, whatever its values look like; `?` without quotes is a
 https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

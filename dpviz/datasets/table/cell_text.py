@@ -1,7 +1,5 @@
 """Cells of a table as text, and text as numbers, categories and gaps. Every conversion that is not plain gets a note."""
 
-from __future__ import annotations
-
 import io
 import re
 import unicodedata

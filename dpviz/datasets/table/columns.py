@@ -1,7 +1,5 @@
 """One column at a time: whether it can be a feature, what its values are, and how they become numbers in [0, 1]."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -209,13 +207,7 @@ def number_block(
 
 
 def categorical_block(
-    column: str,
-    series: pd.Series,
-    declared: Sequence[str] | None,
-    default: object,
-    most: int,
-    notes: list[str],
-    lost: list[Lost],
+    column: str, series: pd.Series, declared: Sequence[str] | None, default: object, most: int, notes: list[str], lost: list[Lost]
 ) -> tuple[OneHot, list[str], bool]:
     """(one-hot columns in narrow form, their names, whether the categories were read off the data)."""
     text = series.map(word)

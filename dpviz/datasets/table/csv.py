@@ -4,8 +4,6 @@ Nothing is repaired in silence. What a person may want to know (encoding and del
 `Table.notes`.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """From bytes to text: UTF-8, UTF-16 and UTF-32 by their marks, UTF-16 without one, others as charset-normalizer finds them."""
 
-from __future__ import annotations
-
 import codecs
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Delimiters of columns, and tables whose columns are separated by white space."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

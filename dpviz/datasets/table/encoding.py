@@ -3,8 +3,6 @@
 Ranges and category lists taken from the data are not covered by any epsilon; the app says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

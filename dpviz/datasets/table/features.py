@@ -1,7 +1,5 @@
 """Which columns of a table are features."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput, one_of, show

@@ -1,8 +1,6 @@
 """Lines around a table in a text file: Excel's separator line, titles and remarks above the names, a second line of names,
 totals below the rows."""
 
-from __future__ import annotations
-
 import csv
 import re
 from itertools import islice

@@ -1,7 +1,5 @@
 """The loss of information where rows are divided by their own norms: unit rows keep directions only."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

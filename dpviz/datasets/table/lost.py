@@ -1,7 +1,5 @@
 """The losses of a table on its way to the rows that are trained on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

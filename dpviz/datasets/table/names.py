@@ -1,7 +1,5 @@
 """Names of columns on the first line of a table: whether they are names, and whether they can be told apart."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pandas as pd
@@ -31,9 +29,7 @@ def check_names(names: list[str], sure: bool) -> None:
     numbers = [name for name in names if is_number_text(name)]
     if numbers and not sure:
         raise InvalidInput(
-            "header",
-            f"the first line looks like data: {show(numbers[0])} would be the name of a column",
-            _SAY_HEADER,
+            "header", f"the first line looks like data: {show(numbers[0])} would be the name of a column", _SAY_HEADER
         )
     same: dict[str, str] = {}
     for k, name in enumerate(names):
@@ -61,9 +57,7 @@ def no_data_in_header(columns: dict[str, pd.Series]) -> None:
     hits = [name for name, values in columns.items() if not is_number(values) and name in values.cat.categories]
     if len(hits) > len(columns) / 2:
         raise InvalidInput(
-            "header",
-            f"the first line looks like data: {show(hits[0])} is also a value in its column",
-            _SAY_HEADER,
+            "header", f"the first line looks like data: {show(hits[0])} is also a value in its column", _SAY_HEADER
         )
 
 

@@ -1,7 +1,5 @@
 """From a table and its spec to a dataset: label, features, gaps, and what was lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,11 +101,7 @@ def prepare(
 
 
 def _of_persons(
-    frame: pd.DataFrame,
-    used: pd.DataFrame,
-    kept: NDArray[np.bool_],
-    spec: TableSpec,
-    lost: list[Lost],
+    frame: pd.DataFrame, used: pd.DataFrame, kept: NDArray[np.bool_], spec: TableSpec, lost: list[Lost]
 ) -> tuple[pd.DataFrame, pd.DataFrame, NDArray[np.bool_], NDArray[np.intp] | None]:
     """(table, features and label, rows kept, the person of each) after at most `person_rows` rows of a named person are kept."""
     if not spec.person:

@@ -4,8 +4,6 @@ A range that is read from the rows tells two people's values, the smallest and t
 together. A round range that covers all but a few rows tells less and clips the outliers.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The TOML file beside a table that holds every decision about it, for a person to read, correct and keep."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

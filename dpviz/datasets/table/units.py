@@ -4,8 +4,6 @@ Rows were encoded, shortened to unit length and given a constant feature, each b
 the columns' ranges are found again from the readable rows; where that fails, a feature stays on the model's scale.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

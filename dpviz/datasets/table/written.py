@@ -1,7 +1,5 @@
 """Numbers as people write them: 12.5 %, $1,234.50, 1.234,50, 1 234 567. Read only where no other reading is possible."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pyarrow as pa

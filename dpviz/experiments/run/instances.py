@@ -1,7 +1,5 @@
 """The table of a run's training rows: visits, noise, clipping, margins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

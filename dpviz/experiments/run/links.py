@@ -4,8 +4,6 @@ An address holds what differs from the defaults, so a changed default would chan
 were written by hand or before there was one; they mean today's defaults, and `elsewhere` says what they meant before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from dpviz.common.validate import InvalidInput, show

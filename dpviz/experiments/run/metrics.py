@@ -5,8 +5,6 @@ threshold. A measure that has no value is NaN: rank-based measures where one cla
 probabilities where the model gives none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -181,11 +179,7 @@ def metric_of_column(column: str) -> Metric | None:
 
 
 def measure(
-    scores: Floats,
-    y: Floats,
-    metrics: Sequence[str] = tuple(METRICS),
-    *,
-    probabilities: bool = True,
+    scores: Floats, y: Floats, metrics: Sequence[str] = tuple(METRICS), *, probabilities: bool = True
 ) -> dict[str, Floats]:
     """Measures of R replicas on n rows.
 

@@ -4,8 +4,6 @@ A new field is an entry here and an attribute of `RunSettings` (`spec.py`). Run,
 keys follow.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Training step by step: the iterates of a run whose guarantee covers all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

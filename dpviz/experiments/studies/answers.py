@@ -3,8 +3,6 @@
 Each function takes a run and returns what the pages show for it, so that a lesson's answer is never written from memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ batches and starting point), the non-private optimum on the same rows, and an or
 standardised columns. Each difference between neighbours has one cause.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 Of the training rows, because only they have influence, noise and an epsilon. Read from private rows, not covered by epsilon.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

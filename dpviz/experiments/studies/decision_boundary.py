@@ -1,7 +1,5 @@
 """Two-dimensional data: the scores of models on a grid over the plane, for decision lines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 It is measured on the training rows without noise: a diagnostic for the holder of the data, never something to publish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A group is a value of a column of the table, also of one that is not trained on,
 is read from private rows and is not covered by epsilon.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Guarantees of all mechanisms side by side: how far each is proved, and how useful it leaves the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

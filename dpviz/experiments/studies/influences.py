@@ -1,7 +1,5 @@
 """Influence of every training row, asked of a problem, a run or a dataset."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ What is computed is kept within bounds, under `RunSpec.key()`. The influence bel
 serves every mechanism and every epsilon. All of it is read off private rows.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property

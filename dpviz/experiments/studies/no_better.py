@@ -1,7 +1,5 @@
 """Models that are no better than the majority label, or lose much to training: the likely cause, and what would help."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 `dpviz.privacy.accounting.side_by_side.options` gives the noise that every accountant needs; this module trains with it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ And training minimises the loss, which is not the metric: with little noise a me
 which need not be the best in ranks, or at one threshold. A rare class is called positive by no row there, and by some with noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

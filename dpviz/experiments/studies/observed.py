@@ -3,8 +3,6 @@
 It looks at data without any noise: a diagnostic for the holder of the data, never something to publish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Attack odds of runs: the tightest proved bound on the share of correct guesses, at one epsilon and over many."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

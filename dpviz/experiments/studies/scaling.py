@@ -1,7 +1,5 @@
 """Sensitivity over the number of rows, the regularisation and the hyperparameters: bounds, slopes, and what is observed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Of the private models (one for each noise draw) and of the non-private one, on t
 private rows and is not covered by epsilon, as is any threshold chosen by looking at it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

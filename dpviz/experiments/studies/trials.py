@@ -3,8 +3,6 @@
 It looks at the test rows: a diagnostic for whoever holds the data, not covered by ε, and never a way to choose settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A cell, the unit of long work: one run at several epsilons for some of its seeds."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

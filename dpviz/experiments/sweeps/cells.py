@@ -4,8 +4,6 @@ Each cell is trained by itself, whatever else is at work: sums over many replica
 stored number must not depend on the way in which it was computed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -34,11 +32,7 @@ __all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "seconds", 
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    *,
-    store: CellStore | None = None,
-    n_jobs: int = 1,
-    monitor: Monitor = silent,
+    cells: Sequence[Cell], *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = silent
 ) -> Iterator[pd.DataFrame]:
     """Yields each cell's table as it is finished, stored ones first.
 
@@ -58,11 +52,7 @@ def run_cells(
 
 
 def attempts(
-    cells: Sequence[Cell],
-    *,
-    store: CellStore | None = None,
-    n_jobs: int = 1,
-    monitor: Monitor = silent,
+    cells: Sequence[Cell], *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = silent
 ) -> Iterator[pd.DataFrame]:
     """`run_cells` that goes on where a cell cannot be computed: its table lacks those rows, and `problems` says why."""
     todo = []

@@ -1,7 +1,5 @@
 """A sweep's table as curves: mean and band per mechanism and epsilon, the epsilon needed for a target, fitted slopes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """k-fold cross validation, repeated: the same sweep on every fold, and error bars that keep splits and noise apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

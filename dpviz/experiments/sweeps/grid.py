@@ -1,7 +1,5 @@
 """A grid over two settings of one run, as cells: each setting of the grid is trained at the same epsilon."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bars and heat maps of a static picture."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Legend and colour bar of a static picture."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element

@@ -1,7 +1,5 @@
 """Marks of a static picture, trace by trace: lines, filled areas, points, texts and error bars."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

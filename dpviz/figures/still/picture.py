@@ -4,8 +4,6 @@ It draws what the figures of dpviz use of plotly: scatter, bar and heat map trac
 shapes, annotations, a legend and a colour bar. Lengths are those of plotly, so that the declared margins hold here too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Axes of a static picture: from values to pixels, and the ticks."""
 
-from __future__ import annotations
-
 import base64
 import math
 from collections.abc import Iterable, Sequence

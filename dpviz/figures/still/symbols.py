@@ -1,7 +1,5 @@
 """The symbols of points, as SVG paths around (0, 0)."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Elements and texts of a static picture: SVG elements, and plotly's markup (b, i, sub, sup, br) as lines of text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from xml.etree.ElementTree import Element, SubElement

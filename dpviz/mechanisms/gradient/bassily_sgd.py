@@ -1,7 +1,5 @@
 """Bassily, Smith and Thakurta's noisy SGD: n^2 steps on single rows as published, or accounted with Poisson batches."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -58,13 +56,7 @@ class BassilySGD(PoissonSGD):
         "convex", "Step rule", "convex: |C|/√(t(G²+dσ²)); strongly-convex: 1/(λt).", options=("convex", "strongly-convex")
     )
     radius: float = knob(
-        0.0,
-        "Radius",
-        "Iterates are projected to the ball of this radius.",
-        low=0.1,
-        high=1000.0,
-        log=True,
-        automatic=rules.REACH,
+        0.0, "Radius", "Iterates are projected to the ball of this radius.", low=0.1, high=1000.0, log=True, automatic=rules.REACH
     )
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:

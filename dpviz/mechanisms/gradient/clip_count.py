@@ -1,7 +1,5 @@
 """Shared parts of gradient methods: the clip norm, shares of clipped rows, and the error that too few steps leave."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

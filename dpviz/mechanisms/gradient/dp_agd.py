@@ -1,7 +1,5 @@
 """Gradient descent that spends its budget as it goes: more on gradients only when a noisy one leads nowhere."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

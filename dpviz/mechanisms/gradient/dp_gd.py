@@ -1,7 +1,5 @@
 """Full-batch gradient descent with Gaussian noise on every gradient."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -68,10 +66,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     noise: str = knob(
-        "exact",
-        "Noise",
-        "Exact composition, or the published formula with its open constant c.",
-        options=("exact", "published"),
+        "exact", "Noise", "Exact composition, or the published formula with its open constant c.", options=("exact", "published")
     )
     c: float = open_constant_knob(" (published noise only)", high=100.0)
 
@@ -135,11 +130,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
             notes=notes,
             for_training=StepSize(step_size),
             mu=sensitivity * math.sqrt(steps) / sigma,
-            details={
-                "exact_noise_scale": exact,
-                "exact_c": self.exact_c(budget),
-                "steps": float(steps),
-            },
+            details={"exact_noise_scale": exact, "exact_c": self.exact_c(budget), "steps": float(steps)},
         )
 
     @staticmethod

@@ -1,7 +1,5 @@
 """DP-SGD whose noisy gradients are smoothed by an inverse Laplacian."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -14,8 +14,6 @@ person is replacing one of these. The theorems of the accountants ask nothing el
 k C. Drawing rows, and then all rows of their persons, would draw a person of k rows with chance 1 - (1 - q)^k, above q.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

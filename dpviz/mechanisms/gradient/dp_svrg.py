@@ -1,7 +1,5 @@
 """Variance-reduced SGD: a full gradient now and then, and in between only how far gradients have moved since."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

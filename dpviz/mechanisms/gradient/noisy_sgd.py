@@ -1,7 +1,5 @@
 """The training loop of noisy SGD; `Plan` says how its methods differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """PIDP-SGD of Kang et al.: gradient noise only for rows whose influence a rule calls large."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -99,11 +97,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     )
     start: str = start_knob()
     share: float = knob(
-        0.75,
-        "Share of ε for training",
-        "ε₁/ε; the rest is spent on the rule (the experiments use 3/4).",
-        low=0.01,
-        high=0.99,
+        0.75, "Share of ε for training", "ε₁/ε; the rest is spent on the rule (the experiments use 3/4).", low=0.01, high=0.99
     )
     radius: float = knob(
         1.0,

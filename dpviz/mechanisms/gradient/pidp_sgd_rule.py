@@ -1,7 +1,5 @@
 """PIDP-SGD's rule: which rows train without noise, as written and as intended, its thresholds, views and notes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Noisy SGD on Poisson-sampled batches: its knobs, calibration and protected query."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Gradient descent in which every row has its own privacy budget and leaves when that is spent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

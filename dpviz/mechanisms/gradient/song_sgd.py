@@ -1,7 +1,5 @@
 """One pass of SGD over disjoint batches, each gradient protected by pure-epsilon noise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Data-perturbation-based ERM of Kang et al., Algorithm 1: noise on the features once, then mini-batch descent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -175,11 +173,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                 *unbounded_note(setting, self.lipschitz),
             ),
             for_training=Descent(self._step_size(setting, steps, sigma), steps),
-            details={
-                "q": q,
-                "batch_size": float(self._batch_size(setting.n)),
-                **facts,
-            },
+            details={"q": q, "batch_size": float(self._batch_size(setting.n)), **facts},
         )
 
     def _batch_size(self, n: int) -> int:

@@ -1,7 +1,5 @@
 """Performance-improving DBDP-ERM of Kang et al., Algorithm 2: noise only for rows that a rule calls influential."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import single_record as single
-from dpviz.mechanisms.base import (
-    Calibration,
-    Fit,
-    Floats,
-    RuleView,
-    Training,
-    knob,
-)
+from dpviz.mechanisms.base import Calibration, Fit, Floats, RuleView, Training, knob
 from dpviz.mechanisms.capabilities import NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.input.row_noise import LABELS
@@ -58,20 +49,10 @@ class DBDPPI(single.SingleRecord, NoisesRows):
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     rounds: int = knob(
-        5,
-        "Global rounds",
-        "How often the model that the rule uses is computed anew (R).",
-        low=1,
-        high=1000,
-        log=True,
+        5, "Global rounds", "How often the model that the rule uses is computed anew (R).", low=1, high=1000, log=True
     )
     local_steps: int = knob(
-        10,
-        "Local steps",
-        "Rows drawn between two rounds (T_local; the experiments use 10).",
-        low=1,
-        high=1000,
-        log=True,
+        10, "Local steps", "Rows drawn between two rounds (T_local; the experiments use 10).", low=1, high=1000, log=True
     )
     step_size: float = step_size_knob(
         "Length of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",

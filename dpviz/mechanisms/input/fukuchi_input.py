@@ -1,7 +1,5 @@
 """Input perturbation on sufficient statistics: every row is reported with noise, once."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Input perturbation of Kang et al.: noise on the features once, then plain gradient descent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -143,10 +141,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         if budget.delta <= 0:
             raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
         sigma = self._sigma(setting, budget)
-        details = {
-            "strong_convexity": setting.mu if convex else float("nan"),
-            "steps": float(self.step_count(setting)),
-        }
+        details = {"strong_convexity": setting.mu if convex else float("nan"), "steps": float(self.step_count(setting))}
         notes: list[str] = [ONCE]
         if self.sharing == "shared":
             notes.append("One draw for all rows leaves every difference of two rows visible in the perturbed data.")

@@ -1,7 +1,5 @@
 """Input perturbation: noise draws for rows, what perturbed rows are worth, the worst pair, and the record of noise drawn once."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

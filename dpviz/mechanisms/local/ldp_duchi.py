@@ -1,7 +1,5 @@
 """Pure local privacy: the l2 randomiser of Duchi, Jordan and Wainwright."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -231,12 +229,7 @@ def _sources(streams: list[np.random.SeedSequence]) -> tuple[np.random.Generator
 
 
 def randomise(
-    direction: np.ndarray,
-    size: Floats,
-    epsilon: Floats,
-    coins: np.random.Generator,
-    directions: Normals,
-    lengths: Floats | None,
+    direction: np.ndarray, size: Floats, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats | None
 ) -> tuple[Floats, np.ndarray]:
     """Reports of k people at E budgets from the same draws: report (e, i) is weights[e, i] * sphere[i].
 

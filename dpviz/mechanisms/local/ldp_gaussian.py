@@ -1,7 +1,5 @@
 """Local Gaussian reports: everyone adds noise to their own record before it leaves them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

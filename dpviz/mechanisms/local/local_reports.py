@@ -1,7 +1,5 @@
 """Shared parts of the local methods: everyone sends one noisy report, and all that follows is post-processing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Objective perturbation whose minimiser need not be exact."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Objective perturbation with pure epsilon-DP."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Objective perturbation with Gaussian noise, as published."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -74,12 +72,7 @@ class KSTObjective(GaussianObjective, BoundsDistance):
                 *kink_notes(setting),
             ),
             for_training=Regularised(total),
-            details={
-                "zeta": zeta,
-                "Delta": delta,
-                "J": curvature_term(setting.beta, total),
-                "certified_epsilon": reached,
-            },
+            details={"zeta": zeta, "Delta": delta, "J": curvature_term(setting.beta, total), "certified_epsilon": reached},
         ).conditional(*EXACT)
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:

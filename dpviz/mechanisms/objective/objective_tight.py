@@ -1,7 +1,5 @@
 """Objective perturbation with Gaussian noise, calibrated numerically."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpviz.mechanisms.base import Calibration, knob

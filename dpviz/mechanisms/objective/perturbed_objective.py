@@ -4,8 +4,6 @@ Noise and regularisation are given in the scale of the sum over rows, as the pub
 F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n lam + Delta.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Bolt-on privacy: permutation-based SGD with noise on its result."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -70,10 +68,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         0.5, "Exponent c", "The larger c, the later the two decreasing convex rules shrink steps.", low=0.0, high=0.99
     )
     bound: str = knob(
-        "recursion",
-        "Sensitivity",
-        "Computed update by update, or the published closed form.",
-        options=("recursion", "published"),
+        "recursion", "Sensitivity", "Computed update by update, or the published closed form.", options=("recursion", "published")
     )
     noise: str = knob(
         "exact",

@@ -1,7 +1,5 @@
 """Output perturbation with pure epsilon-DP."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

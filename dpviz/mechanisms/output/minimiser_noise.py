@@ -1,7 +1,5 @@
 """Output perturbation: parameters plus noise, and the sensitivity of the minimiser."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -9,24 +7,13 @@ import numpy as np
 from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import (
-    Calibration,
-    Fit,
-    Floats,
-    NoiseRecord,
-    OutputNoise,
-    Training,
-)
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Training
 from dpviz.models import Setting
 from dpviz.models.solvers.many import TOLERANCE
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import (
-    cms,
-    cms_refined,
-    minimiser_radius,
-)
+from dpviz.privacy.sensitivity.bounds import cms, cms_refined, minimiser_radius
 
 INEXACT: str = (
     f"The solver stops at gradient norm {TOLERANCE:.0e}, at most {TOLERANCE:.0e}/λ away from the exact minimiser; "

@@ -1,7 +1,5 @@
 """Output perturbation of mini-batch SGD in a fixed order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Output perturbation of full-batch gradient descent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -54,15 +52,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
 
     published_form: ClassVar = {"calibration": "published"}
 
-    steps: int = knob(
-        0,
-        "Steps",
-        "Full passes over the data.",
-        low=1,
-        high=10_000,
-        log=True,
-        automatic="follows from the noise",
-    )
+    steps: int = knob(0, "Steps", "Full passes over the data.", low=1, high=10_000, log=True, automatic="follows from the noise")
     step_size: float = knob(
         1.0,
         "Step size",
@@ -117,10 +107,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             notes=tuple(notes),
             for_training=StepCount(steps),
             mu=exact / sigma,
-            details={
-                "exact_sensitivity": exact,
-                "published_sensitivity": zhang(n, mu, L, G),
-            },
+            details={"exact_sensitivity": exact, "published_sensitivity": zhang(n, mu, L, G)},
         )
 
     def sensitivity_trace(self, setting: Setting) -> Trace:

@@ -1,7 +1,5 @@
 """Mini-batch SGD over permuted rows whose last iterate receives noise (Chen et al. 2019, Algorithms 1 and 2)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -9,17 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import (
-    Calibration,
-    Fit,
-    Floats,
-    Monitor,
-    NoiseRecord,
-    Streams,
-    Training,
-    knob,
-    silent,
-)
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.knobs import step_size_knob

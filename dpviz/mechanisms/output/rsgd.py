@@ -1,7 +1,5 @@
 """Output perturbation of mini-batch SGD after one secret permutation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX

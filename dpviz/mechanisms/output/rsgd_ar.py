@@ -1,7 +1,5 @@
 """Output perturbation of mini-batch SGD with periodic averaging and restarts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob

@@ -1,7 +1,5 @@
 """The most frequent label, with and without privacy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

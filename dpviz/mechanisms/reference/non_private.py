@@ -1,7 +1,5 @@
 """The minimiser without privacy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,8 +12,6 @@ Key terms:
     merged columns: two columns that often occur together, written as one (`merged_columns`).
 """
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from importlib.util import find_spec

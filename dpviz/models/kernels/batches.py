@@ -4,8 +4,6 @@ A row's two products follow one another, and its entries are added in double pre
 columns are summed over CHUNK rows in the precision of the rows first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

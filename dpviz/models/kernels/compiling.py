@@ -1,7 +1,5 @@
 """Compilation of kernels: for declared types, kept on disk by the content of their source, without holding up other threads."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from functools import cache

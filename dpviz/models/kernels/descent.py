@@ -5,8 +5,6 @@
 A batch of some tens of rows takes less time than calling a function does, so that a kernel makes many updates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ A Poisson batch has the rows whose 16 random bits are below the chance's; ties a
 layer and sign, the others how far; most draws are decided by their first random number.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Elementary functions inside kernels: e^x, limits and tanh, as loops that a compiler makes SIMD instructions of."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,8 +10,6 @@ Slopes of a block of rows stay in the processor's cache between the two products
 precision of the rows before it goes on in double precision, so that rounding is far below a row's contribution.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

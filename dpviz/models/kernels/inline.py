@@ -6,8 +6,6 @@ other; of the d + P columns the last P are merged ones. Indices are unsigned, be
 which takes longer than the sums.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -8,8 +8,6 @@ points of a line:
 A product is split into m 2^e, 1 <= m < 2, before it is no number any more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Margins <theta_r, x_i> of the rows of a range, for W replicas at once; losses of any kind are made of them in numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -6,8 +6,6 @@ counts for both. Merged columns are merged again. The most frequent pair is repl
 (Ferragina et al., VLDB 2022, section 3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -8,8 +8,6 @@ Units lie next to each other, as replicas do elsewhere: K of them in parts of `w
 every MOST rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

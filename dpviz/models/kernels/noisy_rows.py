@@ -8,8 +8,6 @@ Noise lies in strips of 16 rows, feature by feature: both products work on 16 ro
 first: a copy takes half the time that products wait for memory. The next SOME rows of the draw are asked for meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -3,8 +3,6 @@
 A state of 128 bits goes from s to a s + c modulo 2^128 (O'Neill 2014); its output is both halves, xor, rotated by 6 bits.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """The sums of `models.products` by kernels, over a table of rows without their zeros."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

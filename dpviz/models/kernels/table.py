@@ -1,7 +1,5 @@
 """Rows that are mostly zeros as kernels take them, dense columns and the other entries; and memory for what kernels write."""
 
-from __future__ import annotations
-
 import math
 import threading
 from functools import cached_property

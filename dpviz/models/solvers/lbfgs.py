@@ -1,7 +1,5 @@
 """Limited-memory BFGS on many perturbed objectives at once; `dpviz.models.solvers.many.minimise_many` is the way in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -30,13 +28,7 @@ class Batch:
     """
 
     def __init__(
-        self,
-        loss: Loss,
-        lam: Floats,
-        linear: Floats,
-        theta: Floats,
-        sample: NDArray[np.float32],
-        each: Each = map,
+        self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32], each: Each = map
     ) -> None:
         self.loss, self.lam, self.linear, self.theta, self.sample = loss, lam, linear, theta.copy(), sample
         self.each = each

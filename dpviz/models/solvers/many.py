@@ -1,7 +1,5 @@
 """Solvers that bring many perturbed objectives to their minimum together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Mini-batch gradient descent (SGD) of linear models without noise: all replicas of a run train together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

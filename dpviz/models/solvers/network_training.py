@@ -1,7 +1,5 @@
 """Training a network without privacy, as far down as patience goes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

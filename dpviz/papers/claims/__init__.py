@@ -1,7 +1,5 @@
 """Claims of five papers as data, each with a test that can come out false."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 

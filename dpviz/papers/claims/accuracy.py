@@ -1,7 +1,5 @@
 """Claims about accuracy and optimality gap: trains both sides and applies the check that the paper's figure has too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

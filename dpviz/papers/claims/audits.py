@@ -1,7 +1,5 @@
 """Claims about privacy: attacked on a neighbouring pair."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims of Bagdasaryan, Poursaeed and Shmatikov: DP-SGD costs small groups more accuracy than large ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

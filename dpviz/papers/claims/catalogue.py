@@ -1,7 +1,5 @@
 """All claims, paper by paper. A claim is one entry in the file of its paper."""
 
-from __future__ import annotations
-
 from dpviz.papers.claims import bagdasaryan, chen, kang
 from dpviz.papers.claims.context import Claim
 

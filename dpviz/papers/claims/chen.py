@@ -1,7 +1,5 @@
 """Claims of Chen, Lee and Kifer: RSGD-AR, the order of the rows, averaging, and what it is compared with."""
 
-from __future__ import annotations
-
 from dpviz.papers import sentences
 from dpviz.papers.claims import accuracy, numerics, rsgd, speed
 from dpviz.papers.claims.context import Claim

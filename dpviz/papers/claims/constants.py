@@ -18,8 +18,6 @@ Both distances are over sqrt(ln(1/delta)) as well. delta is `default_delta(n)`, 
 the batch that holds the row would at last be rarer than delta.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Claims of the three papers by Kang et al.: PIDP, DBDP and input perturbation."""
 
-from __future__ import annotations
-
 from dpviz.papers import sentences
 from dpviz.papers.claims import accuracy, audits, constants, numerics, population, risk, rules
 from dpviz.papers.claims.context import Claim

@@ -1,7 +1,5 @@
 """Claims about constants: influence errors, noise scales and sensitivities, without or with little training."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 
@@ -229,10 +227,7 @@ def permutation_saves(context: Context) -> Verdict:
     saved, rows, numbers = {}, [], []
     for name, (n, batch) in _settings().items():
         setting = get_model("logistic").setting(n, 105, 1e-3)
-        pairs = {
-            "tight accounting": ("exact", "hockey-stick"),
-            "the paper's accounting": ("published", "published"),
-        }
+        pairs = {"tight accounting": ("exact", "hockey-stick"), "the paper's accounting": ("published", "published")}
         for words, (fixed, random) in pairs.items():
             knobs = {"epochs": 20, "batch_size": batch, "step_size": 1.0}
             one = context.build("nsgd", accounting=fixed, **knobs).calibrate(setting, budget).noise_scale

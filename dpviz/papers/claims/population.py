@@ -1,7 +1,5 @@
 """Claims about risks: the population risk on a synthetic census of any size, and the excess empirical risk by n."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Claims about who is at risk: whether membership attacks find rows of large influence more often."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Claims about RSGD-AR's accuracy: beside every baseline, and beside itself without averaging."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

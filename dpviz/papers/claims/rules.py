@@ -1,7 +1,5 @@
 """Claims about which rows receive noise: whether that follows the budget, and the influence of a row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

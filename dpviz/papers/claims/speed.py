@@ -1,7 +1,5 @@
 """Claims about running time, and about a curve's shape."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables and words of the claims' tests: one row per drawn point, and numbers as people read them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ What a paper leaves open is left open here and said so. Where a dataset is not o
 The papers themselves are in `dpviz.papers.sources`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

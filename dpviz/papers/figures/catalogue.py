@@ -1,7 +1,5 @@
 """All figures, paper by paper; `dpviz.papers.figures.base` says what an entry means."""
 
-from __future__ import annotations
-
 from dpviz.papers.figures import chen, kang
 from dpviz.papers.figures.base import Figure
 

@@ -1,7 +1,5 @@
 """Figures 1 to 3 of Chen, Lee, Kifer 2019: accuracy, objective and processing time of RSGD-AR and its baselines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpviz.papers import sentences

@@ -1,7 +1,5 @@
 """Figures of the three papers by Kang et al.: accuracy and optimality gap of DBDP, input perturbation and PIDP-SGD."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpviz.papers import sentences
@@ -272,15 +270,11 @@ FIGURES = (
         _KANG_DIFFERS,
         (
             Statement(
-                "On some datasets the gap of PIDP-SGD is almost 0.",
-                sentences.PIDP_GAP,
-                claim="pidp-gap-zero",
-                starts="pidp-sgd",
+                "On some datasets the gap of PIDP-SGD is almost 0.", sentences.PIDP_GAP, claim="pidp-gap-zero", starts="pidp-sgd"
             ),
             Statement("The optimality gap decreases as ε increases.", rises(tuple(_PIDP_METHODS), "optimality_gap")),
             Statement(
-                "On some datasets some of the methods fluctuate.",
-                fluctuates(tuple(_PIDP_METHODS), "optimality_gap", Scope.SOME),
+                "On some datasets some of the methods fluctuate.", fluctuates(tuple(_PIDP_METHODS), "optimality_gap", Scope.SOME)
             ),
         ),
         fixed=_PIDP_FIXED,

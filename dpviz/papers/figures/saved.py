@@ -4,8 +4,6 @@
 this package and is committed. The page Paper claims and docs/figures.md show it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The rows of the papers' tables, as printed. See `dpviz.papers.rates` for what the numbers mean."""
 
-from __future__ import annotations
-
 from dpviz.papers.rate_tables.dbdp import DBDP
 from dpviz.papers.rate_tables.formulas import NOT_PROVED
 from dpviz.papers.rate_tables.input import INPUT

@@ -4,8 +4,6 @@ Where the text of a paper says more than its table, the row says so in `remarks`
 cited publication that is stated from memory of it and not from the three papers.
 """
 
-from __future__ import annotations
-
 import math
 
 from dpviz.papers.rate_tables.formulas import (

@@ -1,7 +1,5 @@
 """Units, conditions and formulas that several rows of the papers' tables have in common."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

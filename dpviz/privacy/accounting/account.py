@@ -3,8 +3,6 @@
 An accountant that is asked what it has no proof for raises `CannotAccount`; it never guesses.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import lru_cache, partial

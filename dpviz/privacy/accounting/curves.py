@@ -1,7 +1,5 @@
 """Curves of an event: Rényi divergence over the order, the best order, and the detections that no attacker exceeds."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

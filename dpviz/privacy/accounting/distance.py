@@ -3,8 +3,6 @@
 An attacker who guesses which of two equally likely datasets was used is right with chance (1 + TV)/2 at most.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """One budget for several releases about the same rows: how much each may cost so that all together stay within it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Translates events to and from those of dp_accounting, Google's library, where it is installed."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Noise scales from budgets. Every function here is exact or an upper bound with all constants."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

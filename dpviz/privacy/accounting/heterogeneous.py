@@ -12,8 +12,6 @@ grid, by connecting the dots of its profile (Doroshenko et al. 2022, Algorithm 1
 are upwards. The result is never above basic composition.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Accounting methods: accountant, neighbouring relation and conversion."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpviz.common.validate import one_of

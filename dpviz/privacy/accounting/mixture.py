@@ -8,8 +8,6 @@ divergence that defines (epsilon, delta) is jointly convex, hence delta(eps) <= 
 which needs no conversion and is never worse.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pairs of Gaussian mixtures that dominate one step of a sampled mechanism: densities, privacy loss, masses of intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ delta(eps) = E_P[(1 - e^(eps - loss))_+]. The distribution is tilted by e^(theta
 saddle point of the tail that is asked for; the result then has full relative precision however small delta is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Rényi differential privacy and zCDP: curves, and what they give as (epsilon, delta). Curves of one run add up."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

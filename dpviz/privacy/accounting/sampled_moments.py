@@ -12,8 +12,6 @@ The sum ends 12 standard deviations away from 0 and from max(a, 2)/z. g(t) is at
 under the normal density 1, r^2 and r^a peak at u = 0, 2/z and a/z. So less than 1e-25 (2^a z^2) of the whole is left out.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

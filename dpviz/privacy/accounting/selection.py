@@ -1,7 +1,5 @@
 """The privacy cost of choosing settings on private data."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

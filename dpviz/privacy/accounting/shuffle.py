@@ -4,8 +4,6 @@ n people each send one report of a local randomiser; a shuffler that everyone tr
 Whatever is computed from the shuffled reports is then more private, under replace-one, than one report is.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -66,10 +64,7 @@ def local_epsilon_for(budget: Budget, n: int) -> float:
     if _theorem(budget.epsilon, n, budget.delta) >= budget.epsilon:
         return budget.epsilon
     local = largest(
-        lambda e0: _theorem(e0, n, budget.delta) - budget.epsilon,
-        math.log(budget.epsilon),
-        limits=(1e-300, limit),
-        margin=1e-12,
+        lambda e0: _theorem(e0, n, budget.delta) - budget.epsilon, math.log(budget.epsilon), limits=(1e-300, limit), margin=1e-12
     )
     return max(budget.epsilon, local)
 

@@ -1,24 +1,12 @@
 """The noise that every accountant asks for, for the same release: how much is privacy and how much is the proof."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dpviz.privacy.accounting.account import noise_for
 from dpviz.privacy.accounting.accountants.registry import list_accountants
-from dpviz.privacy.accounting.events import (
-    CannotAccount,
-    Event,
-    Gaussian,
-    Mixture,
-    Repeated,
-    Sampled,
-    Step,
-    only_step,
-    scaled,
-)
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Sampled, Step, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring, Status

@@ -3,8 +3,6 @@
 Every function takes an event, which is what a mechanism releases with its noise, and returns numbers to draw or to save.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -186,13 +184,7 @@ def attack(event: Event, delta: float) -> Attack:
         {"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
     )
     k = int(np.argmax(detections - alarms))
-    return Attack(
-        table,
-        budget,
-        (float(alarms[k]), float(detections[k])),
-        0.5 + most / 2,
-        attack_accuracy(budget),
-    )
+    return Attack(table, budget, (float(alarms[k]), float(detections[k])), 0.5 + most / 2, attack_accuracy(budget))
 
 
 def delta_at(event: Event, epsilon: float) -> float:

@@ -4,8 +4,6 @@ Three forms of the same numbers: `algorithm2_recursion` as printed, `algorithm2`
 `algorithm2_trace`, which keeps what happens on the way. All include the averaging and the restarts of Algorithm 3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

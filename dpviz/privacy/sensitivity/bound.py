@@ -1,7 +1,5 @@
 """A worst-case sensitivity with its source."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -9,8 +9,6 @@ Every function raises InvalidInput on arguments outside the range that its proof
 what a double holds is returned as inf.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

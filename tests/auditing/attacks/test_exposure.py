@@ -1,7 +1,5 @@
 """Who is exposed, and what predicts it: influence does without privacy, as two of the papers suppose."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models on random halves: independent, kept, resumed, cancelled, and refused in words."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

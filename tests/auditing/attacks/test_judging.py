@@ -1,7 +1,5 @@
 """The judge of membership attacks: curves, limits over target models, and controls that must be found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom, norm

@@ -1,7 +1,5 @@
 """`membership_risk` in scikit-learn's searches, for our classifier and for others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

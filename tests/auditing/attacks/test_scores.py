@@ -1,7 +1,5 @@
 """Scores of the five attacks against loops written out by hand, closed forms, and mistakes that other tools have made."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

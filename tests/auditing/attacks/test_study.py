@@ -1,7 +1,5 @@
 """Attacks on runs: what is shown, planted exposures that must be found, and guarantees that must hold."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass, replace
 

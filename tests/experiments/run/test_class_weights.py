@@ -1,7 +1,5 @@
 """A public weight of class +1 in a run: training, guarantee, release, neighbouring rows, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

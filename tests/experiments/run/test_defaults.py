@@ -1,7 +1,5 @@
 """Every method at its automatic hyperparameters: better than guessing where epsilon is large, and more budget does not hurt."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A link keeps its meaning when a default changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from urllib.parse import parse_qsl

@@ -1,7 +1,5 @@
 """Train and measure: what runs, comparisons, excess risk and the papers' tests share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

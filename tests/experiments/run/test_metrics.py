@@ -1,7 +1,5 @@
 """Measures of usefulness against scikit-learn: ties, constant scores, one class, large scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,8 +169,7 @@ def test_a_level_is_part_of_a_metric_s_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["recall-at-precision=0", "recall@precision=1.5", "recall@precision=", "recall@fpr=-0.1", "accuracy=0.5"],
+    "name", ["recall-at-precision=0", "recall@precision=1.5", "recall@precision=", "recall@fpr=-0.1", "accuracy=0.5"]
 )
 def test_levels_that_mean_nothing_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):

@@ -1,7 +1,5 @@
 """Runs checked against the data that is there; making one reads nothing."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import os

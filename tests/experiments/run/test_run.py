@@ -1,7 +1,5 @@
 """Runs and sweeps: what they return, and the same numbers computed in another way."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path
@@ -120,8 +118,7 @@ def test_sweep_is_tidy_and_agrees_with_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [{"mechanisms": []}, {"epsilons": []}, {"epsilons": [1.0, 0.0]}, {"mechanisms": ["dp-gd", "nope"]}, {"seeds": 0}],
+    "bad", [{"mechanisms": []}, {"epsilons": []}, {"epsilons": [1.0, 0.0]}, {"mechanisms": ["dp-gd", "nope"]}, {"seeds": 0}]
 )
 def test_sweep_refuses_before_it_trains(bad: dict) -> None:
     def monitor(done: float) -> None:

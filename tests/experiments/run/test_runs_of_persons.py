@@ -1,7 +1,5 @@
 """Runs and releases on rows of persons: the noise is for the person, and every answer names the unit."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

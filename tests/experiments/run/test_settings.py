@@ -1,7 +1,5 @@
 """A field of a run is declared in two places, and everything else follows: a copy of the package gets one, and shows it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

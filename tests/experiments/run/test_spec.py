@@ -1,7 +1,5 @@
 """The run as a value: validation, key, URL."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """What is trained and calibrated depends on the training rows alone: other test rows change nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

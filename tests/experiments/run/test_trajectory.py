@@ -1,7 +1,5 @@
 """Training step by step: the iterates are those of the run itself."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dpviz

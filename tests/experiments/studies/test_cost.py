@@ -1,7 +1,5 @@
 """The parts of a run's cost: they add up, and each has the cause that its name says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who pays: every column recomputed from the released models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Groups of rows, refereed by fairlearn's MetricFrame."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

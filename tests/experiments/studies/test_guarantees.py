@@ -1,7 +1,5 @@
 """Guarantees of all mechanisms side by side agree with the runs themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

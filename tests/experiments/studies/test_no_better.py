@@ -1,7 +1,5 @@
 """Models that are no better than the majority label: the cause and the remedy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

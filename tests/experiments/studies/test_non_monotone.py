@@ -1,7 +1,5 @@
 """Curves that fall as epsilon grows, told apart from luck."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

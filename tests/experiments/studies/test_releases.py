@@ -1,7 +1,5 @@
 """Models at several budgets: trained once, and budgets that cannot be met are named."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables behind the page on sensitivity and behind the comparison of accountants, without a page."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Scores and thresholds against scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn import metrics as referee

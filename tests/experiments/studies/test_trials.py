@@ -1,7 +1,5 @@
 """Trials of other settings: each changes one value of the run, and a gain is one of the same noise draws."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dpviz

@@ -1,7 +1,5 @@
 """Cells that cannot be computed in full, and the folder they are kept in."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

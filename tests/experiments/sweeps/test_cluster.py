@@ -1,7 +1,5 @@
 """Cells on a Dask cluster: workers and schedulers that die end in a retry or in one error, never in a wait without end."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import signal

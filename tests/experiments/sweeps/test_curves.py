@@ -1,7 +1,5 @@
 """Means, bands, and the curve read backwards."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

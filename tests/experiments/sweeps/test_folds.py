@@ -1,7 +1,5 @@
 """k-fold cross validation: what the folds are, and error bars that keep splits and noise apart."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

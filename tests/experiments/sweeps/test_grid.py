@@ -1,7 +1,5 @@
 """Grids over two settings, and what a search costs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -16,8 +14,7 @@ SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, lam=0.01)
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "first"),
-    [("dp-gd", "step_size"), ("rsgd-ar", "step_size"), ("dp-agd", "splits"), ("non-private", None)],
+    ("mechanism", "first"), [("dp-gd", "step_size"), ("rsgd-ar", "step_size"), ("dp-agd", "splits"), ("non-private", None)]
 )
 def test_a_search_begins_with_lambda_and_what_the_rows_can_tell(mechanism: str, first: str | None) -> None:
     assert grid.first_pair(dpviz.RunSpec("teaching", mechanism=mechanism)) == (None if first is None else (first, "lam"))

@@ -1,7 +1,5 @@
 """A sweep's table is the same bit by bit whatever is computed beside each cell."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

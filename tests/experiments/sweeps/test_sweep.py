@@ -1,7 +1,5 @@
 """Sweeps as jobs: resume, damage, cancel, and the same numbers by every way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

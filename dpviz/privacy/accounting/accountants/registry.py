@@ -1,7 +1,5 @@
 """Finds the accountants in the modules beside this one."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 
