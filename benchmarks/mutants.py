@@ -82,6 +82,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         *(f"{P}accounting.py", f"{P}accounting_extremes.py", f"{P}events.py", f"{P}pld_exact.py", f"{P}accounting_tables.py"),
         f"{P}new_accountant.py",
     ),
+    "dpviz/privacy/sensitivity/iteration.py": (f"{P}iteration.py",),
     "dpviz/privacy/sensitivity/*.py": (f"{P}sensitivity.py",),
     "dpviz/privacy/audit_bounds.py": (f"{P}audit_bounds.py",),
     "dpviz/privacy/one_run_audit.py": (f"{P}one_run_audit.py",),

@@ -7,6 +7,7 @@ is there and this form of the mechanism, under these settings, has nothing to sh
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -49,6 +50,25 @@ class HasTrace(BoundsSensitivity):
     @abstractmethod
     def sensitivity_trace(self, setting: Setting) -> Trace:
         """The bound on the distance of two runs, update by update."""
+
+    def noise_in_steps(self, setting: Setting) -> NoisySteps | None:
+        """The same training with noise N(0, I) on every mean gradient; None where nothing is proved of its last iterate."""
+        return None
+
+
+@dataclass(frozen=True)
+class NoisySteps:
+    """Training with noise in every step, at standard deviation 1.
+
+    Attributes:
+        last: the event where only the last iterate is released.
+        every: the event where all iterates may be.
+        spread: standard deviation of the last iterate's noise, along a direction that contracts least.
+    """
+
+    last: Event
+    every: Event
+    spread: float
 
 
 class DeclaresEvent(Mechanism):

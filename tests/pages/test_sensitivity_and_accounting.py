@@ -49,6 +49,9 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     assert trace is not None
     assert released is not None
     assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, dpviz.resolve(spec).budget, trace)
+    steps = spec.build().noise_in_steps(recursion.setting_of(spec))
+    assert f"at the end it is {cal.noise_scale:.3g}." in explanation.iteration(released, steps, dpviz.resolve(spec).budget)
+    assert "What if every step had noise?" in text(opened(SENSITIVITY, mechanism="rsgd", part="training"))
 
 
 @pytest.mark.long

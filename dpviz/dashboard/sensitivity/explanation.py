@@ -3,12 +3,14 @@
 import numpy as np
 
 from dpviz.dashboard.kit.words import three
-from dpviz.mechanisms import BoundsSensitivity
+from dpviz.mechanisms import BoundsSensitivity, NoisySteps
 from dpviz.models import Setting
+from dpviz.privacy.accounting.account import noise_for
 from dpviz.privacy.accounting.events import Event, Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.mixture import mixture_sigma
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.sensitivity.algorithm2 import Trace
 
 
@@ -98,6 +100,19 @@ def permutation(event: Event, budget: Budget, trace: Trace) -> str:
         f"A secret permutation puts the replaced row into a random batch, so the bound is a random one of the positions' values. "
         f"{reason}: the luckiest position stands {three(100 * spread)} % below the worst. So the permutation {verdict}: "
         f"σ falls from {three(fixed)} to {three(mixed)} ({change(mixed, fixed)})."
+    )
+
+
+def iteration(event: Event, steps: NoisySteps, budget: Budget) -> str:
+    """Noise at the end beside noise in every step."""
+    method = Method("hockey-stick", Neighbouring.REPLACE_ONE)
+    end, last, every = (noise_for(one, method, budget) for one in (event, steps.last, steps.every))
+    return (
+        f"Only the last iterate would be released, and the noise of all later steps would hide a row as well. This is privacy "
+        f"amplification by iteration (proved: Feldman, Mironov, Talwar, Thakurta 2018, Theorem 22). At this budget the noise in "
+        f"the last iterate would have standard deviation {three(last * steps.spread)} in the direction that contracts least; "
+        f"{three(every * steps.spread)} if all iterates were published. With all noise at the end it is {three(end)}. "
+        f"Noise at the end always needs least there: noise in steps before a row's batch does not hide that row."
     )
 
 

@@ -78,6 +78,9 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     if event is not None:
         budget = resolve(spec).budget
         st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(event, budget, trace))}")
+        steps = mechanism.noise_in_steps(setting)
+        if steps is not None:
+            st.markdown(f"**What if every step had noise?** {words.markdown(explanation.iteration(event, steps, budget))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
     _variants(run, mechanism, setting, theme)

@@ -67,8 +67,8 @@ class NSGD(MiniBatch):
             details=details,
         )
 
-    def releases(self, setting: Setting) -> Event:
-        return Gaussian(float(self.position_sensitivities(setting).max()))
+    def over_positions(self, setting: Setting, values: Floats) -> Event:
+        return Gaussian(float(values.max()))
 
     def released_centre(self, training: Training, lengths: Floats) -> Floats:
         return self.centre(training.problem, None, lengths, training.monitor)[..., 0, :]

@@ -1,6 +1,7 @@
 """Mini-batch SGD over permuted rows whose last iterate receives noise (Chen et al. 2019, Algorithms 1 and 2)."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,13 +10,13 @@ import numpy as np
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import StepSize
-from dpviz.mechanisms.capabilities import HasTrace, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.capabilities import HasTrace, NoisySteps, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, lengths_of, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
-from dpviz.privacy.accounting.events import Event, Mixture
+from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.bound import Bound
@@ -28,6 +29,7 @@ from dpviz.privacy.sensitivity.bounds import (
     epoch_steps,
     proposition2,
 )
+from dpviz.privacy.sensitivity.iteration import iteration
 
 #: decay of the step size over epochs, with the exponent of s
 DECAYS = {"1/s": 1.0, "1/sqrt(s)": 0.5}
@@ -161,6 +163,20 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             positions=positions,
         )
 
+    @abstractmethod
+    def over_positions(self, setting: Setting, values: Floats) -> Event:
+        """The release of Gaussians with noise 1 whose sensitivity is values[j] if batch j has the replaced row."""
+
+    def releases(self, setting: Setting) -> Event:
+        return self.over_positions(setting, self.position_sensitivities(setting))
+
+    def noise_in_steps(self, setting: Setting) -> NoisySteps | None:
+        if self.window()[1]:  # a mean of iterates is no iterate
+            return None
+        (m, nu, _), epochs = self.batches(setting), self.epoch_count(setting)
+        last, spread = iteration(self._epoch_steps(setting, epochs), m, nu, setting.mu, setting.L, setting.G)
+        return NoisySteps(self.over_positions(setting, last), Repeated(Gaussian(2 * setting.G / nu), epochs), spread)
+
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         m, nu, _ = self.batches(setting)
         eta, in_use = self.first_step(setting), float(self.position_sensitivities(setting).max())
@@ -280,8 +296,8 @@ class Permuted(MiniBatch):
             details=details,
         )
 
-    def releases(self, setting: Setting) -> Event:
-        return Mixture.of(self.position_sensitivities(setting), self.batches(setting)[2])
+    def over_positions(self, setting: Setting, values: Floats) -> Event:
+        return Mixture.of(values, self.batches(setting)[2])
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return self.centre(problem, streams)
