@@ -44,18 +44,6 @@ class BoundsSensitivity(Mechanism):
         """Worst-case sensitivities from every source known, the one in use among them."""
 
 
-class HasTrace(BoundsSensitivity):
-    """The query is the end of a recursion whose sensitivity can be followed."""
-
-    @abstractmethod
-    def sensitivity_trace(self, setting: Setting) -> Trace:
-        """The bound on the distance of two runs, update by update."""
-
-    def noise_in_steps(self, setting: Setting) -> NoisySteps | None:
-        """The same training with noise N(0, I) on every mean gradient; None where nothing is proved of its last iterate."""
-        return None
-
-
 @dataclass(frozen=True)
 class NoisySteps:
     """Training with noise in every step, at standard deviation 1.
@@ -69,6 +57,18 @@ class NoisySteps:
     last: Event
     every: Event
     spread: float
+
+
+class HasTrace(BoundsSensitivity):
+    """The query is the end of a recursion whose sensitivity can be followed."""
+
+    @abstractmethod
+    def sensitivity_trace(self, setting: Setting) -> Trace:
+        """The bound on the distance of two runs, update by update."""
+
+    def noise_in_steps(self, setting: Setting) -> NoisySteps | None:
+        """The same training with noise N(0, I) on every mean gradient; None where nothing is proved of its last iterate."""
+        return None
 
 
 class DeclaresEvent(Mechanism):

@@ -9,8 +9,6 @@ P_k sigma_k [ours]. The best shifts are the slopes of the greatest convex minora
 N(0, 1) and N(m, 1) do, m^2 = sum_k a_k^2/sigma_k^2, which Bok, Su, Altschuler (ICML 2024) call shifted interpolation.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
