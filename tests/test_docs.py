@@ -85,14 +85,8 @@ def test_the_fields_own_terms_are_used() -> None:
 
 
 def test_each_expression_is_noticed() -> None:
-    for text in (
-        "A row pulls.",
-        "bets won",
-        "Noised rows",
-        "share noised",
-        "noise of the same law",
-        "at the left end",
-        "made-up data",
+    for text in "A row pulls., bets won, Noised rows, share noised, noise of the same law, at the left end, made-up data".split(
+        ", "
     ):
         assert said_badly(text), text
 

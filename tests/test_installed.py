@@ -47,7 +47,13 @@ def outside(folder: Path) -> dict[str, str]:
 def test_the_wheel_holds_what_it_should(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for path in ("dpviz/py.typed", "dpviz/_app/app.py", "dpviz/_app/.streamlit/config.toml", "dpviz/papers/verdicts.json"):
+    for path in (
+        "dpviz/py.typed",
+        "dpviz/_app/app.py",
+        "dpviz/_app/.streamlit/config.toml",
+        "dpviz/papers/verdicts.json",
+        "dpviz/dashboard/shell/page.css",
+    ):
         assert path in names
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "data/"))]
     assert len(list(built.glob("*.tar.gz"))) == 1

@@ -262,16 +262,7 @@ def of_audits() -> dict[str, Numbers]:
     """Audits with fixed seeds, of every way to score."""
     found: dict[str, Numbers] = {}
     budget = Budget(1.0, 1e-5)
-    for name in (
-        "output-gaussian",
-        "cms-output",
-        "objective-tight",
-        "dp-gd",
-        "dp-sgd",
-        "majority",
-        "ldp-duchi",
-        "input-perturbation",
-    ):
+    for name in "output-gaussian cms-output objective-tight dp-gd dp-sgd majority ldp-duchi input-perturbation".split():
         built, model = get_mechanism(name)(), get_model("logistic")
         for pair in battery(built, model, n=20, d=3, budget=budget):
             found[f"{name}, {pair.name}"] = kept_or_refused(lambda: audit(built, pair.first, pair.second, budget, runs=60))

@@ -10,32 +10,3 @@ from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.scores import SCORES
 from dpviz.auditing.survey import Surveyed
-
-__all__ = [
-    "EXCEEDED",
-    "NO_CLAIM",
-    "NO_VIOLATION",
-    "PAIRS",
-    "SCORES",
-    "AuditResult",
-    "Canaries",
-    "OneRunResult",
-    "Pair",
-    "Surveyed",
-    "among_rows",
-    "audit",
-    "audit_one_run",
-    "audit_pairs",
-    "audit_run",
-    "battery",
-    "label_flip",
-    "most_influential",
-    "on_axes",
-    "one_run_of",
-    "pair_of",
-    "replace_by",
-    "watch",
-    "watch_run",
-    "without",
-    "worst_case",
-]

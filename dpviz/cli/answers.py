@@ -151,18 +151,7 @@ def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
     from dpviz.papers.saved import refutation
 
     audited = refutation(of, cal)
-    skipped = (
-        "alone",
-        "person_rows",
-        "budget",
-        "proved_budget",
-        "claimed_budget",
-        "status",
-        "neighbouring",
-        "for_training",
-        "mu",
-        "details",
-    )
+    skipped = "alone person_rows budget proved_budget claimed_budget status neighbouring for_training mu details".split()
     rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
     return {
         "asked": budget(cal.budget),

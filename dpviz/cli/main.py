@@ -57,29 +57,10 @@ _MODULES = (
     lists,
 )
 _SHELLS = ("bash", "zsh", "tcsh")
-COMMANDS = (
-    "app",
-    "run",
-    "sweep",
-    "calibrate",
-    "accounting",
-    "guarantees",
-    "influence",
-    "audit",
-    "attack",
-    "groups",
-    "claims",
-    "ranges",
-    "release",
-    "tune",
-    "ledger",
-    "predict",
-    "report",
-    "gallery",
-    "datasets",
-    "fetch",
-    "mechanisms",
-)
+COMMANDS = """
+    app run sweep calibrate accounting guarantees influence audit attack groups claims ranges release tune ledger predict
+    report gallery datasets fetch mechanisms
+""".split()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

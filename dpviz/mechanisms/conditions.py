@@ -3,26 +3,6 @@
 A mechanism lists those that its proof needs in `Mechanism.supposes`; its `guarantee` then ends with them.
 """
 
-__all__ = [
-    "ACCURATE_MINIMUM",
-    "BOUNDED_LABELS",
-    "BOUNDED_ROWS",
-    "CLIPPED_OR_BOUNDED",
-    "CONVEX",
-    "EXACT_MINIMUM",
-    "PUBLIC_CLASSES",
-    "PUBLIC_N",
-    "PUBLIC_N_IF_SHUFFLED",
-    "PUBLIC_RANGES",
-    "REAL_NOISE",
-    "SECRET_RANDOMNESS",
-    "SECRET_SEED",
-    "SINGLE_PRECISION",
-    "SMOOTH",
-    "STRONGLY_CONVEX",
-    "with_conditions",
-]
-
 BOUNDED_ROWS: str = "rows in the unit ball"
 CLIPPED_OR_BOUNDED: str = "gradients clipped, or bounded by rows in the unit ball"
 BOUNDED_LABELS: str = "labels of -1 and +1"

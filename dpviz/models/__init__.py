@@ -10,30 +10,6 @@ from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.network import STARTS, Network
 from dpviz.models.rows import Batch, Rows
 
-__all__ = [
-    "MODELS",
-    "MOST_UNITS",
-    "STARTS",
-    "Ability",
-    "Batch",
-    "Curvature",
-    "Derivatives",
-    "LinearModel",
-    "Model",
-    "Network",
-    "Noise",
-    "Rows",
-    "Rule",
-    "Setting",
-    "count",
-    "derivatives_of",
-    "feature_noise_of",
-    "get_model",
-    "line_losses_of",
-    "margins",
-    "regulariser",
-]
-
 MODELS: dict[str, Model] = {
     "logistic": LinearModel("logistic", "Logistic regression", Logistic()),
     "svm": LinearModel("svm", "Support vector machine (huberised, h = 0.5)", HuberHinge(0.5)),

@@ -496,7 +496,7 @@ def test_the_threshold_of_declared_distributions_needs_no_runs() -> None:
     assert bound(cut) >= 0.9 * max(bound(level) for level in np.linspace(-5, 5, 101))
 
 
-# the others are trained run by run, which takes long: benchmarks/audit_board.py audits all
+# the others are trained run by run, which takes long: `dpviz audit` does it for one
 @pytest.mark.parametrize("name", [k for k, c in dpviz.list_mechanisms().items() if c.family == "output"])
 def test_no_output_mechanism_exceeds_what_is_proved(name: str) -> None:
     mechanism, budget = dpviz.list_mechanisms()[name](), Budget(2.0, 1e-5)

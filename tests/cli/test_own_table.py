@@ -164,17 +164,9 @@ def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Pat
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "run",
-        "calibrate",
-        "accounting",
-        "influence",
-        "audit --runs=40",
-        "groups",
-        "guarantees",
-        "report --out=r.html --overwrite",
-        "datasets",
-    ],
+    (
+        "run, calibrate, accounting, influence, audit --runs=40, groups, guarantees, report --out=r.html --overwrite, datasets"
+    ).split(", "),
 )
 def test_every_command_says_it_and_its_json_has_it(command: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [*command.split(), "mine.csv", *FLAGS, *([] if command == "datasets" else RUN)]

@@ -14,77 +14,16 @@ ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]
 
 #: abbreviations that are no terms of the field, and signs that only stand in formulas
-PLAIN = {
-    "API",
-    "ASGI",
-    "CLI",
-    "CSS",
-    "HTTP",
-    "CSV",
-    "MB",
-    "GB",
-    "TOML",
-    "UTF",
-    "URL",
-    "HTML",
-    "ID",
-    "PDF",
-    "PNG",
-    "ZIP",
-    "JSON",
-    "OK",
-    "OR",
-    "AND",
-    "NOT",
-}
+PLAIN = set("API ASGI CLI CSS HTTP CSV MB GB TOML UTF URL HTML ID PDF PNG ZIP JSON OK OR AND NOT".split())
 #: words of the field; where one is used on a page, it has an entry
 FIELD = (
-    "accountant",
-    "add-remove",
-    "audit",
-    "batch size",
-    "bootstrap",
-    "canary",
-    "clip norm",
-    "clipping",
-    "composition",
-    "curvature",
-    "delta",
-    "differential privacy",
-    "excess risk",
-    "gamma-sphere",
-    "gradient",
-    "Hessian",
-    "influence",
-    "intercept",
-    "leave-one-out",
-    "leverage",
-    "Lipschitz",
-    "local privacy",
-    "majority",
-    "neighbour",
-    "Newton step",
-    "noise draw",
-    "noise multiplier",
-    "non-private",
-    "optimality gap",
-    "principal component",
-    "privacy budget",
-    "privacy filter",
-    "regularisation",
-    "replace-one",
-    "sampling rate",
-    "sensitivity",
-    "shuffling",
-    "step size",
-    "strongly convex",
-    "subsampling",
-    "trade-off curve",
-    "unit ball",
-    "objective perturbation",
-    "output perturbation",
-    "input perturbation",
-)
+    "accountant, add-remove, audit, batch size, bootstrap, canary, clip norm, clipping, composition, curvature, delta, "
+    "differential privacy, excess risk, gamma-sphere, gradient, Hessian, influence, intercept, leave-one-out, leverage, "
+    "Lipschitz, local privacy, majority, neighbour, Newton step, noise draw, noise multiplier, non-private, optimality gap, "
+    "principal component, privacy budget, privacy filter, regularisation, replace-one, sampling rate, sensitivity, "
+    "shuffling, step size, strongly convex, subsampling, trade-off curve, unit ball, objective perturbation, output "
+    "perturbation, input perturbation"
+).split(", ")
 
 
 def sentences(source: str) -> list[str]:

@@ -16,98 +16,25 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 
-BANK_NAMES = (
-    "age",
-    "job",
-    "marital",
-    "education",
-    "default",
-    "balance",
-    "housing",
-    "loan",
-    "contact",
-    "day",
-    "month",
-    "duration",
-    "campaign",
-    "pdays",
-    "previous",
-    "poutcome",
-)
-_ADULT = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-]
-_KDD = [
-    "duration",
-    "protocol_type",
-    "service",
-    "flag",
-    "src_bytes",
-    "dst_bytes",
-    "land",
-    "wrong_fragment",
-    "urgent",
-    "hot",
-    "num_failed_logins",
-    "logged_in",
-    "num_compromised",
-    "root_shell",
-    "su_attempted",
-    "num_root",
-    "num_file_creations",
-    "num_shells",
-    "num_access_files",
-    "num_outbound_cmds",
-    "is_host_login",
-    "is_guest_login",
-    "count",
-    "srv_count",
-    "serror_rate",
-    "srv_serror_rate",
-    "rerror_rate",
-    "srv_rerror_rate",
-    "same_srv_rate",
-    "diff_srv_rate",
-    "srv_diff_host_rate",
-    "dst_host_count",
-    "dst_host_srv_count",
-    "dst_host_same_srv_rate",
-    "dst_host_diff_srv_rate",
-    "dst_host_same_src_port_rate",
-    "dst_host_srv_diff_host_rate",
-    "dst_host_serror_rate",
-    "dst_host_srv_serror_rate",
-    "dst_host_rerror_rate",
-    "dst_host_srv_rerror_rate",
-    "labels",
-]
-_TUMOURS = [
-    "id",
-    "Clump_Thickness",
-    "Cell_Size_Uniformity",
-    "Cell_Shape_Uniformity",
-    "Marginal_Adhesion",
-    "Single_Epi_Cell_Size",
-    "Bare_Nuclei",
-    "Bland_Chromatin",
-    "Normal_Nucleoli",
-    "Mitoses",
-    "Class",
-]
+BANK_NAMES = """
+    age job marital education default balance housing loan contact day month duration campaign pdays previous poutcome
+""".split()
+_ADULT = """
+    age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain capital-loss
+    hours-per-week native-country income
+""".split()
+_KDD = """
+    duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot num_failed_logins logged_in
+    num_compromised root_shell su_attempted num_root num_file_creations num_shells num_access_files num_outbound_cmds
+    is_host_login is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate same_srv_rate
+    diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count dst_host_same_srv_rate dst_host_diff_srv_rate
+    dst_host_same_src_port_rate dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate
+    dst_host_rerror_rate dst_host_srv_rerror_rate labels
+""".split()
+_TUMOURS = """
+    id Clump_Thickness Cell_Size_Uniformity Cell_Shape_Uniformity Marginal_Adhesion Single_Epi_Cell_Size Bare_Nuclei
+    Bland_Chromatin Normal_Nucleoli Mitoses Class
+""".split()
 _CACHE_BYTES = 512 << 20
 
 

@@ -38,17 +38,7 @@ def test_what_is_guaranteed_is_never_tuned() -> None:
     """The best of relation, accountant and form of noise would be the weakest guarantee."""
     for name, cls in dpviz.list_mechanisms().items():
         tuned = set(grid.declared(dpviz.RunSpec("teaching", mechanism=name)))
-        assert not tuned & {
-            "relation",
-            "accountant",
-            "accounting",
-            "noise",
-            "calibration",
-            "bound",
-            "slack",
-            "theorem",
-            "sharing",
-        }
+        assert not tuned & set("relation accountant accounting noise calibration bound slack theorem sharing".split())
         assert not tuned & {"mode", "refined", "private", "epsilon_is", "c", "lipschitz"}
         assert tuned >= {"lam", *(knob for knob, declared in cls.knobs().items() if declared.automatic)}
 
