@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import until
+from support import LIMIT, until
 
 from dpviz.cli.main import main
 from dpviz.dashboard.kit.lessons import LESSONS
@@ -31,6 +31,7 @@ def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
     assert sum(path.stat().st_size for path in site.iterdir()) < 3_000_000
     asked: list[str] = []
     page = chromium.new_page()
+    page.set_default_timeout(1000 * LIMIT)
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: asked.append(str(error)))
     page.goto(f"file://{site}/index.html")

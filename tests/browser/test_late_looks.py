@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import LIMIT
 
 JOBS = """
 import time
@@ -64,8 +65,10 @@ def test_the_last_page_is_whole(chromium: Any, server_of: Callable[[str], tuple[
     address, _ = server_of(SLOWLY)
     for _ in range(6):
         page = chromium.new_page()
+        page.set_default_timeout(1000 * LIMIT)
         page.goto(address)
-        page.get_by_text("headline final").wait_for()
+        for name in ("headline", "picture", "details"):
+            page.get_by_text(f"{name} final").wait_for()
         page.wait_for_timeout(2500)  # for looks that come late
         texts = [each.inner_text() for each in page.get_by_test_id("stText").all()]
         assert texts == ["headline final", "picture final", "details final", "bottom"]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import LIMIT
 
 from dpviz.dashboard.shell import headless, links
 
@@ -17,6 +18,7 @@ def test_reports_work_offline_and_print(chromium: Any, tmp_path: Path, monkeypat
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     context = chromium.new_context(offline=True, java_script_enabled=False, viewport={"width": 1280, "height": 900})
     view = context.new_page()
+    view.set_default_timeout(1000 * LIMIT)
     asked: list[str] = []
     wrong: list[str] = []
     view.on("request", lambda request: asked.append(request.url))

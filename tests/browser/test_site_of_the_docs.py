@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import LIMIT
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOKS = sorted(DOCS.glob("*.ipynb"))
@@ -33,6 +34,7 @@ def test_the_site_is_built_without_warnings_and_asks_for_nothing(chromium: Any, 
     assert "<svg" in (tmp_path / "notebook_cost.html").read_text()
     asked: list[str] = []
     page = chromium.new_page()
+    page.set_default_timeout(1000 * LIMIT)
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: asked.append(str(error)))
     for path in [*DOCS.glob("*.md"), *NOTEBOOKS, Path("genindex")]:

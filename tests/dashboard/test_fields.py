@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 
 from dpviz import dashboard
 from dpviz.common.validate import InvalidInput
@@ -297,7 +298,7 @@ def test_the_full_address_of_the_sidebar_has_every_control() -> None:
 def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> None:
     full = FULL[page]
     asked = {"mechanism": "rsgd-ar", "seeds": "2"} | full  # of the default dataset, teaching
-    test = AppTest.from_file(str(ROOT / "pages" / f"{PAGES[page][1]}.py"), default_timeout=120)
+    test = AppTest.from_file(str(ROOT / "pages" / f"{PAGES[page][1]}.py"), default_timeout=LIMIT)
     test.query_params.update(asked)
     test.run()
     assert not test.exception
@@ -308,7 +309,7 @@ def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> N
 
 def test_settings_of_other_pages_are_kept_for_them() -> None:
     asked = {key: value for full in FULL.values() for key, value in full.items()}
-    page = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=120)
+    page = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=LIMIT)
     page.query_params.update(asked)
     page.run()
     assert not page.exception

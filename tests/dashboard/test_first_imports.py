@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from support import LIMIT
+
 FIRST = """
 import sys
 from dpviz.dashboard.one_run import compare, details, playing, presenter, settings, views
@@ -16,6 +18,8 @@ print(*sorted({"numba", "scipy.optimize", "scipy.stats", "sklearn.linear_model",
 
 
 def test_the_first_page_needs_no_slow_library() -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["scipy.optimize"]  # which is there, so that the others would be seen

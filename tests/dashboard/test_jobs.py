@@ -182,6 +182,7 @@ def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypat
 
 
 def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
+    others = set(threading.enumerate())  # of other tests
     pool = jobs.Pool()
     job = start(pool)
     until(lambda: slow.steps > 3)
@@ -190,7 +191,7 @@ def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
         pool.go_on(job, "me")
     assert not job.over
     until(lambda: job.state is State.RUNNING)
-    until(lambda: sum(thread.name == "dpviz-job" for thread in threading.enumerate()) == 1)  # the others end
+    until(lambda: [thread.name for thread in {*threading.enumerate()} - others].count("dpviz-job") == 1)  # the others end
     slow.go.set()
     until(lambda: job.over)
     assert len(job.table()) == 2 * 2 * 12
@@ -318,6 +319,7 @@ def test_places_are_shared_by_sessions_and_a_short_job_comes_before_a_long_one(
 
     until(lambda: share() > 0.3, "a share that four jobs of another session do not crowd out")
     until(lambda: max(job.worked for job in greedy) < 2 * min(job.worked for job in greedy) + 0.2)
+    assert min(job.worked for job in greedy) > 0
     late = start(pool, "late", who="ann")
     until(lambda: late in pool._heavy)
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from support import LIMIT
 
 from dpviz.common import threads
 from dpviz.common.validate import InvalidInput
@@ -71,7 +72,7 @@ def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: py
         server.middleware()
     for thread in threading.enumerate():
         if thread.name == "dpviz-warm":
-            thread.join(60)
+            thread.join(LIMIT)
     assert sorted(started) == ["inside", "keys", f"switch {server.SWITCH}", "warm"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
@@ -206,7 +207,7 @@ def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
 
         tasks.observe("quick", "Counting", lambda monitor: 1, section="test", dataset="", ask="Count")
 
-    page = AppTest.from_function(script).run()
+    page = AppTest.from_function(script, default_timeout=LIMIT).run()
     page.button(key="start.test").click().run()
     assert not page.exception
     assert not page.button

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import mostly_long, until
+from support import LIMIT, mostly_long, until
 from support_pages import address, addressed, text
 
 import dpviz
@@ -335,7 +335,7 @@ def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kep
         st.session_state["own.tune0"], st.session_state["own.tune1"] = "epochs", "batch_size"
         tuning._pair(RunSpec(mechanism="rsgd"), shown)
 
-    page = AppTest.from_function(script, args=(shown,)).run()
+    page = AppTest.from_function(script, args=(shown,), default_timeout=LIMIT).run()
     assert not page.exception
     assert ("tune" in page.session_state) == kept
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support import LIMIT
 
 import dpviz
 from dpviz.cli.main import main, parser
@@ -190,7 +191,7 @@ def test_the_notebook_runs() -> None:
     from nbconvert.preprocessors import ExecutePreprocessor
 
     made = nbformat.reads(notebook_of(SPEC), as_version=4)
-    ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(made)
+    ExecutePreprocessor(timeout=int(LIMIT), kernel_name="python3").preprocess(made)
     outputs = [output for cell in made.cells for output in cell.get("outputs", ())]
     assert not [output for output in outputs if output["output_type"] == "error"]
     assert any("application/vnd.plotly.v1+json" in output.get("data", {}) for output in outputs)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
-from support import Cancelled, cancel
+from support import LIMIT, Cancelled, cancel
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -136,7 +136,7 @@ def _writer(path: Path, count: int, name: str) -> subprocess.Popen[str]:
 
 def test_two_writers_lose_nothing(ledger: Ledger) -> None:
     writers = [_writer(ledger.path, 12, name) for name in "ab"]
-    assert [w.wait(120) for w in writers] == [0, 0]
+    assert [w.wait(LIMIT) for w in writers] == [0, 0]
     assert sorted(e.call for e in ledger.entries()) == sorted(f"{name} {k}" for name in "ab" for k in range(12))
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from support import LIMIT
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -134,7 +135,7 @@ def test_what_workers_have_finished_is_kept_though_one_before_it_is_not(monkeypa
 
 
 def test_the_first_cell_makes_what_cells_share_and_only_cells_of_the_same_data_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LIMIT)
 
     class Prepared:
         def __init__(self) -> None:
