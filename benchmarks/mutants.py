@@ -1,45 +1,28 @@
-"""Plants mistakes in the privacy-critical modules with mutmut, and counts how many of them the tests notice.
+"""Privacy-critical modules, the tests that should notice a mistake in each, and how a planted mistake counts.
 
-    pip install 'dpviz[mutation]'
-    python -m benchmarks.mutants                     modules that differ from the last commit (or --since COMMIT)
-    python -m benchmarks.mutants --all               every privacy-critical module: hours; before a release
-    python -m benchmarks.mutants dpviz/privacy/accounting/gaussian.py
-    python -m benchmarks.mutants --all --sample 60   60 mutants of each module, chosen evenly: the score is that of a sample
-    python -m benchmarks.mutants --all --sample 9 --other-than FOLDER --results NEW    mutants that FOLDER's runs did not try
-    python -m benchmarks.mutants --again             only mutants that nobody noticed, after tests have been added
-    python -m benchmarks.mutants --report            what earlier runs found, without running anything
+`benchmarks.planted` tries mistakes of these modules, `benchmarks.mutants_of_changes` those of functions that just changed.
 
-Every module is mutated on its own, in a copy, and tried on the tests of its own subject (`TESTS`), so that one module costs
-minutes. What a module gave is kept in the cache folder (or --results FOLDER) as soon as it is known; a module whose source and
-tests have not changed since is not tried again, and one that was stopped half-way, even by a kill, goes on with the mutants that
-are left. --again supposes that tests were added and none was made weaker: what they noticed before counts as noticed.
-
-A mutant counts in one of four ways. Noticed: a test fails, crashes or takes 15 times as long. Words: only a text for people
-differs (a string with a space in it, a formatted one, or the name of an argument that an error gives), or whether zip compares
-lengths. Equivalent: it changes nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed
-code ## reason, with * for all of a function that promises nothing, such as the guess at which a search starts. Survived: all
-others, which are listed with what they change. The score is noticed/(noticed + survived). mutmut changes the bodies of
-functions; decorated functions such as properties, and constants of modules and classes, stay as they are.
+A mutant counts in one of four ways. Noticed: a test fails or crashes. Words: only a text for people differs (a string with a
+space in it, a formatted one, or the name of an argument that an error gives), or whether zip compares lengths. Equivalent: it
+changes nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed code ## reason, with *
+for all of a function that promises nothing, such as the guess at which a search starts. Survived: all others. The score is
+noticed/(noticed + survived). mutmut changes the bodies of functions; decorated functions such as properties, and constants of
+modules and classes, stay as they are.
 """
 
-import argparse
 import fnmatch
-import hashlib
 import io
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import tokenize
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import dpviz
-from dpviz.common import files
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
@@ -164,18 +147,13 @@ NOT_MUTATED = (
     r"^\s*Picture\(",
 )
 COPIED = ("app.py", "pages", "docs", "benchmarks", "data", "README.md", "CHANGELOG.md", ".streamlit")
-#: mutmut asks for tests by name, and does not find names with escaped signs: every mutant would pass for noticed
-PLAIN_NAMES = "disable_test_id_escaping_and_forfeit_all_rights_to_community_support=true"
 #: functions whose first argument is the name that an error gives
 VALIDATORS = ("positive", "in_range", "whole", "number", "one_of", "_positive")
-#: what mutmut says of a mutant that a test told from the original
-NOTICED = ("killed", "timeout", "segfault", "suspicious")
-#: what it says of a mutant that was not in the sample, or not reached in time
-NOT_TRIED = ("skipped", "not checked", "check was interrupted by user")
+NOT_TRIED = "not checked"  # of a mutant that was not reached in time, or given up
 
-# writes the mutants without trying them, and marks those that need not be tried: mutmut lets a known outcome stand
+# writes the mutants without trying them, and marks those that are not to be tried
 _PREPARE = """
-import json, random, sys
+import json, sys
 from pathlib import Path
 from mutmut import __main__ as mutmut
 from mutmut.mutation.data import SourceFileMutationData
@@ -195,29 +173,9 @@ for path in walk_mutatable_files():
     data = SourceFileMutationData(path=path)
     data.load()
     only = wanted["only"]
-    names = sorted(n for n in data.exit_code_by_key if only is None or function_of(n) in only)
-    names = [n for n in names if n not in set(wanted["other_than"])]
-    kept = set(random.Random(0).sample(names, min(len(names), wanted["sample"] or len(names))))
     for name in data.exit_code_by_key:
-        data.exit_code_by_key[name] = 1 if name in wanted["noticed"] else None if name in kept else 34
+        data.exit_code_by_key[name] = None if only is None or function_of(name) in only else 34  # 34: skipped
     data.save()
-"""
-# asks mutmut for the outcomes and changes of all mutants in one process
-_ASK = """
-import json, sys
-from mutmut.mutation.data import SourceFileMutationData
-from mutmut.mutation.diff_apply import get_diff_for_mutant
-from mutmut.utils.file_utils import walk_mutatable_files
-from mutmut.stats import status_by_exit_code
-found = {}
-for path in walk_mutatable_files():
-    data = SourceFileMutationData(path=path)
-    data.load()
-    for name, code in data.exit_code_by_key.items():
-        status = status_by_exit_code[code]
-        change = "" if status in ("killed", "skipped", "not checked") else get_diff_for_mutant(name, path=path)
-        found[name] = [status, [line for line in change.splitlines() if line[:1] in "-+" and line[:3] not in ("---", "+++")]]
-json.dump(found, sys.stdout)
 """
 
 
@@ -243,7 +201,7 @@ class Mutant:
 
     def kind(self, equivalent: dict[tuple[str, str], str]) -> str:
         """ "noticed", "words", "equivalent" or "survived"."""
-        if self.outcome in NOTICED:
+        if self.outcome == "killed":
             return "noticed"
         if self.place in equivalent or (self.place[0], "*") in equivalent:
             return "equivalent"
@@ -335,104 +293,34 @@ def about(module: str) -> str:
 
 def arguments(module: str) -> list[str]:
     """What pytest takes, beside the tests of a module, to end at the first that notices a mistake in it."""
-    found = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q", "-o", PLAIN_NAMES]
+    found = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q"]
     return found + (["-k", about(module)] if about(module) else [])
 
 
-def configuration(modules: Sequence[str], **more: list[str]) -> str:
+def configuration(modules: Sequence[str]) -> str:
     """The section of pyproject.toml that mutmut reads."""
     values = {
         "source_paths": ["dpviz"],
         "only_mutate": list(modules),
         "do_not_mutate_patterns": list(NOT_MUTATED),
         "also_copy": list(COPIED),
-    } | more
+    }
     lines = [f"{key} = [" + ", ".join(f"'{v}'" for v in value) + "]" for key, value in values.items()]
-    # a fresh server, as mutmut's own process has run the tests: a mutant would be given what functions with a cache remember
-    lines += ['process_isolation = "forkserver"', "use_git_change_detection = false", "track_dependencies = false"]
+    lines += ["use_git_change_detection = false", "track_dependencies = false"]
     return "\n".join(["", "[tool.mutmut]", *lines, ""])
 
 
-def copy_with(copy: Path, modules: Sequence[str], **more: list[str]) -> None:
+def copy_with(copy: Path, modules: Sequence[str]) -> None:
     """Copies the project, with a configuration for mutants of these modules."""
     ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
     shutil.copytree(ROOT, copy, ignore=ignore)
     with (copy / "pyproject.toml").open("a") as file:
-        file.write(configuration(modules, **more))
+        file.write(configuration(modules))
 
 
-def prepare(
-    copy: Path,
-    sample: int = 0,
-    noticed: tuple[str, ...] = (),
-    only: tuple[str, ...] | None = None,
-    other_than: tuple[str, ...] = (),
-) -> None:
-    """Writes the mutants into a copy without trying them.
-
-    Args:
-        sample, noticed, other_than: as in `run`.
-        only: functions whose mutants are to be tried; None: all.
-    """
-    wanted = {"sample": sample, "noticed": noticed, "only": only, "other_than": other_than, "children": os.cpu_count() or 1}
-    _mutmut(copy, "-c", _PREPARE, json.dumps(wanted))
-
-
-def run(
-    module: str, children: int, unfinished: Path, sample: int = 0, noticed: tuple[str, ...] = (), other_than: tuple[str, ...] = ()
-) -> list[Mutant]:
-    """Tries mutants of a module, in a copy below `unfinished`; a copy that was left there when it was stopped goes on.
-
-    Args:
-        sample: how many are tried, chosen with a fixed seed; 0: all.
-        noticed: names of those that count as noticed without being tried.
-        other_than: names of those that are left out of the sample.
-    """
-    if is_written(module):
-        return _written(module, sample, noticed, other_than)
-    place = unfinished / dotted_name(module)
-    copy = place / state(module)[:16] / f"sample-{sample}" / "dpviz"
-    if not (copy / "complete").exists():
-        shutil.rmtree(place, ignore_errors=True)  # of another source, or half made
-        tests = {"pytest_add_cli_args": arguments(module), "pytest_add_cli_args_test_selection": list(tests_of(module))}
-        copy_with(copy, [module], **tests)
-        prepare(copy, sample, noticed, other_than=other_than)
-        (copy / "complete").touch()
-    prepared = _outcomes(copy)
-    if all(mutant.outcome != "not checked" for mutant in prepared):  # mutmut takes nothing to do for a failure
-        shutil.rmtree(place)
-        return prepared
-    _mutmut(copy, "-m", "mutmut", "run", "--max-children", str(children))
-    if "\\\\" in (copy / "mutants" / "mutmut-stats.json").read_text():
-        raise RuntimeError(f"{module}: mutmut cannot find a test whose name holds a backslash")
-    found = _outcomes(copy)
-    shutil.rmtree(place)
-    return found
-
-
-def _written(module: str, sample: int, noticed: tuple[str, ...], other_than: tuple[str, ...]) -> list[Mutant]:
-    """As `run`, of a module with compiled loops; one that is stopped begins anew."""
-    from benchmarks.written import Copy
-
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        copy = Copy(Path(folder), [module])
-        names = sorted(set(copy.changes) - set(other_than))
-        chosen = set(random.Random(0).sample(names, min(len(names), sample or len(names))))
-        known = [copy.mutant(name) for name in copy.changes]
-        return [
-            replace(mutant, outcome="killed")
-            if mutant.name in noticed
-            else copy.tried(mutant)
-            if mutant.name in chosen
-            else replace(mutant, outcome=NOT_TRIED[0])
-            for mutant in known
-        ]
-
-
-def _outcomes(copy: Path) -> list[Mutant]:
-    """What mutmut says of all mutants in a copy, at any time after they were written."""
-    answer = subprocess.run([sys.executable, "-c", _ASK], cwd=copy, capture_output=True, text=True, check=True).stdout
-    return [Mutant(name, outcome, tuple(change)) for name, (outcome, change) in json.loads(answer).items()]
+def prepare(copy: Path, only: Sequence[str] | None = None) -> None:
+    """Writes the mutants into a copy without trying them; those of some functions only, or of all."""
+    _mutmut(copy, "-c", _PREPARE, json.dumps({"only": only, "children": os.cpu_count() or 1}))
 
 
 def _mutmut(copy: Path, *arguments: str) -> None:
@@ -443,140 +331,7 @@ def _mutmut(copy: Path, *arguments: str) -> None:
         raise subprocess.CalledProcessError(done.returncode, [sys.executable, *arguments])
 
 
-def state(module: str) -> str:
-    """Fingerprint of a module and of the tests that it is tried on."""
-    paths = [ROOT / module, *(p for test in tests_of(module) for p in sorted((ROOT / test).rglob("*.py")) or [ROOT / test])]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
-
-
-def source(module: str) -> str:
-    """Fingerprint of a module alone."""
-    return hashlib.sha256((ROOT / module).read_bytes()).hexdigest()
-
-
-def kept(results: Path, module: str) -> Path:
-    """Where the mutants of a module are kept."""
-    return results / f"{dotted_name(module)}.json"
-
-
-@dataclass(frozen=True)
-class Tried:
-    """What a run gave.
-
-    Attributes:
-        state: fingerprint of the module and its tests.
-        source: fingerprint of the module alone.
-        mutants: all of the module; those outside the sample are "skipped".
-    """
-
-    state: str = ""
-    source: str = ""
-    mutants: tuple[Mutant, ...] = ()
-
-    @property
-    def tried(self) -> list[Mutant]:
-        return [m for m in self.mutants if m.outcome != "skipped"]
-
-    @property
-    def sample(self) -> int:
-        """How many were chosen; 0: all."""
-        return 0 if len(self.tried) == len(self.mutants) else len(self.tried)
-
-
-def read(path: Path) -> Tried:
-    """An earlier run; empty without one."""
-    if not path.exists():
-        return Tried()
-    found = json.loads(path.read_text())
-    mutants = tuple(Mutant(name, outcome, tuple(change)) for name, outcome, change in found["mutants"])
-    return Tried(found["state"], found["source"], mutants)
-
-
-def write(path: Path, found: Tried) -> None:
-    """Keeps what a run gave."""
-    mutants = [[m.name, m.outcome, m.change] for m in found.mutants]
-    files.write(path, json.dumps({"state": found.state, "source": found.source, "mutants": mutants}, indent=1).encode())
-
-
-def try_module(module: str, options: argparse.Namespace) -> None:
-    """Tries a module unless what is kept of it is of the same source and tests, and at least as large."""
-    place = kept(options.results, module)
-    before = read(place)
-    # before the run: who edits meanwhile is not taken for tried
-    now = Tried(state(module), source(module))
-    enough = not before.sample or (options.sample and options.sample <= before.sample)
-    if before.state == now.state and enough:
-        return
-    sample, noticed = options.sample, tuple[str, ...]()
-    if options.again:
-        if before.source != now.source:
-            print(f"{module} has changed, or was never tried: try it without --again", file=sys.stderr)
-            return
-        sample, noticed = before.sample, tuple(m.name for m in before.tried if m.outcome in NOTICED)
-    other_than = tuple(m.name for m in read(kept(options.other_than, module)).tried) if options.other_than else ()
-    try:
-        mutants = tuple(run(module, options.children, options.results / "unfinished", sample, noticed, other_than=other_than))
-    except subprocess.CalledProcessError as error:
-        print(f"{module} could not be tried: {error}", file=sys.stderr)
-        return
-    write(place, Tried(now.state, now.source, mutants))
-
-
 def equivalent() -> dict[tuple[str, str], str]:
     """Mutants that change nothing that is promised -> why."""
     lines = [line.split(" ## ") for line in EQUIVALENT.read_text().splitlines() if line and line[0] != "#"]
     return {(function, code): reason for function, code, reason in lines}
-
-
-def report(modules: list[str], results: Path) -> float:
-    """Prints the score of every module and the survivors; the share that was noticed in all of them."""
-    harmless = equivalent()
-    total = {"noticed": 0, "survived": 0, "equivalent": 0, "words": 0}
-    table, survivors = [], []
-    for module in modules:
-        found = read(kept(results, module))
-        mutants = found.tried
-        if not mutants:
-            table.append(f"{module:58} not tried")
-            continue
-        kinds = [m.kind(harmless) for m in mutants]
-        counts = {kind: kinds.count(kind) for kind in total}
-        total = {kind: total[kind] + counts[kind] for kind in total}
-        survivors += [m for m, kind in zip(mutants, kinds, strict=True) if kind == "survived"]
-        share = counts["noticed"] / max(1, counts["noticed"] + counts["survived"])
-        remarks = [f"sample of {len(found.mutants)}"] if found.sample else []
-        remarks += [] if found.state == state(module) else ["source or tests have changed since"]
-        numbers = "  ".join(f"{kind} {count:4}" for kind, count in counts.items())
-        table.append(f"{module:58} {numbers}  {share:6.1%}  {', '.join(remarks)}".rstrip())
-    for mutant in survivors:
-        print(" ## ".join(mutant.place), *mutant.change, sep="\n    ")
-    print(*table, sep="\n")
-    share = total["noticed"] / max(1, total["noticed"] + total["survived"])
-    print(f"{'all':58} " + "  ".join(f"{kind} {count:4}" for kind, count in total.items()) + f"  {share:6.1%}")
-    return share
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("modules", nargs="*", help="files to plant mistakes in")
-    parser.add_argument("--all", action="store_true", help="all privacy-critical modules")
-    parser.add_argument("--since", default="HEAD~1", metavar="COMMIT", help="files that differ from it (default: HEAD~1)")
-    parser.add_argument("--children", type=int, default=2, help="mutants that are tried at once (default: 2)")
-    parser.add_argument("--results", type=Path, default=files.cache_folder() / "mutants", help="where results are kept")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="mutants of a module that are tried (default: all)")
-    parser.add_argument("--other-than", type=Path, metavar="FOLDER", help="leave out what runs kept there tried")
-    parser.add_argument("--again", action="store_true", help="only mutants that nobody noticed, where tests alone have changed")
-    parser.add_argument("--report", action="store_true", help="only show what was found before")
-    options = parser.parse_args()
-    whole = options.all or (options.report and not options.modules)
-    modules = critical(everything() if whole else options.modules or changed(options.since))
-    if not modules:
-        print("Nothing privacy-critical to plant mistakes in.")
-        return 0
-    for module in () if options.report else modules:
-        try_module(module, options)
-    return 0 if report(modules, options.results) >= ENOUGH else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

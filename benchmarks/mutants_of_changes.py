@@ -7,8 +7,7 @@ Without --since it is the last commit that HEAD~1, main and origin/main have in 
 code differs, not its comments or its place. What the limits leave out is said and is no failure: a slow machine tries fewer
 mutants. So is what cannot be tried at all: no history in a shallow clone, or no mutmut. Mutants of changed lines come first.
 All survivors are shown, unless `equivalent_mutants.txt` says why they change nothing. The step fails where less than 95 % of
-the mutants of changed lines were noticed; where not all were tried, where their 95 % interval lies below. `python -m
-benchmarks.mutants` tries whole modules.
+the mutants of changed lines were noticed; where not all were tried, where their 95 % interval lies below.
 """
 
 import argparse
@@ -115,7 +114,7 @@ def try_changes(
             return [], [f"all mutants, which could not be written: {error}"]
         made.sort(key=lambda mutant: not on_changed_line(mutant, added))
         tried = tree.try_all(made[:most], children, end, lambda mutant: None)
-    done = [m for m in tried if m.outcome not in mutants.NOT_TRIED]
+    done = [m for m in tried if m.outcome != mutants.NOT_TRIED]
     left = Counter(Mutant(name, "", ()).function for name in names) - Counter(m.function for m in done)
     return done, [f"{name}: {left[name]} mutants" for name in only if left[name]]
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.planted --draw 100            100 mutants, drawn from all privacy-critical modules alike
     python -m benchmarks.planted --draw 100 --seed 1   another hundred
+    python -m benchmarks.planted dpviz/privacy/accounting/gaussian.py    of one module
 
-`benchmarks.mutants` has mutmut run a module's tests twice before it tries a first mutant, which pays where a module has many.
-Here the mutants of all modules are written into one copy, and a mutant's tests are those of its module (`mutants.TESTS`), its own
-subject's before those that go through all mechanisms. The score of a draw estimates that of `benchmarks.mutants --all`, of which
-it says the 95 % interval (Clopper and Pearson). Mistakes of compiled loops come last, one at a time (`benchmarks.written`).
+The mutants of all modules are written into one copy, and a mutant's tests are those of its module (`mutants.TESTS`), its own
+subject's before those that go through all mechanisms. The score of a draw estimates that of all mutants, of which it says the
+95 % interval (Clopper and Pearson). Mistakes of compiled loops come last, one at a time (`benchmarks.written`).
 """
 
 import argparse
@@ -75,7 +75,7 @@ class Tree:
         asked = [(name, self.module_of(name)) for name in names]
         command = [sys.executable, "-c", _CHANGES]
         said = subprocess.run(command, cwd=self._copy, input=json.dumps(asked), capture_output=True, text=True, check=True)
-        return [Mutant(name, NOT_TRIED[1], tuple(change)) for name, change in json.loads(said.stdout).items()]
+        return [Mutant(name, NOT_TRIED, tuple(change)) for name, change in json.loads(said.stdout).items()]
 
     def tried(self, mutant: Mutant, seconds: float) -> Mutant:
         """A mutant and what its tests say of it; one that takes longer stays as it was."""
@@ -132,7 +132,7 @@ def main() -> int:
     modules, harmless = mutants.critical(options.modules or mutants.everything()), mutants.equivalent()
 
     def told(mutant: Mutant) -> None:
-        kind = mutant.outcome if mutant.outcome in NOT_TRIED else mutant.kind(harmless)
+        kind = mutant.outcome if mutant.outcome == NOT_TRIED else mutant.kind(harmless)
         print(f"{kind:12} {mutant.name}", flush=True)
         if kind == "survived":
             print(" ## ".join(mutant.place), *mutant.change, sep="\n    ", flush=True)
@@ -148,7 +148,7 @@ def main() -> int:
         for mutant in (loops.mutant(name) for name in names if name in loops.changes):
             found.append(loops.tried(mutant))
             told(found[-1])
-    kinds = [m.kind(harmless) for m in found if m.outcome not in NOT_TRIED]
+    kinds = [m.kind(harmless) for m in found if m.outcome != NOT_TRIED]
     noticed, survived = kinds.count("noticed"), kinds.count("survived")
     if not noticed + survived:
         print("none could be tried")

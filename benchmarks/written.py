@@ -2,7 +2,7 @@
 
 mutmut switches a mistake on when a function is called, and leaves decorated functions as they are; a loop of numba is compiled
 before that. Here one token inside a function is another one in a copy of the project, whose loops are compiled anew for each
-mistake. That takes minutes, so `benchmarks.planted` and `benchmarks.mutants` try a sample.
+mistake. That takes minutes, so `benchmarks.planted` tries a sample.
 """
 
 import ast
@@ -96,7 +96,7 @@ class Copy:
         module, change = self.changes[name]
         source = (ROOT / module).read_text("utf-8")
         before, after = (text.splitlines()[change.line - 1] for text in (source, change.of(source)))
-        return Mutant(name, mutants.NOT_TRIED[1], (f"-{before}", f"+{after}"))
+        return Mutant(name, mutants.NOT_TRIED, (f"-{before}", f"+{after}"))
 
     def tried(self, mutant: Mutant, seconds: float = TOO_LONG) -> Mutant:
         """A mistake and what its tests say of it; one that takes longer stays as it was."""

@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from support import of_each
@@ -139,6 +141,83 @@ def test_errors_are_named_where_they_are_caught(path: Path) -> None:
             if isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None:
                 continue  # something is tidied up, and the error goes on
             assert not caught & {"Exception", "BaseException"}, f"line {node.lineno}"
+
+
+def loaded(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """(module, name) of all that is imported while a module is loaded, not in a function or for type checks only."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ImportFrom):
+            yield from ((str(child.module), alias.name) for alias in child.names)
+        elif not isinstance(child, ast.FunctionDef) and not (
+            isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        ):
+            yield from loaded(child)
+
+
+def circle(trees: dict[str, ast.Module]) -> list[str]:
+    """Modules that import each other in a circle while they are loaded; an __init__ may list the modules of its folder."""
+    found = {}
+    for here, tree in trees.items():
+        there = {full if (full := f"{module}.{name}") in trees else module for module, name in loaded(tree)}
+        found[here] = {module for module in there & set(trees) - {here} if not module.startswith(f"{here}.")}
+    try:
+        TopologicalSorter(found).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def private(tree: ast.AST) -> list[str]:
+    """Private names of other modules of the package that a module takes."""
+    ours = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dpviz")]
+    names = {alias.asname or alias.name for node in ours for alias in node.names if alias.name.islower()}
+    taken = [part for node in ours for part in (*str(node.module).split("."), *(alias.name for alias in node.names))]
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    taken += [node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id in names]
+    return [name for name in taken if name.startswith("_") and not name.startswith("__")]
+
+
+def kinds_asked(tree: ast.AST, classes: set[str]) -> list[str]:
+    """Calls of isinstance with one of some classes."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"]
+    return [ast.unparse(c) for c in calls if classes & {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(c.args[1])}]
+
+
+TREES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
+    for path in FILES
+}
+
+
+def test_modules_load_without_circles_and_take_nothing_private_from_each_other() -> None:
+    assert circle(TREES) == []
+    assert {name: found for name, tree in TREES.items() if (found := private(tree))} == {}
+
+
+def test_nobody_outside_models_asks_for_the_kind_of_a_model() -> None:
+    of_models = {name: tree for name, tree in TREES.items() if name.startswith("dpviz.models")}
+    classes = {node.name for tree in of_models.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    assert len(classes) > 20
+    assert {n: found for n, tree in TREES.items() if n not in of_models and (found := kinds_asked(tree, classes))} == {}
+
+
+@of_each(FILES)
+def test_files_and_functions_are_short(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < 59, node.name
+
+
+def test_a_circle_a_private_name_and_a_kind_are_noticed() -> None:
+    lines = {"a": "from b import x", "b": "if 1:\n from c import y", "c": "def f():\n from a import z\nfrom a import w"}
+    trees = {name: ast.parse(line) for name, line in lines.items()}
+    assert set(circle(trees)) == {"a", "b", "c"}
+    assert circle(trees | {"c": ast.parse(lines["c"].partition("\nfrom")[0])}) == []
+    for line in ("from dpviz.common import _x", "from dpviz._x import y", "from dpviz.common import words\nwords._x()"):
+        assert private(ast.parse(line)) == ["_x"]
+    assert kinds_asked(ast.parse("isinstance(x, int | models.Linear)"), {"Linear"}) == ["isinstance(x, int | models.Linear)"]
 
 
 def test_every_room_is_named_and_nothing_lies_loose() -> None:

@@ -1,8 +1,6 @@
 """Which functions count as changed, and that the gate's step on mutants keeps its limits and says what it left out."""
 
-import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -197,69 +195,6 @@ def test_survivors_on_changed_lines_fail_where_they_are_too_many(
     monkeypatch.setattr(mutants_of_changes.importlib.util, "find_spec", lambda name: None)
     assert mutants_of_changes.main() == 0
     assert "mutmut is not installed" in capsys.readouterr().out
-
-
-def test_mutants_of_another_run_are_left_out(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, earlier, new = "dpviz/privacy/audit_bounds.py", tmp_path / "earlier", tmp_path / "new"
-    git(repository, "init", "-q", "-b", "main")
-    commit(repository, BEFORE)
-    outcomes = ("killed", "survived", "skipped")
-    made = tuple(Mutant(f"dpviz.a.x_f__mutmut_{k}", outcome, ()) for k, outcome in enumerate(outcomes))
-    mutants.write(mutants.kept(earlier, module), mutants.Tried("", "", made))
-    left_out: list[tuple[str, ...]] = []
-
-    def run(*args: Any, other_than: tuple[str, ...]) -> list[Mutant]:
-        left_out.append(other_than)
-        return [Mutant("dpviz.a.x_f__mutmut_2", "killed", ())]
-
-    monkeypatch.setattr(mutants, "run", run)
-    for asked in (["--other-than", str(earlier)], []):
-        monkeypatch.setattr("sys.argv", ["mutants", module, *asked, "--results", str(new / str(len(asked)))])
-        assert mutants.main() == 0
-    assert left_out == [("dpviz.a.x_f__mutmut_0", "dpviz.a.x_f__mutmut_1"), ()], "one that was not tried is not left out"
-
-
-def test_a_module_without_mutants_to_try_is_not_given_to_mutmut(
-    repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git(repository, "init", "-q", "-b", "main")
-    commit(repository, BEFORE)
-    (repository / "pyproject.toml").write_text("")
-    started: list[str] = []
-    monkeypatch.setattr(mutants, "_mutmut", lambda copy, *arguments: started.append(arguments[0]))
-    for made in ([], [Mutant("dpviz.a.x_f__mutmut_1", "skipped", ())]):
-        monkeypatch.setattr(mutants, "_outcomes", lambda copy, made=made: made)
-        assert mutants.run("dpviz/privacy/audit_bounds.py", 1, tmp_path_factory.mktemp("unfinished")) == made
-        assert started == ["-c"], "the mutants were written, and mutmut was not started"
-        started.clear()
-
-
-def test_a_sample_is_drawn_from_what_other_runs_left(tmp_path: Path) -> None:
-    """The script that marks mutants, with a stand-in for mutmut: two of five were tried, and two of the others are drawn."""
-    stand_in = {
-        **dict.fromkeys(("__init__.py", "utils/__init__.py", "mutation/__init__.py"), ""),
-        "__main__.py": "set_mutant_under_test = create_mutants = lambda _: None\ncopy_also_copy_files = lambda: None",
-        "utils/file_utils.py": "copy_src_dir = setup_source_paths = lambda: None\nwalk_mutatable_files = lambda: ['a.py']",
-        "mutation/data.py": """
-import json
-class SourceFileMutationData:
-    def __init__(self, path): self.exit_code_by_key = {}
-    def load(self): self.exit_code_by_key = {f"a.x_f__mutmut_{k}": None for k in range(5)}
-    def save(self): print(json.dumps(self.exit_code_by_key))
-""",
-    }
-    for name, text in stand_in.items():
-        path = tmp_path / "mutmut" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    tried = ["a.x_f__mutmut_0", "a.x_f__mutmut_3"]
-    wanted = {"sample": 2, "noticed": [], "only": None, "other_than": tried, "children": 1}
-    command = [sys.executable, "-c", mutants._PREPARE, json.dumps(wanted)]
-    marks = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
-    drawn = {name for name, mark in marks.items() if mark is None}
-    assert len(drawn) == 2
-    assert not drawn & set(tried)
-    assert [mark for mark in marks.values() if mark is not None] == [34, 34, 34], "skipped"
 
 
 @pytest.mark.parametrize(
