@@ -15,6 +15,7 @@ with left:
 spec = sidebar.sidebar(own, budget=budget, measured=True)
 chosen = settings.read(own, spec)
 page.problems()
+page.others(chosen.methods)
 with right:
     controls.wanted(chosen.metric)
 with answer:

@@ -24,5 +24,5 @@ if view is not None:
     cost_by_group.draw(spec, over_epsilon.grouping(own), own["why"], theme)
     with folds.fold("Scores and threshold: distributions, ROC, precision and recall, reliability", "scores"):
         scores.draw(view.outcome, own["threshold"], theme)
-    guarantee.badge(view.outcome.calibration)
+    guarantee.badge(view.outcome.calibration, spec.build())
     over_epsilon.how(spec, over_epsilon.grouping(own))

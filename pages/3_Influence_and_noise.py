@@ -48,7 +48,7 @@ if inspection is not None:
         links.to("Groups and scores", "These groups over ε", group=own["group"].value())
 
     def guaranteed() -> None:
-        guarantee.badge(inspection.calibration, fold=False)
+        guarantee.badge(inspection.calibration, spec.build(), fold=False)
         links.examine(spec.mechanism)
 
     idea = "Another method: noise on the most influential rows only"

@@ -4,6 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.guarantees import KEYS, table, tolerated
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
+from dpviz.mechanisms import list_mechanisms
 
 theme = page.start("Guarantees", "Which guarantees are proved?")
 own = fields.Group(KEYS, table.of)
@@ -13,6 +14,7 @@ spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
     attacker = tolerated.chosen(own)
 page.problems()
+page.others(list_mechanisms())
 task = table.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
 table.answer(task, spec, answer, kept, attacker)

@@ -70,6 +70,7 @@ def _fetch(options: argparse.Namespace) -> int:
 def _prepared(options: argparse.Namespace) -> int:
     """Lines on how a dataset was read and prepared: decisions, values read from the rows, losses."""
     from dpviz.datasets import load_dataset
+    from dpviz.datasets.catalogue import AUTOMATIC
     from dpviz.datasets.sources import own
 
     file = options.name if _is_file(options.name) else None
@@ -77,7 +78,7 @@ def _prepared(options: argparse.Namespace) -> int:
         options.dataset = options.name
     name = own_file.dataset_name(options, file)
     assert name is not None
-    dataset = load_dataset(name)
+    dataset = load_dataset(name, scaling=AUTOMATIC)  # as a run takes them
     written = _write_toml(own.get(name), dataset) if options.write_toml and file is not None else None
     if options.write_toml and file is None:
         raise InvalidInput("--write-toml", "is for a table of your own", "Name a file.")

@@ -86,6 +86,17 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     return spec
 
 
+def note_others(options: argparse.Namespace) -> None:
+    """A note where an older link is compared with methods whose defaults were others when it was made."""
+    from dpviz.experiments.run import links
+
+    query = dict(parse_qsl(urlsplit(options.file).query)) if is_link(options.file) else {}
+    older = links.of_others(query)
+    if older and not options.json:
+        meant = urlencode(older).replace("&", ", ")
+        print(f"dpviz: other methods have today's defaults; when this link was made they were {meant}.", file=sys.stderr)
+
+
 def own(options: argparse.Namespace, name: str) -> str | None:
     """The value of a command's option, else that of the link under the same name; None where neither has one."""
     value = getattr(options, name, None)

@@ -122,7 +122,8 @@ class Dataset:
         if self.y.shape != (n,) or len(self.frame) != n or len(self.feature_names) != d:
             raise InvalidInput(self.name, "rows, labels and names do not fit together", "Check the loader.")
         if n < 10:
-            raise InvalidInput(self.name, f"has {n} rows", "At least 10 rows are needed.")
+            mine = self.label is not None  # a table of a person's own, whose name is random
+            raise InvalidInput("table" if mine else self.name, f"has {n} rows", "At least 10 rows are needed.")
         if not np.isfinite(self.X).all():
             raise InvalidInput(self.name, "has values that are not finite", "Remove or replace them.")
         if not np.isin(self.y, (-1.0, 1.0)).all():

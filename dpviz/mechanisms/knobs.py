@@ -343,6 +343,7 @@ def knob(
     log: bool = False,
     unit: str = "",
     options: Sequence[str] = (),
+    names: Mapping[str, str] | None = None,
     automatic: str = "",
 ) -> Any:
     """A dataclass field that is a knob; its type follows from the default's: bool, int, float or str."""
@@ -352,7 +353,7 @@ def knob(
         return declare(default, Whole(label=label, help=help, unit=unit, log=log, low=low, high=high, automatic=automatic))
     if isinstance(default, float):
         return declare(default, Number(label=label, help=help, unit=unit, log=log, low=low, high=high, automatic=automatic))
-    return declare(default, Choice(label=label, help=help, unit=unit, options=tuple(options)))
+    return declare(default, Choice(label=label, help=help, unit=unit, options=tuple(options), names=names or {}))
 
 
 def clip_norm_knob(default: float = 1.0, automatic: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""What the ranges of number columns do to accuracy: declared, read from the rows, found privately, too narrow and too wide.
+"""Accuracy by the ranges of number columns: declared, read from the rows, found privately, too narrow and too wide.
 
 Narrow bounds clip rows: all models lose by that, private or not (bias). Wide bounds leave the rows a small part of the unit ball,
 so that differences between them are small beside the noise and the regularisation that keeps it small.

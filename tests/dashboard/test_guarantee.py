@@ -10,7 +10,7 @@ def page(mechanism: str) -> None:
     from dpviz.dashboard.kit import guarantee
 
     cal = dpviz.calibrate(mechanism, n=400, d=5, epsilon=1.0)
-    guarantee.badge(cal)
+    guarantee.badge(cal, dpviz.list_mechanisms()[mechanism]())
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,8 @@ def page(**query: str) -> AppTest:
 
 
 def click(made: AppTest, *boxes: str) -> AppTest:
-    for box in made.checkbox:
-        if box.label.startswith("`--"):
-            box.set_value(any(box.label.startswith(f"`--{name}`") for name in boxes))
+    for name, label in publishing.SWITCHES.items():
+        next(box for box in made.checkbox if box.label == label).set_value(name in boxes)
     (button,) = (one for one in made.button if one.label.startswith("Train a model"))
     button.click().run()
     assert not made.exception
@@ -53,7 +52,7 @@ def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
     click(claimed)
     (said,) = (one.value for one in claimed.error)
     assert "no proof" in said
-    assert "i-know-this-is-not-proved" in said
+    assert publishing.SWITCHES["i-know-this-is-not-proved"] in said, "the control, and not the shell's switch"
     assert not claimed.session_state[session.RELEASED]
     (said,) = (one.value for one in click(claimed, "i-know-this-is-not-proved").success)
     assert "proved: nothing" in said
@@ -79,9 +78,8 @@ def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> No
         for text in action.option_strings
         if text != "--json"
     }
-    boxes = {box.label.split("`")[1][2:] for box in made.checkbox if box.label.startswith("`--")}
-    assert boxes == switches
-    click(made, *boxes)
+    assert set(publishing.SWITCHES) == switches
+    click(made, *switches)
     click(made)
     names = ("all_rows", "ranges_from_data", "private_ranges", "unproved")
     assert [[how[name] for name in names] for how in given] == [[True] * 4, [False] * 4]

@@ -62,11 +62,18 @@ def test_a_claim_names_the_constant_that_its_paper_leaves_open() -> None:
         assert words.claim(calibration_of(spec), spec.build()) == said
 
 
-@pytest.mark.parametrize("page", ["", "Sensitivity_and_rates"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "Sensitivity_and_rates",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("", "Privacy_accounting", "Groups_and_scores", "Trade-off")),
+    ],
+)
 def test_pages_with_a_badge_say_so(page: str) -> None:
     for epsilon in ("1", "10"):
-        shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon)
+        shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon, methods="pidp-sgd,dp-gd")
         said = text(settled(shown)) + " ".join(str(badge.value) for badge in shown.get("badge") if hasattr(badge, "value"))
+        said += " ".join(table.value.to_string() for table in shown.table)
         assert ("refuted" in said) == (epsilon == "1")
 
 

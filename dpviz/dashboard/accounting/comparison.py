@@ -126,15 +126,15 @@ def own_noise(subject: Subject) -> None:
     st.header("How its noise is set", anchor=False)
     bound = words.three(cal.sensitivity) if np.isfinite(cal.sensitivity) else "no bound"
     rows = [
-        ("Noise", f"{cal.noise_family}, scale {words.three(cal.noise_scale)}, on {cal.query}"),
+        ("Noise", f"{cal.noise_family}, scale {words.three(cal.noise_scale)}, on {cal.query}" if cal.noise_scale > 0 else "none"),
         ("Sensitivity", f"{bound}: {cal.sensitivity_source}"),
         ("Accountant", cal.accountant),
-        ("Guarantee", words.guarantee(cal)),
+        ("Guarantee", words.guarantee(cal, subject.mechanism)),
     ]
     tables.table(rows, (subject.mechanism.label, "value"))
     st.caption(
-        "Accountants can be compared where a method releases Gaussian noise on a query of bounded sensitivity. "
-        "This one does not; another method can be chosen above."
+        "Accountants are compared for methods whose steps all release the same Gaussian query. This method "
+        f"{'is calibrated otherwise' if cal.noise_scale > 0 else 'adds no noise'}. Another method can be chosen above."
     )
 
 
@@ -189,7 +189,7 @@ def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
 
 def promised(subject: Subject) -> None:
     """The guarantee, and where to attack it."""
-    guarantee.badge(subject.calibration)
+    guarantee.badge(subject.calibration, subject.mechanism)
     with st.container(key="buttons-next"):
         links.examine(subject.run.mechanism)
 

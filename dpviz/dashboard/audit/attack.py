@@ -281,8 +281,8 @@ def _clouds(result: AuditResult, pair: Pair, spec: RunSpec, theme: Theme) -> Non
     means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
     apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
     summary = (
-        f"Each mark is one trained model, at most 1,000 of each dataset. Along the direction that the attacker looks at, the "
-        f"two groups lie {apart:.2g} standard deviations apart."
+        "Each mark is one trained model, at most 1,000 of each dataset. Along the direction that the attacker looks at, the two "
+        + (f"groups lie {words.three(apart)} standard deviations apart." if apart < 1e6 else "groups do not overlap at all.")
     )
     charts.chart(pictures.clouds(result.cloud, theme, sides), "clouds", summary, lambda: result.cloud, of=spec)
 

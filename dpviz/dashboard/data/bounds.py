@@ -98,7 +98,7 @@ def _picture(made: Compared, spec: RunSpec, theme: Theme) -> None:
 
 
 def _table(made: Compared) -> None:
-    """What each kind of ranges costs."""
+    """The cost of each kind of ranges, as a table."""
     rows = []
     for kind in made.kinds.itertuples():
         private = kind.kind == "private"

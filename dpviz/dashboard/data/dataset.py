@@ -5,17 +5,19 @@ import time
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import session, sidebar
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
 from dpviz.datasets.cards import Card, download
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
-from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.encoding import SCALINGS, row_factors
 from dpviz.datasets.table.sidecar import decided, document
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import SETTINGS
@@ -27,6 +29,7 @@ from dpviz.reporting.calls import dataset_call
 from dpviz.spending.private_ranges import shares
 
 _SHOWN = 8
+BOUNDED = "So one person changes a gradient by a bounded amount."
 _SCALING_FORMULAS = {
     "centred": r"\frac{2}{\sqrt{k}}\,(2x_i - 1)\ \text{for numbers, then}\ x_i / \max(1, \lVert x_i \rVert_2)",
     "unit": r"x_i / \lVert x_i \rVert_2",
@@ -115,14 +118,31 @@ def balance(dataset: Dataset, theme: Theme) -> None:
 def lengths(dataset: Dataset, theme: Theme) -> None:
     """Row norms."""
     st.header("Row norms", anchor=False)
-    norms = np.linalg.norm(dataset.X, axis=1)
-    summary = (
-        f"All rows lie in the unit ball: norms from {words.three(float(norms.min()))} to {words.three(float(norms.max()))}. "
-        "So one person changes a gradient by a bounded amount."
-    )
+    summary, values = norms(dataset)
     charts.chart(
-        data.row_norms(norms, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "norm": norms})
+        data.row_norms(values, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "norm": values})
     )
+
+
+def norms(dataset: Dataset) -> tuple[str, NDArray[np.float64]]:
+    """A sentence on the row norms, and (n,) the norms."""
+    values = np.linalg.norm(dataset.X, axis=1)
+    low, high = float(values.min()), float(values.max())
+    between = "all norms are 1" if low > 1 - 1e-9 else f"norms from {words.three(low)} to {words.three(high)}"
+    return f"All rows lie in the unit ball: {between}{_scaled(dataset)}. {BOUNDED}", values
+
+
+def _scaled(dataset: Dataset) -> str:
+    """What row scaling did to the norms, after a comma; "" for rows that were in the ball from the start."""
+    if dataset.norms is None:
+        return ""
+    if dataset.scaling == "unit":
+        return ", because row scaling divides each row by its own norm"
+    if dataset.scaling in ("bound", "largest"):
+        return ", because row scaling divides all rows by one number"
+    of_short = row_factors(np.array([1e-300]), dataset.scaling, dataset.frame.shape[1] - 1)
+    shortened = int((dataset.row_factors(dataset.scaling) < of_short * (1 - 1e-12)).sum())
+    return f", because row scaling shortened {shortened:,} of {dataset.n:,} rows to 1" if shortened else ""
 
 
 def preview(dataset: Dataset) -> None:
@@ -144,16 +164,16 @@ def preprocessing(dataset: Dataset) -> None:
         st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
     held = session.held().get(dataset.name)
     if dataset.label is not None:
-        st.markdown(f"**Label**: {words.markdown(dataset.label.sentence)}.")
+        st.markdown(f"**Label**: {words.markdown(on_page(dataset.label.sentence))}.")
     for remark in dataset.remarks:
-        st.warning(words.markdown(remark), icon="⚠️")
+        st.warning(words.markdown(on_page(remark)), icon="⚠️")
     for note in dataset.notes:
-        st.markdown(f"- {words.markdown(note)}")
+        st.markdown(f"- {words.markdown(on_page(note))}")
     if dataset.lost:
         st.markdown(
             f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values left out, and rows that were shortened."
         )
-        st.markdown("\n".join(f"- {words.markdown(one.sentence)}" for one in dataset.lost))
+        st.markdown("\n".join(f"- {words.markdown(on_page(one.sentence))}" for one in dataset.lost))
     with st.expander("How is this computed?"):
         st.latex(
             r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow "

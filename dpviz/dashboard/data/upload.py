@@ -12,6 +12,7 @@ from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
 from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.data.whose import with_person
 from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import private, session
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
@@ -125,7 +126,7 @@ def _next_file() -> None:
 
 def refused(problem: InvalidInput) -> None:
     """The error in a file or a choice: where, what, and what to do."""
-    where, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
+    where, cause, fix = (words.markdown(on_page(str(part))) for part in (problem.field, problem.cause, problem.fix))
     st.error(f"**{where}**: {cause}. {fix}", icon="⛔")
 
 
@@ -133,7 +134,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
     st.markdown(f"**{words.markdown(title)}**: {len(table.frame):,} rows, {len(names):,} columns.")
     for note in table.notes:
-        st.caption(words.markdown(note))
+        st.caption(words.markdown(on_page(note)))
     panels.not_private("The first rows as read.")
     tables.frame(table.frame.head(5), width="stretch")
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
@@ -270,9 +271,9 @@ def _remarks(table: Table, edited: pd.DataFrame, said: TableSpec, positive: tupl
     except InvalidInput:  # said when it is made
         return
     for note in kept[2].notes:
-        st.caption(words.markdown(note))
+        st.caption(words.markdown(on_page(note)))
     for remark in kept[2].remarks:
-        st.warning(words.markdown(remark), icon="⚠️")
+        st.warning(words.markdown(on_page(remark)), icon="⚠️")
 
 
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> None:

@@ -132,7 +132,7 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
         f"{counts[2]} {'is' if counts[2] == 1 else 'are'} only claimed" if counts[2] else "",
         f"audits refute {counts[3]}" if counts[3] else "",
     ]
-    own = words.LABELS[calibration_of(spec).status][0].removesuffix(" if …")
+    own = words.label(calibration_of(spec), spec.build())[0].removesuffix(" if …")
     panels.headline(f"{pinned.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
 
 

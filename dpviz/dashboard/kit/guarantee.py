@@ -17,7 +17,7 @@ ALWAYS = (
 )
 
 
-def badge(cal: Calibration, of: Mechanism | None = None, *, fold: bool = True) -> None:
+def badge(cal: Calibration, of: Mechanism, *, fold: bool = True) -> None:
     """The label that goes with every epsilon: how far it is proved, under which relation, by which accountant.
 
     Args:
@@ -33,7 +33,7 @@ def badge(cal: Calibration, of: Mechanism | None = None, *, fold: bool = True) -
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
         proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"
         lines.append(f"{words.claim(cal, of)}; {proved}")
-    audited = None if of is None else refutation(of, cal)
+    audited = refutation(of, cal)
     if audited is not None:
         lines.append(audited.words[0].upper() + audited.words[1:])
     said = ". ".join(lines) + "."

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.kit import folds, recorder, words
+from dpviz.dashboard.kit.on_page import on_page
 from dpviz.experiments.run.spec import RunSpec
 
 #: key of the address that says for which lesson a page was opened
@@ -28,7 +29,7 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
 
 def failed(cause: str, fix: str) -> None:
     """The panel in place of a picture that could not be made."""
-    st.error(f"**This could not be computed**: {words.markdown(cause)}. {words.markdown(fix)}", icon="⛔")
+    st.error(f"**This could not be computed**: {words.markdown(on_page(cause))}. {words.markdown(on_page(fix))}", icon="⛔")
 
 
 def title(text: str) -> None:

@@ -209,21 +209,21 @@ def amount(metric: Metric, value: float) -> str:
     return part(value) if metric.shares else "nothing" if abs(value) < 5e-4 else f"{value:.3f}".replace("-", "−")
 
 
-def label(cal: Calibration, of: Mechanism | None = None) -> tuple[str, str, str]:
+def label(cal: Calibration, of: Mechanism) -> tuple[str, str, str]:
     """Word, sign and badge colour of a guarantee; those of a refutation where an audit refuted what `of` claims here."""
-    return LABELS[cal.status] if of is None or refutation(of, cal) is None else REFUTED
+    return LABELS[cal.status] if refutation(of, cal) is None else REFUTED
 
 
-def claim(cal: Calibration, of: Mechanism | None = None) -> str:
+def claim(cal: Calibration, of: Mechanism) -> str:
     """The claim of the paper, with the constant that it leaves open as it is set here; "" where it claims nothing."""
     if cal.claimed_budget is None:
         return ""
-    constant = "" if of is None or not of.open_constant else of.open_constant
+    constant = of.open_constant
     at = f" for some constant {constant}, which is {three(getattr(of, constant))} here" if constant else ""
     return f"The paper claims {budget(cal.claimed_budget)}{at}"
 
 
-def guarantee(cal: Calibration, of: Mechanism | None = None) -> str:
+def guarantee(cal: Calibration, of: Mechanism) -> str:
     """The badge's text: sign, status and the budget that goes with it."""
     word, sign, _ = label(cal, of)
     shown = cal.proved_budget if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed_budget

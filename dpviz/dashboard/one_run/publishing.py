@@ -11,6 +11,14 @@ from dpviz.dashboard.shell.session import RELEASED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.releasing import Release, release
 
+#: what the page asks for each switch of `dpviz release`
+SWITCHES = {
+    "all-rows": "Train on all rows, and not on 80 % of them",
+    "ranges-from-data": "Publish ranges and categories that were read from the rows",
+    "private-ranges": "Find ranges and categories that are not declared privately, for a tenth of ε",
+    "i-know-this-is-not-proved": "Publish a model whose guarantee is only claimed",
+}
+
 
 def draw(spec: RunSpec) -> None:
     """The form, and the files of the model that was released last at this run."""
@@ -23,10 +31,7 @@ def draw(spec: RunSpec) -> None:
         "up what releases cost is kept by the shell (`dpviz release --ledger`)."
     )
     with st.form("release", border=False):
-        rows = st.checkbox("`--all-rows`: train on all rows and not on 80 % of them")
-        looked = st.checkbox("`--ranges-from-data`: the model may show ranges and categories that were read from the rows")
-        private = st.checkbox("`--private-ranges`: find those that are not declared privately, for a tenth of ε")
-        unproved = st.checkbox("`--i-know-this-is-not-proved`: allow a guarantee that is only claimed")
+        rows, looked, private, unproved = (st.checkbox(label) for label in SWITCHES.values())
         tried = st.number_input("Settings that were tried on these rows, for the card", 1, 10_000, value=None, step=1)
         asked = st.form_submit_button(f"Train a model and spend ε = {words.three(spec.epsilon)}")
     if asked:

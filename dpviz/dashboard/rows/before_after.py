@@ -94,7 +94,8 @@ def _one_step(run: Inspected, theme: Theme) -> None:
     """The quantity that a method adds its noise to, before and after, where that is no row."""
     cal = run.calibration
     st.header("One step before and after noise", anchor=False)
-    st.markdown("**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence.")
+    equally = "**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence."
+    st.markdown(equally if cal.noise_scale > 0 else "**No row is covered**: this method adds no noise.")
     table = inspected.one_step(run.spec)
     if table is None:
         where = list_mechanisms()[run.spec.mechanism].noise_enters

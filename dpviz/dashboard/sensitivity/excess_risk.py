@@ -80,6 +80,9 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
     points = _measured(spec, over, grid)
     if points is None:
         return None
+    if max(e.mean for e in points) <= 0:
+        panels.empty(f"The excess empirical risk is 0 at every point: this method releases {words.minimum(True)}.")
+        return None
     formulas = excess_risk.theory(spec, points)
     published = rate_curves.rate_curves(spec, over, points)
     return Found(over, grid, points, formulas, published, _picture(spec, theme, over, points, formulas, published))

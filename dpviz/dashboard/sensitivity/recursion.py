@@ -213,10 +213,10 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
             lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
             for kind, value in _by_kind(changes)
         ]
-        text = (
-            f" The largest change seen is {words.three(changes.largest())}, "
-            f"{100 * changes.largest() / cal.sensitivity:.0f} % of the bound. The bound may be loose, or a worse neighbour "
-            "exists that was not tried."
+        share = changes.largest() / cal.sensitivity
+        loose = "The bound may be loose, or a worse neighbour exists that was not tried."
+        text = f" The largest change seen is {words.three(changes.largest())}, {100 * share:.0f} % of the bound. " + (
+            loose if share < 0.995 else "The bound cannot be smaller."
         )
     fig = lines.bars(
         items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))

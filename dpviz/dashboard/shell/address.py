@@ -30,6 +30,7 @@ _PROBLEMS = "dpviz.problems"
 _PAGE = "dpviz.page"  # the page that wrote it
 _OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
 _TOLD = "dpviz.told"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
+_OTHERS = "dpviz.others"  # other methods' hyperparameters whose defaults were others when the address was written
 _BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
@@ -52,7 +53,7 @@ def arrive(own: Sequence[str] = ()) -> None:
     moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
-        st.session_state[_PROBLEMS], st.session_state[_BEFORE] = [], {}
+        st.session_state[_PROBLEMS], st.session_state[_BEFORE], st.session_state[_OTHERS] = [], {}, {}
     if opened or (query != address and not moved and not _late(query)):  # back, forward, or an address changed by hand
         asked = query if query or address is None or not opened else address
         seed(asked, own)
@@ -106,6 +107,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     mistakes: list[InvalidInput] = []
     kept |= {key: query[key] for key in page_keys() if key in query}
+    st.session_state[_OTHERS] = links.of_others(query)
     query = links.meant(query, mistakes)
     kept |= {key: query.get(key, "") for key in own}
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
@@ -200,10 +202,16 @@ def meant_before() -> dict[str, str]:
     return dict(st.session_state.get(_BEFORE, {}))
 
 
+def of_others() -> dict[str, str]:
+    """The hyperparameters of other methods that had other defaults when the address was written; until a control is moved."""
+    return dict(st.session_state.get(_OTHERS, {}))
+
+
 def as_before() -> None:
     """Sets the controls to what the address meant before; call from a callback."""
     older = meant_before()
     seed(st.session_state[_ADDRESS] | older)
+    st.session_state[_OTHERS] = links.of_others(st.session_state[_ADDRESS] | {links.KEY: "1"})
     st.session_state.update({key: value for key, value in older.items() if not _of_run(key)})
 
 

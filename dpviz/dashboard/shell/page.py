@@ -1,6 +1,7 @@
 """The frame of every page: settings, look, heading, and what was wrong with the address."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import streamlit as st
@@ -8,6 +9,7 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
+from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import address, links, pinned, private, session
 from dpviz.dashboard.work import front
 from dpviz.experiments.run import links as versions
@@ -83,13 +85,30 @@ def problems() -> None:
         _warn(problem, "The page goes on without it.")
     older = address.meant_before()
     if older:
-        own = {f"{name}.{key}": knob for name, cls in list_mechanisms().items() for key, knob in cls.knobs().items()}
-        labels = SETTINGS | own
-        meant = ", ".join(f"{labels[key].label if key in labels else key} {value}" for key, value in older.items())
+        meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
             said = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."
             st.markdown(words.markdown(said))
             st.button("Open it as it was meant then", on_click=_as_before)
+
+
+def others(methods: Iterable[str]) -> None:
+    """A note where an older link's method is compared with methods whose defaults were others then; after `problems`."""
+    older = address.of_others()
+    named: dict[str, list[str]] = {}
+    for method in methods:
+        for key in (key for key in older if key.startswith(f"{method}.")):
+            named.setdefault(f"{_label(key)} {older[key]}", []).append(list_mechanisms()[method].label)
+    for meant, labels in named.items():
+        said = f"When this link was made, the default was {meant}. These methods have today’s default here: {', '.join(labels)}."
+        st.caption(words.markdown(said))
+
+
+def _label(key: str) -> str:
+    """The name for people of a key of the address."""
+    method, _, name = key.rpartition(".")
+    knobs = list_mechanisms()[method].knobs() if method else SETTINGS
+    return knobs[name].label if name in knobs else {"pair": "Which row is attacked"}.get(key, key)
 
 
 def _as_before() -> None:
@@ -100,5 +119,5 @@ def _as_before() -> None:
 
 def _warn(problem: InvalidInput, then: str) -> None:
     """Field, cause and fix, and what becomes of the page."""
-    field, cause, fix = (words.markdown(str(part)) for part in (problem.field, problem.cause, problem.fix))
+    field, cause, fix = (words.markdown(on_page(str(part))) for part in (problem.field, problem.cause, problem.fix))
     st.warning(f"**{field}**: {cause}. {fix} {then}", icon="⚠️")

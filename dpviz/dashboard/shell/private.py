@@ -36,7 +36,7 @@ def stay_inside() -> None:
 
 
 class _State(Mapping[str, Any]):
-    """What a session's `filtered_state` holds, looked up key by key."""
+    """The keys and values of a session's `filtered_state`, looked up key by key."""
 
     def __init__(self, state: SafeSessionState) -> None:
         self._session = state

@@ -7,9 +7,9 @@ from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import at_budget, labels, least_for, no_value
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps import curves
 from dpviz.models import get_model
-from dpviz.privacy.budget import Status
 from dpviz.reporting.calls import sweep_call, sweep_shell_call
 
 
@@ -32,7 +32,8 @@ def per_method(view: running.View) -> None:
         gap, some = (curves.at(one, mechanism, view.spec.epsilon) for one in (gaps, draws))
         assert gap is not None
         assert some is not None
-        label, sign, _ = words.LABELS[Status(here["status"])]
+        run = view.sweep.run(mechanism, view.spec.epsilon)
+        label, sign, _ = words.label(calibration_of(run), run.build())
         below = " ⚠ worse than guessing" if measure.higher_is_better and words.worse(float(here["mean"]), floor) else ""
         rows.append(
             (

@@ -53,7 +53,8 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str], *, target:
     for value, where in kept.items():
         notes.append(
             f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. If it is a gap, say so: "
-            f"--missing {shlex.quote(value)}, missing = [{_quoted(value)}] in the TOML file or in Python, or on the page Data."
+            f"--missing {shlex.quote(value)}, missing = [{_quoted(value)}] in the TOML file or in Python, "
+            "or “Words that are gaps” on the page Data."
         )
     return pd.DataFrame(columns, index=frame.index)
 

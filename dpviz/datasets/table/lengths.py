@@ -47,7 +47,7 @@ def lengths_lost(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: 
     what: str = "the only feature becomes a constant" if constant else f"a linear model no longer sees {100 * share:.0f} %"
     of: str = "" if constant else " of the variance of the features"
     sentence: str = (
-        f"Lengths of rows: {how}, so {what}{of}. Row scaling “bound” (Advanced, or --row-scaling bound) keeps all of it "
+        f"Lengths of rows: {how}, so {what}{of}. Row scaling “bound” (--row-scaling bound) keeps all of it "
         "and reads nothing from the rows."
     )
     return (Lost(KIND, "", len(x), sentence, share=share),)

@@ -62,6 +62,18 @@ def _version(text: str) -> int:
     raise InvalidInput(KEY, cause, f"Versions 1 to {VERSION} are known here.")
 
 
+def of_others(query: Mapping[str, str]) -> dict[str, str]:
+    """The hyperparameters of other methods than the link's whose defaults were others in its version.
+
+    A link holds the hyperparameters of its own method; others, which a page or command compares with it, have today's defaults.
+
+    >>> of_others({"mechanism": "dp-gd", "v": "2"})["dp-sgd.clip_norm"], "dp-gd.clip_norm" in of_others({"v": "2"})
+    ('1', False)
+    """
+    own = f"{query.get('mechanism', _MECHANISM)}."
+    return {key: value for key, value in meant(query, []).items() if "." in key and key not in query and not key.startswith(own)}
+
+
 def elsewhere(query: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
     """The settings of an address without a version when there were none, which is version 1, where they are others now.
 

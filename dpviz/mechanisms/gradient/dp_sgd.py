@@ -54,9 +54,11 @@ class DPSGD(EqualSteps):
     batches: str = knob(
         "poisson",
         "Batches",
-        "poisson: every row is in a batch by chance; reshuffled: a fresh order every epoch, cut into batches, whole epochs; "
-        "persons: every person is in a batch by chance, with the mean of all rows, where ε is for a person.",
+        "Rows by chance (poisson): every row is in a batch with the same probability. Rows in a fresh order (reshuffled): a new "
+        "order every epoch, cut into batches, whole epochs. Persons by chance (persons), where ε is for a person: every person "
+        "is in a batch with the same probability, with the mean of all their rows.",
         options=("poisson", "reshuffled", "persons"),
+        names={"poisson": "rows by chance", "reshuffled": "rows in a fresh order", "persons": "persons by chance"},
     )
 
     @property

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import pytest
 from support_pages import opened
@@ -79,7 +79,7 @@ def _said(page: object) -> str:
 def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click() -> None:
     """Run A, which such a link holds, follows."""
     page = opened("Audit", epsilon="0.5", pinned="dataset=teaching&epsilon=3", seeds="3", runs="200")
-    meant = "Regularisation λ 0.001, Row scaling unit, pair worst-case, Clip norm 1"
+    meant = "Regularisation λ 0.001, Row scaling unit, Which row is attacked worst-case, Clip norm 1"
     assert f"Until 25 November 2026 it meant: {meant}" in _said(page)
     next(one for one in page.button if one.label == "Open it as it was meant then").click().run()
     assert not page.exception
@@ -100,6 +100,24 @@ def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
         assert "names no version" not in _said(opened("", **query))
     assert links.elsewhere({}, SETTINGS) == links.elsewhere({"v": "2", "seeds": "2"}, SETTINGS) == {}
     assert links.elsewhere({"mechanism": "dp-sgd"}, ()) == {"dp-sgd.clip_norm": "1"}
+
+
+def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    older = {"v": "2", "mechanism": "dp-gd", "epsilon": "0.5"}
+    assert set(links.of_others(older)) == {key for key in links.OLD[2] if not key.startswith("dp-gd.")}
+    assert links.of_others({"v": "3"}) == links.of_others({}) == {}
+    assert main(["guarantees", f"?{urlencode(older)}"]) == 0
+    assert "dp-sgd.clip_norm=1" in capsys.readouterr().err
+    assert main(["guarantees", "?dataset=teaching&v=3"]) == 0
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_a_page_of_several_methods_says_so_too() -> None:
+    said = "the default was Clip norm 1. These methods have today’s default here: DP-SGD."
+    page = opened("Trade-off", v="2", methods="dp-gd,dp-sgd,objective-tight", points="2")
+    assert any(said in caption.value.replace("\\", "") for caption in page.caption)
+    assert not any("the default was" in caption.value for caption in opened("Trade-off", v="3", methods="dp-gd,dp-sgd").caption)
 
 
 def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[str]) -> None:

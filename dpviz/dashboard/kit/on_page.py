@@ -1,0 +1,34 @@
+"""Options of the shell in messages of the engine, named on pages as the controls that do the same."""
+
+import re
+from collections.abc import Mapping
+
+#: the control that does what an option of the shell does, by option
+CONTROLS: Mapping[str, str] = {
+    "columns": "“use” in its line",
+    "drop": "no tick at “use” in its line",
+    "fill": "“value for gaps” in its line",
+    "i-know-this-is-not-proved": "“Publish a model whose guarantee is only claimed”",
+    "metric": "“Metric”",
+    "missing": "“Words that are gaps”",
+    "person": "“Person (whose row it is)”",
+    "positive": "“Values that count as +1”",
+    "ranges-from-data": "“Publish ranges and categories that were read from the rows”",
+    "round-range": "“take it” in its line",
+    "row-scaling": "“Row scaling” in More settings",
+    "sheet": "“Sheet of a workbook”",
+    "target": "“Label”",
+}
+_WORD = r"(?:'[^']*'(?:\"'\"'[^']*')*|[\w@%+=:,./-]*[\w@%+=/-])"  # an argument as `shlex.quote` writes it
+#: an option that is followed by other ways to say the same, the last of which is the page's
+_WAYS = re.compile(rf"--[a-z][a-z-]+(?: {_WORD})?(?: on the command line)?, [^“]*?(“[^”]+”) on the page Data")
+_OPTION = re.compile(rf"(?<![\w-])--({'|'.join(sorted(CONTROLS, key=len, reverse=True))})(?![\w-])(?: (?!on |or |in ){_WORD})?")
+
+
+def on_page(message: str) -> str:
+    """A message of the engine with the controls of a page in the place of options.
+
+    >>> on_page("If it is not known before, leave it out (--drop 'blood pressure').")
+    'If it is not known before, leave it out (no tick at “use” in its line).'
+    """
+    return _OPTION.sub(lambda found: CONTROLS[found[1]], _WAYS.sub(r"\1", message))
