@@ -10,6 +10,7 @@ from dpviz.auditing.judging import Game, declares_gaussian, judge
 from dpviz.auditing.pairs import Pair, differing_rows
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
@@ -17,8 +18,6 @@ from dpviz.mechanisms.attack import allowed_accuracy
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, check_delta
-
-Floats = NDArray[np.float64]
 
 MAX_RUNS = 1_000_000
 _BLOCK_ELEMENTS = 1 << 23  # rows x parameters x replicas trained at once

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import Distributions, Score, choose, fitters
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
-
-Floats = NDArray[np.float64]
 
 LEARNED_SHARE = 0.1  # of the error probability, for the learning attacker beside an exact one
 _CLOUD = 1000

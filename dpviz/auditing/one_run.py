@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, whole
 from dpviz.mechanisms import Calibration, Mechanism, Training
@@ -25,8 +26,6 @@ from dpviz.privacy.budget import Budget, Neighbouring, check_delta
 from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_p_value
 from dpviz.privacy.one_run_fdp import one_run_gaussian_epsilon
 from dpviz.privacy.search import smallest
-
-Floats = NDArray[np.float64]
 
 MOST_CANARIES = 2_000
 _MOST_ENTRIES = 1 << 25  # rows x parameters of one training

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.influence import influence_of
@@ -18,8 +19,6 @@ from dpviz.mechanisms import HasWorstPair, Mechanism, Training
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

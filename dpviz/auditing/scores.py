@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, gammainc, kolmogorov, ndtr
 
+from dpviz.common.arrays import Floats
 from dpviz.common.random import STANDARD
 from dpviz.mechanisms import OutputNoise
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Residuals, best_threshold, epsilon_lower_bound
 
-Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 Fitter = Callable[[Floats, Floats], Score]
 

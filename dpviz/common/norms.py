@@ -6,9 +6,8 @@ their direction. All other rows are computed as ever, to the last bit.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
 
 _LEAST, _MOST = 1e-140, 1e140  # norms between them are exact to rounding
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, roots_genlaguerre
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
+
 Index = NDArray[np.intp]
 
 _AHEAD, _AHEAD_ENTRIES = 32, 1 << 18  # steps whose noise is drawn at once, and numbers of them at most

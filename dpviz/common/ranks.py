@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
+
 Keys = NDArray[np.uint64]
 
 

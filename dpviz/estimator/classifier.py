@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dpviz.common.arrays import Floats
 from dpviz.common.persons import MOST_ROWS, bounded
 from dpviz.common.validate import InvalidInput, show, truth, whole
 from dpviz.estimator.base import PrivateEstimator
@@ -38,7 +39,6 @@ from dpviz.releasing.grid import publish
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_ranges import private_ranges
 
-Floats = NDArray[np.float64]
 _Persons = tuple[int, NDArray[np.intp] | None]
 
 _MODEL = "logistic"

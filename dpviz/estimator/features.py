@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.common import norms
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, number, positive, show
-
-Floats = NDArray[np.float64]
 
 FROM_DATA = "from data"
 #: ranges by `spending.private_ranges`, for a tenth of the budget

@@ -13,6 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, one_of, show, truth
 from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.classifier import PrivateClassifier
@@ -28,8 +29,6 @@ from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_ranges import private_ranges, shares
 from dpviz.spending.private_search import Candidate, plan, search
 from dpviz.spending.private_search import Plan as SearchPlan
-
-Floats = NDArray[np.float64]
 
 #: arguments that are the search's own, or that decide how all rows are mapped
 _FIXED = ("epsilon", "delta", "random_state", "ledger", "classes", "data_norm", "ranges", "fit_intercept")

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, number, positive, show
-
-Floats = NDArray[np.float64]
 
 
 def of_samples(sample_weight: ArrayLike | None, max_weight: object, n: int) -> tuple[Floats | None, int]:

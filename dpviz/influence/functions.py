@@ -20,14 +20,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.influence.hessian import InverseHessian
 from dpviz.influence.leave_one_out import Retrained, correction, retrain, row_gradients
 from dpviz.models import Derivatives, Rows, derivatives_of, margins
 from dpviz.models.problem import Problem
-
-Floats = NDArray[np.float64]
 
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
 DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand

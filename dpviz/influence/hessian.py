@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from dpviz.common.arrays import Floats
 from dpviz.models import Curvature, Derivatives, derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import conjugate_gradients
-
-Floats = NDArray[np.float64]
 
 _FEW = 16  # vectors are few if this many times their number is below the number of parameters
 _BLOCK_BYTES = 1 << 21  # score gradients worked on at once

@@ -12,11 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.models import Model, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
 
 _CHUNK = 1 << 23  # rows x re-solves whose margins are worked on between two reports of progress

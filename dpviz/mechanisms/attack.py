@@ -10,9 +10,9 @@ from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from dpviz.common.arrays import Floats
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent, ReleasesGaussians
@@ -22,8 +22,6 @@ from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
-
-Floats = NDArray[np.float64]
 
 #: where a bound comes from
 ALONE, GAUSSIAN, DISTANCE = "(ε, δ) alone", "the exact distribution of the Gaussian noise", "the distribution of the noise"

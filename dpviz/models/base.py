@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import Drawn
 from dpviz.common.validate import InvalidInput
@@ -23,8 +24,6 @@ from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLo
 from dpviz.models.losses import Loss
 from dpviz.models.products import Rule
 from dpviz.models.rows import Rows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

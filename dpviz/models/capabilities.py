@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
-Floats = NDArray[np.float64]
 #: noise (n, d) on rows, or (1, d) where all share it; or S such draws, (S, n, d) or (S, 1, d)
 Noise = NDArray[np.floating]
 

@@ -12,11 +12,9 @@ N has rank two and lives in span{x, w}; with tr = 2 a k x.w + k^2 |xt|^2 |w|^2 i
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.models.losses import Loss
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

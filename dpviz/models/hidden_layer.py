@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
-Floats = NDArray[np.float64]
 Real = NDArray[Any]  # double or single precision, as theta is
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden values worked on at once: they stay in the processor's cache between passes

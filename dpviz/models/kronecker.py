@@ -10,12 +10,10 @@ The second layer, k + 1 parameters, is exact; what the layers have in common is 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.models.hidden_layer import HiddenLayer
 from dpviz.models.rows import Rows
-
-Floats = NDArray[np.float64]
 
 
 class KroneckerCurvature:

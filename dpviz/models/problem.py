@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
 from dpviz.models import Model, Rows, Setting, regulariser
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

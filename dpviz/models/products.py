@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn
 from dpviz.models.losses import Loss
@@ -19,7 +20,6 @@ from dpviz.models.losses import Loss
 if TYPE_CHECKING:
     from dpviz.models.rows import Rows
 
-Floats = NDArray[np.float64]
 Array = NDArray[np.floating]
 Index = NDArray[np.intp]
 #: (block of rows, (R, b) clipped gradient norms) -> weights that broadcast to (R, b)

@@ -8,10 +8,9 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.models.kernels import padded
 from dpviz.models.products import Rule
-
-Floats = NDArray[np.float64]
 
 
 class RowBudget:

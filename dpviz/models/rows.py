@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import groups, map_streams
 from dpviz.models import kernels
@@ -19,7 +20,6 @@ from dpviz.models.products import Products, products, row_blocks
 if TYPE_CHECKING:
     from dpviz.models.kernels.table import SparseTable
 
-Floats = NDArray[np.float64]
 
 _MOST_FILLED = 0.2  # share of non-zero entries up to which kernels are faster than dense products
 _LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
 
 LEVEL = 0.99  # of every interval of a difference of means
 LEAST = 1e-12  # gaps below this are rounding

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
@@ -15,8 +15,6 @@ from dpviz.mechanisms import CountsSteps
 from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
-
-Floats = NDArray[np.float64]
 
 
 def speaks_of(spec: RunSpec) -> bool:

@@ -12,11 +12,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, chdtr, chdtri, ndtr, ndtri
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, number, whole
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
-
-Floats = NDArray[np.float64]
 
 _CANDIDATES = 1500  # thresholds that are tried
 

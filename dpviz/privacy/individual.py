@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, positive
 from dpviz.privacy.accounting.events import Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import sampled_gaussian
-
-Floats = NDArray[np.float64]
 
 DIAGNOSTIC: str = (
     "Diagnostic for whoever owns the data: individual ε is computed from private rows, reveals data itself and is not "

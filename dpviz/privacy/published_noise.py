@@ -14,9 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import positive
-
-Floats = NDArray[np.float64]
 
 
 def input_perturbation_sigma(

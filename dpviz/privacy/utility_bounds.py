@@ -6,11 +6,9 @@ They hold for what a calibration actually adds, so they stand beside the publish
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, number, one_of, positive, whole
-
-Floats = NDArray[np.float64]
 
 
 def output_excess(scale: float, d: int, L: float, family: str = "gaussian") -> float:

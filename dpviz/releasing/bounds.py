@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, show
@@ -33,8 +33,6 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.releasing.ranges import texts_of
 from dpviz.spending.private_ranges import private_ranges, shares
-
-Floats = NDArray[np.float64]
 
 #: widths of all ranges, in widths of what the rows hold
 WIDTHS = tuple(2.0**k for k in range(-4, 5))

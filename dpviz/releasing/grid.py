@@ -38,14 +38,12 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Fit, Mechanism
 from dpviz.models import Setting
 from dpviz.releasing.sampler import EXACT
-
-Floats = NDArray[np.float64]
 
 _FINE, _COARSE = 30, 20  # binary digits below the noise scale, and below what one row adds
 _LEAST = 2.0**-44  # so that parameters up to 512 are whole multiples that a double holds

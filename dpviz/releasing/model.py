@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, number, show, truth
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.models import Rows, get_model
-
-Floats = NDArray[np.float64]
 
 FORMAT = "dpviz model 1"
 FILE, CARD = "model.json", "card.md"

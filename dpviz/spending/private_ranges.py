@@ -33,15 +33,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri, ndtri_exp
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, show
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
-
-Floats = NDArray[np.float64]
 
 #: the part of epsilon and delta that private ranges of a fit or a release take
 SHARE = 0.1

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Mechanism
@@ -31,7 +31,6 @@ from dpviz.privacy.search import largest
 from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.private_ranges import together
 
-Floats = NDArray[np.float64]
 Model = TypeVar("Model")
 
 _LEAST_SHARE = 1e-3  # of the total: the smallest epsilon that a run is given

@@ -5,14 +5,12 @@ pair of them, and as the bound is concave in the false alarms it bounds the mean
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import Setting
 from dpviz.privacy.budget import Neighbouring, trade_off
-
-Floats = NDArray[np.float64]
 
 
 def detections_allowed(mechanism: Mechanism, setting: Setting, calibration: Calibration, false_alarms: Floats) -> Floats | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.common import threads
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.measure import train
@@ -27,8 +28,6 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
-
-Floats = NDArray[np.float64]
 
 BLOCK = 16  # models that are kept in one file
 SHADOW, TARGET = "shadow", "target"

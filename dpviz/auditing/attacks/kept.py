@@ -8,12 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpviz.common import files
+from dpviz.common.arrays import Floats
 from dpviz.datasets.catalogue import only_here
-
-Floats = NDArray[np.float64]
 
 STORE_BYTES = 1 << 28
 _MOST = 1 << 28  # of one file

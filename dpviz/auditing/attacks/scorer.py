@@ -12,9 +12,8 @@ from sklearn.utils import _safe_indexing
 from dpviz.auditing.attacks.base import Shadows, Targets
 from dpviz.auditing.attacks.judging import LEAST_ALARMS, Judged
 from dpviz.auditing.attacks.registry import get_attack
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, whole
-
-Floats = NDArray[np.float64]
 
 _POPULATION = 0.2  # share of the rows that no model is trained on
 _SMALLEST = 1e-6  # probability: trees and forests say 0 and 1, whose logits would drown all others

@@ -6,6 +6,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dpviz.auditing.attacks.attacked import AttackedRun
+from dpviz.common.arrays import Floats
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
@@ -22,8 +23,6 @@ from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms.base import RuleView
-
-Floats = NDArray[np.float64]
 
 TOP, NARROW = 5, 2  # rows that carry their ids on the map, and on a narrow one
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.dashboard.kit import charts, progress, repeat, words
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.studies import inspected
@@ -15,8 +15,6 @@ from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bou
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import derivatives_of, get_model
 from dpviz.reporting.calls import shell_call
-
-Floats = NDArray[np.float64]
 
 KINDS = {"influence": "influence function", "newton": "one Newton step"}
 

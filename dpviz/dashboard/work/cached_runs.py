@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 import dpviz
+from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.dashboard.work import front
@@ -20,8 +18,6 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.attack import Attack, strongest_attack
-
-Floats = NDArray[np.float64]
 
 MAX_BYTES = 256 << 20
 

@@ -7,9 +7,8 @@ together. A round range that covers all but a few rows tells less and clips the 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
 
 _TAIL = 0.01  # share of the values left out at each end, before rounding outwards
 _FEW = 40  # different values: a scale or a code, whose ends are no outliers

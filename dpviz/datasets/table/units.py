@@ -10,11 +10,9 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.datasets.base import Dataset
-
-Floats = NDArray[np.float64]
 
 _EXACT = 1e-6  # of a column's range
 

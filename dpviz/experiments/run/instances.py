@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.experiments.run.setup import Setup
 from dpviz.mechanisms import Fit
 from dpviz.models import margins
-
-Floats = NDArray[np.float64]
 
 _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 

@@ -13,14 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.random import prob_positive
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
 from dpviz.models import Rows
 from dpviz.models.problem import Problem, accuracy
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.ranks import ranked
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of
 from dpviz.models import Model, Rows
-
-Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 17  # scores worked on at once: what is made of them stays in the processor's cache
 PRECISION, FALSE_POSITIVE_RATE = 0.5, 0.05  # at which recall is measured unless another level is chosen

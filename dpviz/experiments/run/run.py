@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
@@ -26,8 +27,6 @@ from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 from dpviz.models import MODELS, Setting, get_model
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

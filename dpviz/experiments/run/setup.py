@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset, Split
@@ -22,8 +23,6 @@ from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem, accuracy
-
-Floats = NDArray[np.float64]
 
 _MOST_ENTRIES = 20_000_000  # of a standardised table that is fitted beside a run: Adult with its test file has 5.3 million
 

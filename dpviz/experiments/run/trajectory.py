@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.metrics import measure_models
@@ -13,8 +14,6 @@ from dpviz.experiments.run.setup import calibration_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import PublicSteps, Training
 from dpviz.models.problem import accuracy
-
-Floats = NDArray[np.float64]
 
 MOST_FRAMES = 40
 

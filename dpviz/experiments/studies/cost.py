@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure, measure_models
@@ -21,8 +21,6 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit
 from dpviz.mechanisms.base import Training
 from dpviz.models.problem import accuracy
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

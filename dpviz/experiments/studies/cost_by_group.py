@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import Grouping, group
 from dpviz.experiments.studies.inspected import inspect, row_influence
-
-Floats = NDArray[np.float64]
 
 #: reasons why a group may lose more than another one
 SMALL, HARD, CLIPPED = "small", "hard", "clipped more"

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import Rows, get_model
-
-Floats = NDArray[np.float64]
 
 _MOST = 5e5  # scores of curved lines
 

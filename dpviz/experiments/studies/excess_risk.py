@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
@@ -23,8 +23,6 @@ from dpviz.mechanisms import HasExcessTheory, Mechanism, Training
 from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.measure import chances_right
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.studies.releases import Release, Releases
 from dpviz.experiments.sweeps.curves import QUANTILES
-
-Floats = NDArray[np.float64]
 
 SMALL = 30  # test rows below which a group is marked and left out of the gap
 MOST = 12  # groups of a column of text; the rarest beyond are put together

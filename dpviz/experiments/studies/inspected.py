@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import STANDARD, spawn
@@ -27,7 +28,6 @@ from dpviz.mechanisms.base import RuleView
 from dpviz.mechanisms.knobs import Changes
 from dpviz.privacy.individual import IndividualEpsilon
 
-Floats = NDArray[np.float64]
 Plane = tuple[NDArray[np.float32], tuple[float, float]]  # (n, 2) points, share of the variance on each axis
 
 MAX_BYTES = 256 << 20

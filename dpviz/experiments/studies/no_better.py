@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
 from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import setup_for
@@ -17,8 +16,6 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
 from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
-
-Floats = NDArray[np.float64]
 
 #: shares of the test rows closer than this count as equal
 LEAST = 0.0005

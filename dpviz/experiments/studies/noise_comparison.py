@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
@@ -23,8 +21,6 @@ from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training
 from dpviz.models import Setting
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

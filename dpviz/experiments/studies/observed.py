@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
@@ -22,8 +23,6 @@ from dpviz.models import Ability, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.sensitivity.bounds import logistic_worst_pair
-
-Floats = NDArray[np.float64]
 
 #: how a neighbouring pair comes about
 KINDS = {

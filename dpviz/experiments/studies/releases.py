@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
@@ -16,8 +14,6 @@ from dpviz.experiments.run.run import Result, run_epsilons
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import OutputNoise
-
-Floats = NDArray[np.float64]
 
 MAX_BYTES = 128 << 20
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
@@ -16,8 +17,6 @@ from dpviz.experiments.studies.observed import KINDS, ObservedSensitivity, obser
 from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.mechanisms import BoundsSensitivity, Mechanism
 from dpviz.models import Setting, get_model
-
-Floats = NDArray[np.float64]
 
 _A_VISIT = "a visit adds 2ηG/ν"
 #: the slope that one formula gives where contraction has not set in, by what is varied: n, lam, or the unit of a knob

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.curves import QUANTILES
 
-Floats = NDArray[np.float64]
 Curve = Callable[[Floats, Floats, float, float], Floats]
 
 PRIVATE, NON_PRIVATE = "private", "non-private"

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.experiments.run.metrics import METRICS, metric_of_column
-
-Floats = NDArray[np.float64]
 
 #: what a sweep measures, and whether more is better
 QUANTITIES = {"accuracy": True, "train_accuracy": True, "optimality_gap": False, "objective": False} | {

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from dpviz.common.arrays import Floats
 from dpviz.common.threads import MOST_GROUPS
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or that of a team of threads
 

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from dpviz.common.arrays import Floats
 from dpviz.common.threads import Team, one_blas_thread, processors
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
 from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
-
-Floats = NDArray[np.float64]
 
 _SAMPLE = 3072  # rows that approximate a Hessian: fewer slow the descent, more do not pay
 _COARSE = 2e-3  # gradient norm at which the sample's own minimiser says no more about all rows

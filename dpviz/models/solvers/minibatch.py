@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.models.problem import Problem
-
-Floats = NDArray[np.float64]
 
 
 def permutations(streams: Sequence[np.random.SeedSequence], n: int) -> NDArray[np.intp]:

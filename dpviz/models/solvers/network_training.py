@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, seldom, silent
 from dpviz.common.threads import map_streams, one_blas_thread
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
-
-Floats = NDArray[np.float64]
 
 _WORK = 3e11  # multiplications that the descent on all rows may cost
 _FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most

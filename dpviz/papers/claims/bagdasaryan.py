@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.studies.groups import SMALL, Grouping, by_group, columns, group
@@ -18,8 +18,6 @@ from dpviz.papers.claims.tables import lines, span
 from dpviz.papers.numbers import LEVEL, paired
 from dpviz.papers.verdict import Comparison, Picture, Scope, Verdict, combine, summary
 from dpviz.privacy.budget import Budget
-
-Floats = NDArray[np.float64]
 
 BUDGETS = (0.3, 1.0, 3.0)
 

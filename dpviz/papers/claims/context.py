@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
@@ -22,8 +22,6 @@ from dpviz.papers.checks import Check
 from dpviz.papers.times import TimeCheck
 from dpviz.papers.verdict import Verdict
 from dpviz.privacy.budget import Budget
-
-Floats = NDArray[np.float64]
 
 #: sets of the papers that claims are tested on where they are present, and what stands for them elsewhere
 PAPERS_SETS = ("adult-complete", "bank")

@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.papers.checks import points
-
-Floats = NDArray[np.float64]
 
 #: columns of a verdict's table
 COLUMNS = ("panel", "series", "mechanism", "x", "y", "low", "high")

@@ -4,9 +4,9 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import epsilon, log_delta
 from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
@@ -16,8 +16,6 @@ from dpviz.privacy.accounting.gaussian import total_variation
 from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
 from dpviz.privacy.budget import Neighbouring
-
-Floats = NDArray[np.float64]
 
 _REAL_ORDERS = 1 + np.geomspace(0.05, 1000, 241)
 _NEAR_ZERO = 1e-5  # an epsilon at which (epsilon, delta(epsilon)) says of even guesses what delta(0) does, to 3e-6

@@ -16,12 +16,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
-
-Floats = NDArray[np.float64]
 
 #: how batches are drawn. "poisson": every row is in with chance `rate`, independently; "without-replacement": a fresh uniform
 #: batch of exactly rate x n rows at every step; "fixed": batches of a shuffled order, the same in every pass

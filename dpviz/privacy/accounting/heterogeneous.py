@@ -19,17 +19,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
+from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.base import mu_of
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, Repeated, Sampled, Shuffled, Step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
 from dpviz.privacy.accounting.methods import HOCKEY_STICK, Method, tightest
 from dpviz.privacy.budget import Budget, Neighbouring
-
-Floats = NDArray[np.float64]
 
 _TAIL = 1e-16  # mass that a profile may leave above its end; it is counted as an infinite loss
 _POINTS = 96  # places at which an accountant is asked for a profile

@@ -11,16 +11,14 @@ which needs no conversion and is never worse.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, one_of, positive
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.search import smallest
-
-Floats = NDArray[np.float64]
 
 CONVERSIONS = ("mironov", "improved")
 _UP = 1e-12  # noise is rounded up by this share

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
 
 
 @dataclass(frozen=True)

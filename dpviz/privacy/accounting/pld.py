@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import log_ndtr, logsumexp
 
+from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting.pair import Pair, log_bins, log_mixture
-
-Floats = NDArray[np.float64]
 
 #: theta -> ln of the moment of the loss, its tilted mean and variance
 Moments = Callable[[float], tuple[float, float, float]]

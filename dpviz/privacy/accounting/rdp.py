@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive
 from dpviz.privacy.accounting.sampled_moments import log_excess_moments
 from dpviz.privacy.budget import Budget
-
-Floats = NDArray[np.float64]
 
 #: whole orders: 2..256, then sparse for small budgets
 WHOLE_ORDERS: tuple[int, ...] = (*range(2, 257), *(int(256 * 2 ** (k / 4)) for k in range(1, 17)))

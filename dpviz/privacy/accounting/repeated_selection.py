@@ -16,14 +16,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, positive
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, steps_of
 from dpviz.privacy.accounting.mixture import mixture_rdp
-
-Floats = NDArray[np.float64]
 
 _ORDERS = np.asarray(rdp.ORDERS, float)
 

@@ -15,9 +15,8 @@ under the normal density 1, r^2 and r^a peak at u = 0, 2/z and a/z. So less than
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpviz.common.arrays import Floats
 
 _REACH = 12.0  # standard deviations on both sides
 _DIGITS = 50.0  # -ln of the relative error of the trapezoidal rule, before constants

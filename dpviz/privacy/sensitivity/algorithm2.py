@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, positive, whole
-
-Floats = NDArray[np.float64]
 
 LIMIT = 10**9  # largest count of passes, batches or steps that is taken for meant
 

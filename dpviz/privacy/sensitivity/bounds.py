@@ -13,9 +13,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, one_of, positive, whole
 from dpviz.privacy.sensitivity.algorithm2 import (
     LIMIT,
@@ -29,8 +29,6 @@ from dpviz.privacy.sensitivity.algorithm2 import (
     geometric,
     log_factor,
 )
-
-Floats = NDArray[np.float64]
 
 __all__ = [
     "WU_RULES",

@@ -10,12 +10,11 @@ N(0, 1) and N(m, 1) do, m^2 = sum_k a_k^2/sigma_k^2, which Bok, Su, Altschuler (
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from dpviz.common.arrays import Floats
 from dpviz.privacy.sensitivity.algorithm2 import check, contraction, log_factor
 
-Floats = NDArray[np.float64]
 _LEAST = -300.0  # ln of the smallest contraction that is kept: its square is above 0, and nothing beside 1
 
 

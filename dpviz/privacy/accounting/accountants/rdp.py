@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, Step
@@ -19,7 +19,6 @@ from dpviz.privacy.search import smallest
 if TYPE_CHECKING:
     from dpviz.privacy.accounting.methods import Method
 
-Floats = NDArray[np.float64]
 
 _HOPS = r"\delta(\varepsilon)\le(1+e^{\varepsilon/2})\,\delta_\pm(\varepsilon/2)"
 _OF_MIXTURE = r"R(\alpha)=\tfrac1{\alpha-1}\ln\sum_j q_j e^{\alpha(\alpha-1)\Delta_j^2/2\sigma^2}"
