@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
-from dpviz.dashboard.trade_off import KEYS, answers, controls, curves, numbers, presets, running, settings, tuning
+from dpviz.dashboard.trade_off import KEYS, answers, controls, curves, numbers, presets, repeated, running, settings, tuning
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
 settings.before()
@@ -31,6 +31,8 @@ if view is not None:
     numbers.examined(view)
     numbers.downloads(view)
 tuning.section(spec, chosen, theme)
+if view is not None:
+    repeated.section(view)
 presets.section(spec, chosen, view)
 if view is not None:
     numbers.explained(view)

@@ -13,11 +13,13 @@ from support import LIMIT, mostly_long, until
 from support_pages import address, addressed, text
 
 import dpviz
+from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import links
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.sweeps.cells import Cell
+from dpviz.experiments.sweeps.folds import summarise_splits
 from dpviz.experiments.sweeps.grid import grid
 from dpviz.experiments.sweeps.sweep import run_sweep
 from dpviz.papers.figures import base
@@ -287,6 +289,22 @@ def test_a_private_search_stands_beside_the_heat_map() -> None:
     assert 3.9 <= proved <= 4.0
     assert "Each of its models had ε =" in text(page)
     assert "no private search" in text(opened(tune="lam,curvature_share", mechanism="objective-tight"))
+
+
+@pytest.mark.long
+def test_repeated_cross_validation_starts_from_the_page() -> None:
+    page = done(opened(repeats="2", epsilon="2.0", mechanism="dp-gd"))
+    assert address(page)["repeats"] == "2"
+    page.button(key="start.folds").click().run()
+    page = support_pages.settled(page)
+    assert not page.exception
+    rows: pd.DataFrame = next(table.value for table in page.table if "Spread over splits" in table.value)
+    sweep = dpviz.SweepSpec("teaching", mechanisms=("cms-output", "dp-gd"), epsilons=(2.0,), seeds=2, folds=5)
+    expected = summarise_splits(dpviz.cross_validate(sweep, 2), 5)
+    assert list(rows["Mean accuracy"]) == [words.percent(mean) for mean in expected["mean"]]
+    assert list(rows["Spread over splits"]) == [words.percent(sd) for sd in expected["split_sd"]]
+    assert expected["splits"].eq(10).all()
+    assert any("--folds=5" in code.value and "--repeats=2" in code.value for code in page.code)
 
 
 @pytest.mark.parametrize("name", mostly_long(["ip-4-iris", "dbdp-small-iris"], "ip-4-iris"))

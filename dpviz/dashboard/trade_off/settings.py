@@ -139,6 +139,16 @@ ODDS = Field(
     False,
 )
 _TUNED = {name: title for name, title in _OFFERED.items() if name not in ("train_accuracy", "objective")}
+REPEATS = Field(
+    "repeats",
+    Whole(
+        label="Repeats",
+        help="Permutations of the rows, each cut into five folds, or as many as the sidebar says. Chen, Lee, Kifer 2019 take 20.",
+        low=1,
+        high=20,
+    ),
+    20,
+)
 BY = fields.choice("by", "Look at", _TUNED, _METRIC, few=0)
 
 
@@ -191,6 +201,7 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
         figure_field(),
         tune_field(spec),
         BY,
+        REPEATS,
     )
 
 
