@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 120.0  # seconds after which a server that does not answer counts as lost
-GONE = 200.0  # seconds in which everything of people who left has to be gone
+GONE = 130.0  # seconds in which everything of people who left has to be gone; a session is closed after at most 110
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -93,16 +93,6 @@ class Server:
         """Processor time of the process so far, with that of its children that have ended."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-    def after_all_left(self, most: dict[str, int] | None = None) -> dict[str, int]:
-        """What there is when sessions that were left are closed, or no more files and threads than `most`."""
-        end = time.monotonic() + GONE
-        while time.monotonic() < end:
-            time.sleep(2.0)
-            now = self.counted()
-            if most is not None and all(now[name] <= most[name] for name in ("files", "threads")):
-                break
-        return self.counted()
 
     @property
     def process(self) -> int:

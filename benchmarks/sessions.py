@@ -10,12 +10,14 @@ people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on
 prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s with its address, errors shown on
 pages, processor time for each change, the files and threads of the server before and after, and which of the targets for a class
 were reached. `--processes` starts several with one cache; each person stays with one of them, and `--nginx` puts nginx with
-`deploy/nginx.conf` in front. `--leave` waits until all that people left has gone, twice three minutes.
+`deploy/nginx.conf` in front. `--leave` waits 130 seconds more, in which all that people left has to go, and compares with the
+servers before anybody came.
 """
 
 import argparse
 import asyncio
 import random
+import re
 import tempfile
 import time
 from collections import defaultdict
@@ -33,12 +35,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-from benchmarks.servers import Server, nginx
+from benchmarks.servers import GONE, Server, nginx
 
 FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
 SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
 DATASETS = ("teaching", "breast-cancer", "census-2000")
 PAGES = ("Influence_and_noise", "Trade-off", "Privacy_accounting", "Sensitivity_and_rates", "Data", "Guarantees", "Audit")
+SENTENCE = re.compile(r" at ε\xa0\\=\xa0(\d+\.?\d*)")  # the answer of a first page
 LONG = 10.0  # seconds above which a wait is printed by itself
 PATIENCE = 120.0  # seconds after which a page counts as lost
 CLASS, LATE, CROWD, WORST = 30, 1.0, 3.0, 8.0  # seconds for 95 % of waits, up to a class and above it; the longest above it
@@ -72,7 +75,7 @@ class Person:
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
-        self._said = ""  # the first sentence of a first page
+        self._said: float | None = None  # the budget that the first sentence of a first page speaks of
         self._again: dict[str, asyncio.Task[None]] = {}
 
     async def live(self, until: float) -> None:
@@ -109,37 +112,38 @@ class Person:
             await self._change(f"page {self._page}" + (", slow method" if self._slow else ""), self._query)
 
     async def _change(self, kind: str, query: dict[str, str]) -> None:
-        self._query = query
+        moved, self._query = query != self._query, query
         self._stop_asking()
         start = time.monotonic()
         self._over.clear()
-        self._said = ""
-        await self._ask()
+        self._said = None
+        await self._ask(moved=moved)
         try:
             await asyncio.wait_for(self._over.wait(), PATIENCE)
         except TimeoutError:
             self._waits.errors.append(f"{kind}: no page after {PATIENCE:g} s ({self._query})")
         seconds = time.monotonic() - start
         self._waits.seconds[kind].append(seconds)
-        asked = f"At ε \\= {epsilon(query):g} "
         try:
-            while self._said and not self._said.startswith(asked):  # what was there before, paler, while a job is at work
-                self._over.clear()
-                await asyncio.wait_for(self._over.wait(), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                while self._said not in (None, epsilon(query)):  # what was there before, paler, while a job is at work
+                    self._over.clear()
+                    await self._over.wait()
         except TimeoutError:
-            self._waits.errors.append(f"{kind}: no result after {PATIENCE:g} s ({self._query}), but {self._said!r}")
-        if self._said:
+            self._waits.errors.append(f"{kind}: no result after {PATIENCE:g} s ({self._query}), but that of ε = {self._said}")
+        if self._said is not None:
             name = "result of a slow method" if query.get("mechanism") in SLOW else "result of a fast method"
             self._waits.results[name].append(time.monotonic() - start)
         if seconds > LONG:
             self._waits.long.append(f"{seconds:.1f} s, {kind}: /{self._page}?{urlencode(query)}")
 
-    async def _ask(self, fragment: str = "") -> None:
+    async def _ask(self, fragment: str = "", moved: bool = False) -> None:
         message = BackMsg()
         message.rerun_script.query_string = urlencode(self._query)
         message.rerun_script.page_name = self._page
         message.rerun_script.fragment_id = fragment
         message.rerun_script.is_auto_rerun = bool(fragment)
+        message.rerun_script.is_history_navigation = moved  # else an address that was there before is taken for a late one
         if self._socket is not None:
             await self._socket.send(message.SerializeToString())
 
@@ -177,9 +181,9 @@ class Person:
             self._session = ""  # as a browser does, once it has the session again
             self._known = came
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
-            body = message.delta.new_element.markdown.body
-            if body.startswith("At ε") and "the model is right" in body:
-                self._said = body[:60]
+            sentence = SENTENCE.search(message.delta.new_element.markdown.body)
+            if sentence and not self._page:
+                self._said = float(sentence[1])
             if message.delta.new_element.WhichOneof("type") == "exception":
                 self._waits.errors.append(f"{message.delta.new_element.exception.message[:200]} ({self._query} {self._page})")
         elif kind == "page_info_changed":
@@ -279,19 +283,18 @@ def targets(people: int, waits: Waits, peak: int, grown: int | None) -> None:
 
 def main(given: argparse.Namespace, work: Path, servers: Sequence[Server], addresses: Sequence[str]) -> None:
     """Measures and prints."""
-    start: list[dict[str, int]] = []
-    if given.leave:
-        asyncio.run(visit(addresses, len(servers), 1.0, given.seed, 0.0, given.thinks))
-        start = [server.after_all_left() for server in servers]
-        print(f"after a first visitor: {start}")
+    start = [server.counted() for server in servers]
+    print(f"before anybody came: {start}", flush=True)
     before = sum(server.processor_seconds() for server in servers)
     waits = asyncio.run(visit(addresses, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks))
     report(waits)
     took, changes = sum(server.processor_seconds() for server in servers) - before, sum(map(len, waits.seconds.values()))
     print(f"{took:.0f} s of processor time for {changes} changes: {took / changes:.3f} s each, with background work")
-    print(f"at the end: {[server.counted() for server in servers]}")
-    end = [one.after_all_left(most) for one, most in zip(servers, start, strict=True)] if start else []
-    if end:
+    print(f"at the end: {[server.counted() for server in servers]}", flush=True)
+    end = []
+    if given.leave:
+        time.sleep(GONE)
+        end = [server.counted() for server in servers]
         print(f"after all had left: {end}")
     _, *tracebacks = "".join(path.read_text(errors="replace") for path in work.glob("log*")).split("Traceback")
     print(f"the logs have {len(tracebacks)} tracebacks")
