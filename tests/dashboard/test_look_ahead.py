@@ -3,11 +3,14 @@
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from support import until
 
-from dpviz.dashboard.work import cached_runs, look_ahead
+from dpviz.dashboard.one_run import views
+from dpviz.dashboard.shell import session
+from dpviz.dashboard.work import cached_runs, look_ahead, watching
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.look_ahead import LookAhead
@@ -121,3 +124,17 @@ def test_whose_turn_is_longest_ago_comes_first_whoever_asked_first(computed: Com
     second = ahead(pool, 2, "bob")
     pool.leave(third, "carl")
     until(lambda: pool._alive == [second])
+
+
+@pytest.mark.parametrize(("people", "steps"), [(views.FEW, [*range(-6, 0), *range(1, 7)]), (views.FEW + 1, [])])
+def test_the_nearest_budgets_are_computed_ahead_for_few_people_and_none_for_a_class(
+    monkeypatch: pytest.MonkeyPatch, people: int, steps: list[int]
+) -> None:
+    made: list[LookAhead] = []
+    monkeypatch.setattr(cached_runs, "stored", lambda spec: SimpleNamespace(seconds=1.0))
+    monkeypatch.setattr(cached_runs, "missing", lambda spec, epsilons: epsilons)
+    monkeypatch.setattr(watching, "watch", lambda job, place: made.append(job) or job)
+    monkeypatch.setattr(views.sidebar, "EPSILONS", [2.0**step for step in range(-9, 10)])
+    monkeypatch.setattr(session, "_visits", {str(k): session._Visit("", left=None if k < people else 0.0) for k in range(9)})
+    views.look_further(SPEC)
+    assert sorted(spec.epsilon for job in made for spec in job.wanted) == [2.0**step for step in steps]

@@ -11,7 +11,7 @@ from dpviz.dashboard.kit import charts, panels, progress, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
-from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
+from dpviz.dashboard.shell import guessing, links, metric, pinned, session, sidebar
 from dpviz.dashboard.work import cached_runs, in_front, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
@@ -22,6 +22,7 @@ from dpviz.figures.style import Theme, enlarged
 from dpviz.reporting.calls import written
 
 QUICK = 0.35  # seconds of a run that a page draws before its sidebar
+FEW = 3  # sessions up to which runs are computed before anybody asks for them
 _SHOWN = "dpviz.run-shown"  # the run that was shown last
 
 
@@ -53,8 +54,12 @@ def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:
 
 
 def look_further(spec: RunSpec) -> None:
-    """Has the run's other budgets computed; call when the page is drawn, because to see which are missing takes a moment."""
-    look_ahead.prepare(spec, sidebar.EPSILONS)
+    """Has the budgets near the run's computed, while few people are there: of a class, hardly anybody asks for them.
+
+    Call when the page is drawn, because to see which are missing takes a moment.
+    """
+    if session.present() <= FEW:
+        look_ahead.prepare(spec, sidebar.EPSILONS)
 
 
 def _before() -> Outcome | None:

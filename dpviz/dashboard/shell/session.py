@@ -119,6 +119,12 @@ def watch() -> _Visit | None:
     return visit
 
 
+def present() -> int:
+    """The number of sessions whose page is open."""
+    with _lock:
+        return sum(visit.left is None for visit in _visits.values())
+
+
 def _take_over(mine: _Visit, running: private.Runtime) -> None:
     """Gives this session what another one of the same browser has left and not yet lost; call with the lock held."""
     for session, other in _visits.items():

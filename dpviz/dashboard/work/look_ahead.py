@@ -18,6 +18,7 @@ from dpviz.experiments.run.spec import RunSpec
 
 #: seconds of a run: below the first a slider does not stutter, above the second computing ahead would take minutes
 FROM, TO = 0.06, 3.0
+NEAREST = 12  # budgets that are computed ahead, on both sides of the present one
 _PLACE = "dpviz.look-ahead"
 
 
@@ -45,12 +46,12 @@ class LookAhead(Job[None]):
 
 
 def prepare(spec: RunSpec, epsilons: Sequence[float]) -> None:
-    """Computes a run's other budgets in the background, nearest first; a session's later call replaces its earlier one."""
+    """Computes a run's nearest budgets in the background; a session's later call replaces its earlier one."""
     present = cached_runs.stored(spec)
     if present is None or not FROM <= present.seconds <= TO:
         return
-    order = sorted(epsilons, key=lambda e: abs(math.log(e / spec.epsilon)))
-    specs = [replace(spec, epsilon=e) for e in cached_runs.missing(spec, order) if e != spec.epsilon]
+    order = sorted((e for e in epsilons if e != spec.epsilon), key=lambda e: abs(math.log(e / spec.epsilon)))
+    specs = [replace(spec, epsilon=e) for e in cached_runs.missing(spec, order[:NEAREST])]
     if specs:
         made = LookAhead(specs)
         job = pool().find(made.key)
