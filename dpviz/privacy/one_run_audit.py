@@ -19,8 +19,8 @@ as each inner sum is at most y_v delta under (epsilon, delta)-DP for one coin. H
 
     P[W >= v] <= P[B >= v] + m delta P[B >= v] P[B < v] / (v P[B = v]).
 
-With delta = 0 this is the paper's bound for pure privacy (its section 5). For delta > 0 the paper, and its published code, have
-2 m delta max_i P[v - i <= B < v]/i instead, which is larger where v is above the mean, and too small far below it: for
+With delta = 0 this is the paper's bound for pure privacy. For delta > 0 the paper (Theorem 5.2, Corollary 5.4), and its published
+code, have 2 m delta max_i P[v - i <= B < v]/i instead, which is larger where v is above the mean, and too small far below it: for
 m = r = 2, v = 1, randomised response that corrects one of two wrong guesses now and then exceeds it (see the tests). The bound
 above is attained, by linear programming over all
 mechanisms (tests). It holds for the relation of the two forms that a coin decides between, whatever that is: in or out, or one of

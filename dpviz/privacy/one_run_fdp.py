@@ -12,7 +12,8 @@ For P[W >= v] = t the total probability is least where all of t lies on W = v (r
     h_i = max(h_(i+1), B^-1(r_(i+1))),    r_i = r_(i+1) + i (h_i - h_(i+1))/(r - i),    i = v - 1, ..., 0,
 
 because r_i and h_i grow with h_i, and because a larger r_v with the same t only raises what follows. If then r_0 + h_0 > r/m, the
-probabilities add up to more than 1: P[W >= v] < t for every mechanism with this f [derived here].
+probabilities add up to more than 1: P[W >= v] < t for every mechanism with this f [derived here; the paper's `audit_rh_with_cap`,
+as PrivacyGuard and jax-privacy have it, is the same recursion].
 """
 
 import math

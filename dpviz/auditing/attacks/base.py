@@ -1,7 +1,8 @@
 """The interface of a membership attack: what an attacker has, and the score that it gives each row of each target model.
 
 Key terms:
-    signal: ln(p / (1 - p)) of the probability p that a model gives a row's own label; for two classes the margin y f(x).
+    signal: ln(p / (1 - p)) of the probability p that a model gives a row's own label (Carlini et al. 2022, section IV.C); for two
+        classes the margin y f(x), as p = 1/(1 + e^(-y f(x))).
     member: a row that a model was trained on.
     shadow models: models that the attacker trained itself on random halves of the rows, so that it knows their members.
     target models: models that are attacked; who their members are is known to the judge alone (`judging.py`).

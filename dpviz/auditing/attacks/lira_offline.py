@@ -12,11 +12,11 @@ class LiRAOffline(MembershipAttack):
 
     id = "lira-offline"
     label = "LiRA, offline"
-    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, offline attack"
+    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, equation (4)"
     formula = r"P[Z\le s],\quad Z\sim\mathcal N(\mu_{\mathrm{out}},\sigma_{\mathrm{out}}^2)"
     idea = "The signal is larger than under shadow models that were not trained on the row."
 
     def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
         out = row_gaussians(shadows, False)
-        # the distance in standard deviations orders rows as 1 - P[Z > s] does, which is 1 to double precision from 8.3 on
+        # the distance in standard deviations orders rows as 1 - P[Z > s] of equation (4) does, which is 1 in doubles from 8.3 on
         return np.asarray((targets.signals - out.mean) / np.sqrt(out.variance))

@@ -12,7 +12,7 @@ class LiRAOnline(MembershipAttack):
 
     id = "lira-online"
     label = "LiRA, online"
-    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, online attack"
+    citation = "Carlini, Chien, Nasr, Song, Terzis, Tramèr, S&P 2022, Algorithm 1"
     formula = (
         r"\ln\mathcal N(s;\mu_{\mathrm{in}},\sigma_{\mathrm{in}}^2)-\ln\mathcal N(s;\mu_{\mathrm{out}},\sigma_{\mathrm{out}}^2)"
     )
@@ -25,5 +25,5 @@ class LiRAOnline(MembershipAttack):
 
 
 def log_density(signals: Floats, of: RowGaussians) -> Floats:
-    """(T, n) ln N(s; mean, variance) without its constant."""
+    """(T, n) ln N(s; mean, variance) without its constant, which cancels in the ratio of Algorithm 1, line 15."""
     return np.asarray(-0.5 * (signals - of.mean) ** 2 / of.variance - 0.5 * np.log(of.variance))

@@ -1,4 +1,9 @@
-"""Quantile regression: a row above the quantile of non-members like it (Bertran et al. 2023). It needs no shadow models."""
+"""Quantile regression: a row above the quantile of non-members like it (Bertran et al. 2023). It needs no shadow models.
+
+Among non-members with these features and label the signal s is above its quantile q of level 1 - a with chance a: a test with a
+false alarms. q is where the mean pinball loss (1 - a) max(s - q, 0) + a max(q - s, 0) is least: its slope in q is a - P[s > q]
+[derived here].
+"""
 
 import numpy as np
 

@@ -1,4 +1,9 @@
-"""RMIA: a row against rows of the population, each relative to what shadow models say of it (Zarifzadeh et al. 2024)."""
+"""RMIA: a row against rows of the population, each relative to what shadow models say of it (Zarifzadeh et al. 2024).
+
+Was the model trained on x, or on z in its place? By Bayes p(theta | x) = p(x | theta) p(theta)/p(x), so that the likelihood
+ratio of the two is (p(x | theta)/p(x)) / (p(z | theta)/p(z)): p(theta) cancels [derived here]. x dominates z where it is at least
+gamma, and the score is the share of the population that x dominates. p(x) is a mean over models, half of them trained on x.
+"""
 
 import numpy as np
 from scipy.special import expit, logsumexp
