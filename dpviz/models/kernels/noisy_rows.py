@@ -4,8 +4,8 @@ Replica r has draw s(r) and noise scale sigma_r; with moved parameters sigma_r t
 
     u_ir = phi'(<theta_r, x_i> + <sigma_r theta_r, z_si>),      total_r = sum_i x_i u_ir,      own_r = sum_i z_si u_ir
 
-Noise lies in strips of 16 rows, feature by feature: both products work on 16 rows at once. What they read, twice, is copied
-first: a copy takes half the time that products wait for memory. The next SOME rows of the draw are asked for meanwhile.
+Noise lies in strips of 16 rows, feature by feature: both products work on 16 rows at once. They take SOME rows by turns, so that
+the second one finds them in the processor's cache; the next SOME rows of the draw are asked for meanwhile.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from dpviz.models.kernels.inline import ONE, ZERO, add_columns, expand_parameter
 
 GROUP = 10  # replicas of one draw whose sums are in registers
 TILE = GROUP * SIMD
-SOME = 512  # rows at a time
+SOME = 256  # rows at a time
 _SUMMED = np.uint64(16 * BLOCK)  # rows whose sums over SOME rows are added in single precision before they go on in double
 _L, _G, _SOME = np.uint64(SIMD), np.uint64(GROUP), np.uint64(SOME)
 
@@ -40,18 +40,7 @@ def in_strips(noise: NDArray[Any], labels: NDArray[Any], out: NDArray[Any] | Non
 
 
 @njit(inline="always")
-def _copy(noise, z, d, count, near):  # type: ignore[no-untyped-def]
-    """Copies the noise of `count` rows, which begins at `z`, to `near`; the last strip may have less than 16 rows."""
-    whole = count // _L * _L
-    for k in range(whole * d):
-        near[k] = noise[z + k]
-    for j in range(d):
-        for c in range(count - whole):
-            near[whole * d + j * _L + c] = noise[z + whole * d + j * (count - whole) + c]
-
-
-@njit(inline="always")
-def _slopes(near, noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica):  # type: ignore[no-untyped-def]
+def _slopes(noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica):  # type: ignore[no-untyped-def]
     """Margins without noise become slopes, in `slopes` from `place` on, and in `by_replica`, which is 0 behind the last row."""
     for i in range(ZERO, count, _L):
         for t in range(_G):
@@ -62,7 +51,7 @@ def _slopes(near, noise, z, d, count, moved, at, slope_at, loss, sums, slopes, p
             for t in range(_G):
                 value = moved[at + j * _G + t]
                 for c in range(_L):
-                    sums[t * _L + c] += value * near[i * d + j * _L + c]
+                    sums[t * _L + c] += value * noise[z + i * d + j * _L + c]
         for t in range(_G):
             for c in range(_L):
                 slope = slope_at(sums[t * _L + c], np.float32(1), *loss)
@@ -73,7 +62,7 @@ def _slopes(near, noise, z, d, count, moved, at, slope_at, loss, sums, slopes, p
 
 
 @njit(inline="always")
-def _add_noise(near, d, count, by_replica, sums, short, at):  # type: ignore[no-untyped-def]
+def _add_noise(noise, z, d, count, by_replica, sums, short, at):  # type: ignore[no-untyped-def]
     """Adds z times slopes of `count` rows to `short`, for one group."""
     for j in range(d):
         for k in range(_G * _L):
@@ -81,7 +70,7 @@ def _add_noise(near, d, count, by_replica, sums, short, at):  # type: ignore[no-
         for i in range(ZERO, count, _L):
             for t in range(_G):
                 for c in range(_L):
-                    sums[t * _L + c] += by_replica[t * _SOME + i + c] * near[i * d + j * _L + c]
+                    sums[t * _L + c] += by_replica[t * _SOME + i + c] * noise[z + i * d + j * _L + c]
         for k in range(_G * _L):
             short[at + j * _G * _L + k] += sums[k]
 
@@ -104,7 +93,7 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             noise, stride: noise of the range's rows in strips, the first numbers of two draws `stride` apart.
             moved: (G, d, GROUP) flat: groups of at most GROUP replicas of one draw each.
             groups: (G, 3) the draw of each group, its first replica and how many it has.
-            near, by_replica, short, slopes: (SOME, d), (GROUP, SOME), (G, d, GROUP, SIMD), (BLOCK, W) + GROUP numbers, all 0.
+            near, by_replica, short, slopes: (d, SIMD), (GROUP, SOME), (G, d, GROUP, SIMD), (BLOCK, W) + GROUP numbers, all 0.
             own: (G, d, GROUP) flat, in double precision.
         """
         margin, sums = numba.carray(stack(width, theta), width), numba.carray(stack(TILE, theta), TILE)
@@ -117,11 +106,18 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                     slopes[(i - start) * W + r] = margin[r]
             for g in range(np.uint64(len(groups))):
                 draw, lane, size, at = groups[g, ZERO], groups[g, ONE], groups[g, ONE + ONE], g * d * _G
-                for first in range(start, end, _SOME):
-                    count, place, z = min(_SOME, end - first), (first - start) * W + lane, draw * stride + (first - span[0]) * d
-                    _copy(noise, z, d, count, near)
-                    _slopes(near, noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica)
-                    _add_noise(near, d, count, by_replica, sums, short, at * _L)
+                first = start
+                while first < end:
+                    place, z, left = (first - start) * W + lane, draw * stride + (first - span[0]) * d, end - first
+                    count, read = min(_SOME, left // _L * _L), noise
+                    if left < _L:  # the last strip: `near` has zeros behind it
+                        for j in range(d):
+                            for c in range(left):
+                                near[j * _L + c] = noise[z + j * left + c]
+                        count, read, z = left, near, ZERO
+                    _slopes(read, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica)
+                    _add_noise(read, z, d, count, by_replica, sums, short, at * _L)
+                    first += count
             add_columns(table, blocks, start, end, slopes, W, np.uint64(64), margin, sums, total)
             if (end - span[0]) % _SUMMED == 0 or end == span[1]:
                 for k in range(np.uint64(len(own))):

@@ -172,7 +172,7 @@ class KernelProducts(Products):
             for g, (_, first, count) in enumerate(here):
                 moving[g, :, :count] = moved[first : first + count].T
             total = zeros("sums", (table.width, width), np.float64)
-            sizes = {"noise": SOME * d, "by replica": GROUP * SOME, "short": sums.size * SIMD, "slopes": BLOCK * width + GROUP}
+            sizes = {"noise": SIMD * d, "by replica": GROUP * SOME, "short": sums.size * SIMD, "slopes": BLOCK * width + GROUP}
             memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
             before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta[start:stop], 0, width))
             between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
