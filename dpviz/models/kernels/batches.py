@@ -14,7 +14,7 @@ from numba import types
 
 from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import FIVE, add_dense, add_sparse, clip_slopes, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import add_dense, add_sparse, clip_slopes, expand_parameters, margin_in_order, scatter_gradients
 
 
 @cache
@@ -39,14 +39,11 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
         for s in range(len(cuts) - 1):
             mine, sums = theta[s * size : (s + 1) * size], total[s * size : (s + 1) * size]
             expand_parameters(mine, merged, W)
-            end = cuts[np.uint64(s + 1)]
-            for start in range(cuts[s], end, C):
-                stop = min(start + C, end)
+            for start in range(cuts[s], cuts[np.uint64(s + 1)], C):
+                stop = min(start + C, cuts[np.uint64(s + 1)])
                 for at in range(start, stop):
                     i, to = index[at], (at - start) * W
-                    for c in range(FIVE):
-                        near[(at - start) * FIVE + c] = table[3][i * FIVE + c]
-                    row_margin(table, i, mine, W, margin)
+                    margin_in_order(table, index, at, start, mine, W, margin, near)
                     for r in range(W):
                         slopes[to + r] = slope_at(margin[r], one, *loss)
                     if clip_norm < np.inf:

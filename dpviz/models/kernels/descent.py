@@ -15,7 +15,7 @@ from numba import types
 
 from dpviz.models.kernels import CHUNK, DENSE, SUMS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import FIVE, ZERO, add_dense, add_sparse, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import ZERO, add_dense, add_sparse, expand_parameters, margin_in_order, scatter_gradients
 
 
 @cache
@@ -38,8 +38,8 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
         """
         one, margin, sums = 1.0, numba.carray(stack(width, steps), width), numba.carray(stack(SUMS, steps), SUMS)
         slopes, near = numba.carray(stack(SIZE, steps), SIZE), numba.carray(stack(NEAR, steps), NEAR)
-        shrunk, step = numba.carray(stack(width, steps), width), numba.carray(stack(width, steps), width)
         size = np.uint64(len(w)) - np.uint64(len(merged)) // np.uint64(2) * W
+        shrunk, step = numba.carray(stack(width, steps), width), numba.carray(stack(width, steps), width)
         for t in range(first, last):
             k = t % np.uint64(len(bounds) - 1)
             a, b, eta = bounds[k], bounds[k + np.uint64(1)], t * W
@@ -48,9 +48,7 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
                 stop = min(start + C, b)
                 for at in range(start, stop):
                     i, to = order[at], (at - start) * W
-                    for c in range(FIVE):
-                        near[(at - start) * FIVE + c] = table[3][i * FIVE + c]
-                    row_margin(table, i, w, W, margin)
+                    margin_in_order(table, order, at, start, w, W, margin, near)
                     for r in range(W):
                         slopes[to + r] = slope_at(margin[r], one, *loss)
                     add_sparse(table, i, slopes, to, W, gradient)

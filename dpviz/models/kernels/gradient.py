@@ -32,9 +32,8 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
         slope_at, constants: of the loss, and how many constants it has.
         budgeted: whether rows have a budget.
     """
-    W, R, one = np.uint64(width), np.uint64(BLOCK), precision(1)
-    number, many = real(precision), flat(real(precision))
-    table, loss, doubles = table_of(number), types.UniTuple(number, constants), flat(types.float64)
+    W, R, one, number = np.uint64(width), np.uint64(BLOCK), precision(1), real(precision)
+    many, doubles, table, loss = flat(number), flat(types.float64), table_of(number), types.UniTuple(number, constants)
     budget = types.Tuple((doubles, types.uint64, types.uint64, types.float64))
 
     @kernel(table, blocks_of(number), INDEX, INDEX, many, many, number, loss, budget, many, doubles, doubles)

@@ -25,8 +25,7 @@ _LOW, _ONE, _MASK, _BIAS = np.float32(-1), np.int32(127 << 23), np.int32((1 << 2
 @cache
 def line_losses_of(width: int) -> Callable[..., None]:
     """The kernel for `width` replicas."""
-    W, one, number, whole = np.uint64(width), np.float32(1), types.float32, types.uint64
-    many = flat(number)
+    W, one, number, whole, many = np.uint64(width), np.float32(1), types.float32, types.uint64, flat(types.float32)
 
     @kernel(table_of(number), INDEX, INDEX, many, many, whole, whole, number, many, many)
     def line_losses(table, merged, span, theta, step, count, together, top, products, powers):  # type: ignore[no-untyped-def]

@@ -14,8 +14,7 @@ from dpviz.models.kernels.inline import expand_parameters, row_margin
 @cache
 def margins_of(width: int, precision: Any) -> Callable[..., None]:
     """The kernel for `width` replicas."""
-    W, number = np.uint64(width), real(precision)
-    many = flat(number)
+    W, number, many = np.uint64(width), real(precision), flat(real(precision))
 
     @kernel(table_of(number), INDEX, INDEX, many, many)
     def margins(table, merged, span, theta, out):  # type: ignore[no-untyped-def]
