@@ -42,7 +42,7 @@ def row_margin(table, row, theta, W, margin):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def margin_in_order(table, order, at, start, theta, W, margin, near):  # type: ignore[no-untyped-def]
-    """`row_margin` of row order[at]; its dense columns go to `near`. The row eight rows later is asked for, so that none waits."""
+    """`row_margin` of row order[at]; its dense columns go to `near`. The row eight later is asked for, so that none waits."""
     row, later = order[at], order[min(at + np.uint64(8), np.uint64(len(order) - 1))]
     prefetch(table[1], table[0][later])
     prefetch(table[2], table[0][later])
