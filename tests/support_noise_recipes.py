@@ -169,15 +169,16 @@ def of_dp_svrg(trial: Trial) -> Iterator[bool]:
 
 
 def of_pidp(trial: Trial) -> Iterator[bool]:
-    """One step: where the row received noise the step differs from its noiseless run by that noise, elsewhere by nothing."""
+    """One step: where rows received noise the step differs from its noiseless run by that noise, elsewhere by nothing."""
     problem = filled()
     cal = trial.declared(problem)
     fit = trial.fit(problem, cal, record=True)
-    noised = np.asarray(fit.record.times_noised)[0].sum(axis=1) > 0
+    share = np.asarray(fit.record.times_noised)[0].sum(axis=1) / trial.built.batch_size  # of the step's rows
+    noised = share > 0
     eta = trial.built.step_size * problem.setting.unit_step
     moved = (trial.noiseless(problem, cal) - fit.theta[0]) / (eta * cal.noise_scale)
     yield not moved[~noised].any()
-    yield normal(moved[noised])
+    yield normal(moved[noised] / share[noised, None])
     if trial.built.rule == "threshold":
         return  # on rows of zeros no influence is above it
     # two rounds of two steps in which every row receives noise: each step has a draw of its own

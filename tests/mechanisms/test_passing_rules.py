@@ -72,9 +72,9 @@ def compare(mechanism: Any, cals: list[Calibration], replay: Callable[..., tuple
 
 
 @pytest.mark.parametrize("begin", ["zero", "non-private"])
-@pytest.mark.parametrize("rule", ["literal", "threshold", "fraction"])
-def test_pidp_trains_as_its_algorithm_says(rule: str, begin: str) -> None:
-    knobs = {"radius": 25.0, "threshold": 0.1, "fraction": 0.4}
+@pytest.mark.parametrize(("rule", "size"), [("literal", 1), ("threshold", 1), ("fraction", 1), ("literal", 2), ("threshold", 4)])
+def test_pidp_trains_as_its_algorithm_says(rule: str, size: int, begin: str) -> None:
+    knobs = {"radius": 25.0, "threshold": 0.1, "fraction": 0.4, "batch_size": size, "local_steps": 4 // size}
     mechanism, cals = built("pidp-sgd", rule=rule, start=begin, **knobs)
     most = 0.1 * PROBLEM.setting.G / (N * LAM)
     first = start(mechanism)
@@ -92,8 +92,12 @@ def test_pidp_trains_as_its_algorithm_says(rule: str, begin: str) -> None:
                 c = contribution(outer, row, outer)
                 doubled = 2 * np.sign(c) * (np.abs(c) + error) + cal.details["sigma_c"] * noise[1, k]
                 passed[k] = np.abs(c).max() <= most if rule == "threshold" else np.abs(doubled).max() <= cal.details["threshold"]
-            added = 0.0 if passed[k] else cal.noise_scale * noise[0, k]
-            local = local - 0.5 * PROBLEM.setting.unit_step * (gradient(local, row) + added)
+            if (k + 1) % size == 0:  # the batch is complete
+                batch = index[k + 1 - size : k + 1]
+                mean = sum(gradient(local, i) for i in batch) / size
+                important = (~passed[k + 1 - size : k + 1]).sum()
+                added = cal.noise_scale * important * noise[0, k // size] / size
+                local = local - 0.5 * PROBLEM.setting.unit_step * (mean + added)
             outer = local if (k + 1) % 4 == 0 else outer
         return outer, passed
 

@@ -32,6 +32,10 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
     skips noise in practice. Two readings of the intention stand beside it, labelled as giving no privacy: noise rows
     whose influence max_i |[c]_i| is above a threshold, or a given share of the rows, the most influential ones.
 
+    With batches of B rows, of which B_IF do not pass, the sampling probability 1/n of the noise becomes B_IF/n (the remark on
+    mini-batches): noise of standard deviation sigma B_IF on the batch's summed gradient, divided by B like the sum. The paper
+    states no theorem for it.
+
     The regulariser is inside each row's loss, c = (1/n) H^{-1} (g + lam theta), as the paper's L = mean of l implies;
     L, G, C of the data part as in its Remark 1, zeta = lam, r = radius G/lam, delta_1 = delta_2 = delta/2.
     """
@@ -67,6 +71,15 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         low=1,
         high=1000,
         log=True,
+    )
+    batch_size: int = knob(
+        1,
+        "Batch size",
+        "Rows drawn for a step. The paper's remark on mini-batches: the noise is in proportion to the rows that do not pass.",
+        low=1,
+        high=100,
+        log=True,
+        unit="rows",
     )
     step_size: float = step_size_knob(
         "Length of a step; the theory has 1/L.",
@@ -137,7 +150,8 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
             notes=(
                 *(pidp.literal_notes(threshold, sigma_c, error, bound, setting) if literal else pidp.INTENDED),
                 *(() if self.public_start else (single.NOT_PRIVATE_START,)),
-                *pidp.visible_note(sigma, lipschitz, self.steps, self._used(setting.n), budget.delta),
+                *((pidp.BATCHES,) if self.batch_size > 1 else ()),
+                *pidp.visible_note(sigma * self.batch_size, lipschitz, self.steps, self._used(setting.n), budget.delta),
                 f"The publication leaves c open; here c = {self.c:g}.",
                 *unbounded_note(setting, self.lipschitz),
             ),
@@ -156,7 +170,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
 
     def _used(self, n: int) -> float:
         """Probability that a given row is drawn at least once."""
-        return -math.expm1(self.steps * math.log1p(-1 / n))
+        return -math.expm1(self.steps * self.batch_size * math.log1p(-1 / n))
 
     def _influence_threshold(self, setting: Setting) -> float:
         """The threshold rule's bound on max_i |[c]_i|."""
@@ -166,7 +180,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         problem, calibrations, streams, record = training.problem, training.calibrations, training.streams, training.record
         model, lam, m, e, s = problem.model, problem.lam, problem.m, len(calibrations), len(streams)
         sigma = training.scales[:, None]
-        draws = single.draw(streams, problem.n, self.steps, m, kinds=2)
+        draws = single.draw(streams, problem.n, self.steps * self.batch_size, m, kinds=2)
         outer = np.tile(self.starting_points(problem, streams), (e, 1))  # line 2, (E S, m)
         local = outer.copy()
         log = single.RowLog(e, s, problem.n, self.rounds, record)
@@ -180,24 +194,31 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
             training.monitor(k / self.steps)
             if k % self.local_steps == 0 and self.rule != "fraction":
                 solve = single.solvers(problem, outer, partial(training.monitor, k / self.steps))  # line 4
-            index = draws.index[:, k]  # line 6
-            rows = single.replicate(problem.rows, index, e)
-            if self.rule == "fraction":
-                assert first is not None
-                passed = np.broadcast_to(rule.passes_fraction(first)[index], (e, s))
-            else:
-                slopes = single.gradient(model, outer, rows, lam)
-                refused = np.zeros(e * s, bool)
-                if self.rule == "literal":
-                    refused = pidp.refused(slopes, calibrations, draws.noise[:, 1, k], problem.setting)
-                contribution = np.zeros_like(slopes)
-                for r in np.flatnonzero(~refused).tolist():
-                    contribution[r] = solve(r, slopes[r]) / problem.n
-                passed = rule.passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, k])
-                passed &= ~refused.reshape(e, s)
-            noise = np.where(passed, 0.0, sigma)[:, :, None] * draws.noise[:, 0, k]  # line 13
-            local -= step * (single.gradient(model, local, rows, lam) + noise.reshape(e * s, m))  # lines 11 and 14
-            log.step(k // self.local_steps, index, passed, np.linalg.norm(noise, axis=2))
+            slope, scale, rows_of_step = np.zeros_like(local), np.zeros((e, s)), []
+            for at in range(k * self.batch_size, (k + 1) * self.batch_size):
+                index = draws.index[:, at]  # line 6
+                rows = single.replicate(problem.rows, index, e)
+                if self.rule == "fraction":
+                    assert first is not None
+                    passed = np.broadcast_to(rule.passes_fraction(first)[index], (e, s))
+                else:
+                    slopes = single.gradient(model, outer, rows, lam)
+                    refused = np.zeros(e * s, bool)
+                    if self.rule == "literal":
+                        refused = pidp.refused(slopes, calibrations, draws.noise[:, 1, at], problem.setting)
+                    contribution = np.zeros_like(slopes)
+                    for r in np.flatnonzero(~refused).tolist():
+                        contribution[r] = solve(r, slopes[r]) / problem.n
+                    passed = rule.passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, at])
+                    passed &= ~refused.reshape(e, s)
+                slope += single.gradient(model, local, rows, lam) / self.batch_size
+                scale += np.where(passed, 0.0, sigma) / self.batch_size  # (B_IF/n) in the place of (B/n), section 5
+                rows_of_step.append((index, passed))
+            noise = scale[:, :, None] * draws.noise[:, 0, k]  # line 13
+            local -= step * (slope + noise.reshape(e * s, m))  # lines 11 and 14
+            length = np.linalg.norm(noise, axis=2)
+            for index, passed in rows_of_step:
+                log.step(k // self.local_steps, index, passed, np.where(passed, 0.0, length))
             if (k + 1) % self.local_steps == 0:
                 outer = local.copy()  # line 17
         margin = None
