@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, reference_line, stack, tens
+from dpviz.figures.traces import marker_trace
 
 Floats = NDArray[np.float64]
 
@@ -74,15 +75,9 @@ def accuracy_distribution(
 
 def _mean(values: Floats, look: Look, theme: Theme, hover: str) -> Trace:
     """A triangle below the dots, with the spread of the draws."""
-    return {
-        "x": [values.mean()],
-        "y": [-0.7],
-        "mode": "markers",
-        "showlegend": False,
-        "marker": {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}},
-        "error_x": {"type": "data", "array": [values.std()], "color": look.colour, "thickness": 4, "width": 0},
-        "hovertemplate": hover,
-    }
+    marker = {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}}
+    error_x = {"type": "data", "array": [values.std()], "color": look.colour, "thickness": 4, "width": 0}
+    return marker_trace([values.mean()], [-0.7], marker, hover, showlegend=False, error_x=error_x)
 
 
 def _hollow(places: tuple[Floats, Floats], theme: Theme, hover: str) -> Trace:

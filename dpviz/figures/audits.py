@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Theme, Trace, coin_toss, faint, figure, margin, plain
+from dpviz.figures.style import Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import area_trace, bar_trace, coin_toss, line_trace
 
 _ROW = 27  # pixels of one mechanism
 _ABOVE = 150  # pixels of the legend and the axis above the board
@@ -93,28 +94,21 @@ def guesses(
 
 def _share(right: float, limits: tuple[float, float], colour: str, theme: Theme) -> Trace:
     """A bar from a coin toss to a share of correct guesses, with its limits."""
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": [100 * right - 50],
-        "base": [50],
-        "y": [0],
-        "width": 0.5,
-        "name": "guessed right",
-        "showlegend": False,
-        "marker": {"color": colour, "line": {"color": theme.ink, "width": 1}},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [100 * (limits[1] - right)],
-            "arrayminus": [100 * (right - limits[0])],
-            "color": theme.ink,
-            "thickness": 3,
-            "width": 10,
-        },
-        "hovertemplate": f"guessed right: {100 * right:.1f} % (95 % limits {100 * limits[0]:.1f} to "
-        f"{100 * limits[1]:.1f} %)<extra></extra>",
+    error_x = {
+        "type": "data",
+        "symmetric": False,
+        "array": [100 * (limits[1] - right)],
+        "arrayminus": [100 * (right - limits[0])],
+        "color": theme.ink,
+        "thickness": 3,
+        "width": 10,
     }
+    hover = f"guessed right: {100 * right:.1f} % (95 % limits {100 * limits[0]:.1f} to {100 * limits[1]:.1f} %)<extra></extra>"
+    marker = {"color": colour, "line": {"color": theme.ink, "width": 1}}
+    x = [100 * right - 50]
+    return bar_trace(
+        x, [0], marker, hover, orientation="h", base=[50], width=0.5, name="guessed right", showlegend=False, error_x=error_x
+    )
 
 
 def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndarray] | None = None, label: str = "") -> go.Figure:
@@ -126,35 +120,18 @@ def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndar
         label: the claim in words.
     """
     fp, tp = 100 * curve["false_positive"], 100 * curve["true_positive"]
-    band = {
-        "x": pd.concat([100 * curve["false_positive_high"], 100 * curve["false_positive_low"][::-1]]),
-        "y": pd.concat([100 * curve["true_positive_low"], 100 * curve["true_positive_high"][::-1]]),
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": "rgba(128,128,128,0.25)",
-        "hoverinfo": "skip",
-        "name": "95 % limits, point by point",
-    }
-    line = {
-        "x": fp,
-        "y": tp,
-        "mode": "lines",
-        "name": "the attacker",
-        "line": {"color": theme.ink, "width": 3},
-        "hovertemplate": "%{x:.1f} % false alarms: %{y:.1f} % found<extra></extra>",
-    }
+    x = pd.concat([100 * curve["false_positive_high"], 100 * curve["false_positive_low"][::-1]])
+    y = pd.concat([100 * curve["true_positive_low"], 100 * curve["true_positive_high"][::-1]])
+    band = area_trace(x, y, "rgba(128,128,128,0.25)", name="95 % limits, point by point")
+    line = line_trace(
+        fp, tp, {"color": theme.ink, "width": 3}, "%{x:.1f} % false alarms: %{y:.1f} % found<extra></extra>", name="the attacker"
+    )
     traces: list[Trace] = [band, line, coin_toss(theme)]
     if allowed is not None:
         traces.append(
-            {
-                "x": 100 * allowed[0],
-                "y": 100 * allowed[1],
-                "mode": "lines",
-                "name": f"allowed by {label}",
-                "line": {"color": theme.noise, "width": 4, "dash": "dot"},
-                "hoverinfo": "skip",
-            }
+            line_trace(
+                100 * allowed[0], 100 * allowed[1], {"color": theme.noise, "width": 4, "dash": "dot"}, name=f"allowed by {label}"
+            )
         )
     return figure(
         theme,

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, faint, figure, margin, plain, shorten
+from dpviz.figures.traces import area_trace
 
 _ROW = 74  # pixels of a paper's name and its tiles
 _TILE = 24
@@ -130,16 +131,8 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
 
 def _band(part: pd.DataFrame, colour: str) -> Trace:
     """The area between low and high."""
-    return {
-        "x": pd.concat([part["x"], part["x"][::-1]]),
-        "y": pd.concat([part["high"], part["low"][::-1]]),
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": faint(colour, 0.15),
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    y = pd.concat([part["high"], part["low"][::-1]])
+    return area_trace(pd.concat([part["x"], part["x"][::-1]]), y, faint(colour, 0.15), showlegend=False)
 
 
 def _limit(limit: float, upright: bool, theme: Theme) -> Trace:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.labels import FLOOR, LINE, SIGN, SIGNS, Label, listed, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import area_trace, line_trace, marker_trace
 
 PLOT = 270  # pixels from axis to axis
 _WRAPPED = 9  # labels up to which long names take two lines
@@ -230,16 +231,7 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
     e = points["epsilon"].to_numpy(float)
     mean, low, high = (_shown(points[name], scale, percent) for name in ("mean", "low", "high"))
     strength = 0.35 if curve.dim else 1.0
-    band = {
-        "x": np.r_[e, e[::-1]],
-        "y": np.r_[high, low[::-1]],
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": faint(look.colour, 0.14 * strength),
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    band = area_trace(np.r_[e, e[::-1]], np.r_[high, low[::-1]], faint(look.colour, 0.14 * strength), showlegend=False)
     symbol = look.symbol + "-open" if curve.claim_only else look.symbol
     unit = " %" if percent else ""
     form = ".1f" if percent else ".3g"
@@ -274,16 +266,12 @@ def _proved(point: dict[str, object]) -> str:
 
 
 def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> Trace:
-    return {
-        "x": [epsilon],
-        "y": [level],
-        "mode": "markers",
-        "showlegend": False,
-        "customdata": [f"{k}|{epsilon!r}"],
-        "marker": {"symbol": "circle", "size": 15, "color": theme.paper, "line": {"color": curve.look.colour, "width": 4}},
-        "hovertemplate": f"<b>{plain(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>",
-        "unselected": {"marker": {"opacity": 1}},
-    }
+    marker = {"symbol": "circle", "size": 15, "color": theme.paper, "line": {"color": curve.look.colour, "width": 4}}
+    hover = f"<b>{plain(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>"
+    unselected = {"marker": {"opacity": 1}}
+    return marker_trace(
+        [epsilon], [level], marker, hover, showlegend=False, customdata=[f"{k}|{epsilon!r}"], unselected=unselected
+    )
 
 
 def _overlay(epsilon: float, value: float, quantity: str, theme: Theme) -> Trace:
@@ -321,16 +309,7 @@ def _levels(
     lines = []
     for (kind, value), name in zip(levels.items(), names, strict=True):
         level = value * scale if percent else max(value * scale, FLOOR)
-        lines.append(
-            {
-                "name": plain(name.text),
-                "x": [10**end for end in ends],
-                "y": [level, level],
-                "mode": "lines",
-                "line": kinds[kind],
-                "hoverinfo": "skip",
-            }
-        )
+        lines.append(line_trace([10**end for end in ends], [level, level], kinds[kind], name=plain(name.text)))
     return lines
 
 

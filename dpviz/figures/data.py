@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import Theme, figure, margin, named_rows, plain, shorten
+from dpviz.figures.traces import bar_trace, line_trace, marker_trace
 
 Floats = NDArray[np.float64]
 MOST = 25
@@ -20,14 +21,8 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
         names: words for them.
     """
     total = max(sum(counts), 1)
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": list(counts),
-        "y": [0, 1],
-        "marker": {"color": list(theme.labels), "pattern": {"shape": ["", "/"]}, "line": {"color": theme.ink, "width": 1}},
-        "hoverinfo": "skip",
-    }
+    marker = {"color": list(theme.labels), "pattern": {"shape": ["", "/"]}, "line": {"color": theme.ink, "width": 1}}
+    bars = bar_trace(list(counts), [0, 1], marker, orientation="h")
     # the numbers stand below the names: beside the bars a narrow page cuts them off
     short = [shorten(name) for name in names]
     ticks = [
@@ -50,14 +45,8 @@ def row_norms(norms: Floats, theme: Theme) -> go.Figure:
         norms: (n,) in [0, 1].
     """
     counts, edges = np.histogram(norms, bins=40, range=(0.0, 1.0 + 1e-9))
-    bars = {
-        "type": "bar",
-        "x": (edges[:-1] + edges[1:]) / 2,
-        "y": counts,
-        "width": edges[1] - edges[0],
-        "marker": {"color": theme.majority},
-        "hovertemplate": "norm %{x:.3f}: %{y:,} rows<extra></extra>",
-    }
+    hover = "norm %{x:.3f}: %{y:,} rows<extra></extra>"
+    bars = bar_trace((edges[:-1] + edges[1:]) / 2, counts, {"color": theme.majority}, hover, width=edges[1] - edges[0])
     return figure(
         theme,
         [bars],
@@ -78,24 +67,11 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
     order = np.argsort(-x.std(axis=0), kind="stable")[:MOST][::-1]
     low, high = np.quantile(x[:, order], [0.05, 0.95], axis=0)
     rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
-    ranges = {
-        "x": np.c_[low, high, gap].ravel(),
-        "y": np.c_[rows, rows, gap].ravel(),
-        "mode": "lines",
-        "hoverinfo": "skip",
-        "name": "middle 90 % of the rows",
-        "line": {"color": theme.grid, "width": 12},
-    }
+    line = {"color": theme.grid, "width": 12}
+    ranges = line_trace(np.c_[low, high, gap].ravel(), np.c_[rows, rows, gap].ravel(), line, name="middle 90 % of the rows")
     full = [plain(names[i]) for i in order]
-    means = {
-        "x": x[:, order].mean(axis=0),
-        "y": rows,
-        "mode": "markers",
-        "name": "mean",
-        "customdata": full,
-        "marker": {"color": theme.ink, "size": 11},
-        "hovertemplate": "%{customdata}: mean %{x:.3g}<extra></extra>",
-    }
+    hover = "%{customdata}: mean %{x:.3g}<extra></extra>"
+    means = marker_trace(x[:, order].mean(axis=0), rows, {"color": theme.ink, "size": 11}, hover, name="mean", customdata=full)
     return figure(
         theme,
         [ranges, means],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, tens
+from dpviz.figures.traces import bar_trace
 
 ROW = 140  # pixels of one gauge with its labels
 ABOVE = 0.34  # of a gauge more, where parts carry their names
@@ -116,21 +117,13 @@ def _bar(part: Part, y: float, low: float, fill: str, theme: Theme, shares: bool
     unit = 100 if shares else 1
     start, end = sorted((unit * max(part.start, low / unit), unit * max(part.end, low / unit)))
     length = f"{100 * abs(part.end - part.start):.1f} points" if shares else f"{abs(part.end - part.start):.3g}"
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "x": [end - start],
-        "base": [start],
-        "y": [y],
-        "width": 0.24,
-        "showlegend": False,
-        "marker": {
-            "color": fill,
-            "line": {"color": theme.ink, "width": 1},
-            "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
-        },
-        "hovertemplate": f"{part.name}: {length}<extra></extra>",
+    marker = {
+        "color": fill,
+        "line": {"color": theme.ink, "width": 1},
+        "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
     }
+    hover = f"{part.name}: {length}<extra></extra>"
+    return bar_trace([end - start], [y], marker, hover, orientation="h", base=[start], width=0.24, showlegend=False)
 
 
 def _labels(marks: Sequence[Mark], y: float, step: float, span: tuple[float, float], unit: int, theme: Theme) -> Trace:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.labels import LINE, SIGN, SIGNS, Label, listed, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
+from dpviz.figures.traces import area_trace, line_trace, marker_trace
 
 _PLOT = 240  # pixels from axis to axis
 _NAME, _WIDTH = 26, 13  # signs of a name beside the plot, and of one line of it
@@ -59,15 +60,10 @@ def groups(
     for line in lines:
         traces += _band(line.points, line.look, line.name, small=line.small, shares=shares)
         if math.isfinite(line.non_private):
+            hover = f"non-private, {plain(line.name)}: {shown}<extra></extra>"
+            y = [unit * line.non_private] * 2
             traces.append(
-                {
-                    "x": [1.25 * last, 1.9 * last],
-                    "y": [unit * line.non_private] * 2,
-                    "mode": "lines",
-                    "line": {"color": line.look.colour, "width": 4},
-                    "showlegend": False,
-                    "hovertemplate": f"non-private, {plain(line.name)}: {shown}<extra></extra>",
-                }
+                line_trace([1.25 * last, 1.9 * last], y, {"color": line.look.colour, "width": 4}, hover, showlegend=False)
             )
     if overlay is not None:
         rings = [unit * v for v in overlay[1]]
@@ -100,14 +96,8 @@ def _cut(name: str) -> str:
 
 def _rings(epsilon: Sequence[float], values: Sequence[float], colours: Sequence[str], theme: Theme) -> Trace:
     """Marks of another run, called A."""
-    return {
-        "x": list(epsilon),
-        "y": list(values),
-        "mode": "markers",
-        "name": "A",
-        "marker": {"symbol": "circle-open-dot", "size": 17, "color": list(colours), "line": {"color": theme.ink, "width": 2}},
-        "hovertemplate": "A: ε = %{x:.3g}: %{y:.1f}<extra></extra>",
-    }
+    marker = {"symbol": "circle-open-dot", "size": 17, "color": list(colours), "line": {"color": theme.ink, "width": 2}}
+    return marker_trace(list(epsilon), list(values), marker, "A: ε = %{x:.3g}: %{y:.1f}<extra></extra>", name="A")
 
 
 def gap(
@@ -131,16 +121,8 @@ def gap(
     traces = _band(table, look, look.name, shares=shares)
     ends = [float(table["epsilon"].min()), float(table["epsilon"].max())]
     if math.isfinite(non_private):
-        traces.append(
-            {
-                "x": ends,
-                "y": [unit * non_private] * 2,
-                "mode": "lines",
-                "line": {"color": theme.ink, "width": 3},
-                "name": f"non-private: {100 * non_private:.1f} points" if shares else f"non-private: {non_private:.2f}",
-                "hoverinfo": "skip",
-            }
-        )
+        name = f"non-private: {100 * non_private:.1f} points" if shares else f"non-private: {non_private:.2f}"
+        traces.append(line_trace(ends, [unit * non_private] * 2, {"color": theme.ink, "width": 3}, name=name))
     values = [*table["high"], non_private, 0.0]
     if overlay is not None:
         traces.append(_rings([overlay[0]], [unit * overlay[1]], [theme.ink], theme))
@@ -216,16 +198,7 @@ def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False, s
     e = points["epsilon"].to_numpy(float)
     unit, digits = (100, 1) if shares else (1, 2)
     mean, low, high = (unit * points[c].to_numpy(float) for c in ("mean", "low", "high"))
-    band: Trace = {
-        "x": [*e, *e[::-1]],
-        "y": [*high, *low[::-1]],
-        "mode": "lines",
-        "line": {"width": 0},
-        "fill": "toself",
-        "fillcolor": faint(look.colour, 0.12),
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    band: Trace = area_trace([*e, *e[::-1]], [*high, *low[::-1]], faint(look.colour, 0.12), showlegend=False)
     line: Trace = {
         "x": e,
         "y": mean,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import marker_trace
 
 Floats = NDArray[np.float64]
 _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
@@ -273,29 +274,14 @@ def _key(name: str, symbol: str, line: Trace, theme: Theme) -> Trace:
 
 def _crosses(xy: NDArray[np.float32], kind: str, base: float, theme: Theme) -> Trace:
     """Crosses on the rows whose noise differs in run A, above the points and below the ring."""
-    return {
-        "type": kind,
-        "x": xy[:, 0],
-        "y": xy[:, 1],
-        "mode": "markers",
-        "name": f"{len(xy):,} differ in A",
-        "marker": {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}},
-        "hoverinfo": "skip",
-    }
+    marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
+    return marker_trace(xy[:, 0], xy[:, 1], marker, type=kind, name=f"{len(xy):,} differ in A")
 
 
 def _rings(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, size: float, theme: Theme) -> Trace:
     """Rings around the chosen rows."""
-    return {
-        "type": kind,
-        "x": xy[:, 0],
-        "y": xy[:, 1],
-        "mode": "markers",
-        "showlegend": False,
-        "marker": {"symbol": "circle-open", "size": size, "color": theme.ink, "line": {"width": 3, "color": theme.ink}},
-        "customdata": row_ids,
-        "hoverinfo": "skip",
-    }
+    marker = {"symbol": "circle-open", "size": size, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
+    return marker_trace(xy[:, 0], xy[:, 1], marker, type=kind, showlegend=False, customdata=row_ids)
 
 
 def _logarithmic(values: Floats, unit: str, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.style import Theme, Trace, faint, figure, margin
+from dpviz.figures.traces import area_trace, line_trace
 
 Floats = NDArray[np.floating]
 
@@ -42,18 +43,9 @@ def roc(
     """
     band = best.points
     lowest = _exponents(pd.concat([roc.points["false_alarms"] for roc in (best, *others)])).min()
-    traces: list[Trace] = [
-        {
-            "x": np.r_[_exponents(band["false_alarms"]), _exponents(band["false_alarms"])[::-1]],
-            "y": np.r_[_exponents(band["low"], 10**lowest), _exponents(band["high"], 10**lowest)[::-1]],
-            "mode": "lines",
-            "line": {"width": 0},
-            "fill": "toself",
-            "fillcolor": faint(theme.labels[0], 0.3),
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-    ]
+    y = np.r_[_exponents(band["low"], 10**lowest), _exponents(band["high"], 10**lowest)[::-1]]
+    x = np.r_[_exponents(band["false_alarms"]), _exponents(band["false_alarms"])[::-1]]
+    traces: list[Trace] = [area_trace(x, y, faint(theme.labels[0], 0.3), showlegend=False)]
     for k, other in enumerate(others):
         traces.append(_line(other, theme.labels[0], 1.5, "dot", "the other attacks", lowest) | {"showlegend": k == 0})
     traces.append(_line(best, theme.labels[0], 4, "solid", f"{best.name}, 95 % limits", lowest))
@@ -89,16 +81,7 @@ def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure
     shown = {name: 100 * table[name].to_numpy(float) for name in columns}
     hover = "%{y:.2f} %<extra></extra>"
     traces: list[Trace] = [
-        {
-            "x": np.r_[x, x[::-1]],
-            "y": np.r_[shown["low"], shown["high"][::-1]],
-            "mode": "lines",
-            "line": {"width": 0},
-            "fill": "toself",
-            "fillcolor": faint(theme.labels[0], 0.3),
-            "hoverinfo": "skip",
-            "showlegend": False,
-        },
+        area_trace(np.r_[x, x[::-1]], np.r_[shown["low"], shown["high"][::-1]], faint(theme.labels[0], 0.3), showlegend=False),
         _flat(x, shown["detections"], "best attack, 95 % limits", theme.labels[0], "solid", hover),
         _flat(x, shown["allowed"], "allowed by the guarantee", theme.noise, "dash", hover),
         _flat(x, shown["non_private"], "best attack without privacy", theme.ink, "solid", hover),
@@ -173,15 +156,10 @@ def risk(
 def _line(roc: Roc, colour: str, width: float, dash: str, name: str, lowest: float) -> Trace:
     alarms, found = roc.points["false_alarms"].to_numpy(float), roc.points["detections"].to_numpy(float)
     kept = (found > 0) & (alarms >= 10.0 ** (lowest - 2) * 0.999)
-    return {
-        "x": _exponents(alarms[kept]),
-        "y": _exponents(found[kept]),
-        "mode": "lines",
-        "name": name,
-        "line": {"color": colour, "width": width, "dash": dash},
-        "customdata": np.column_stack([100 * alarms[kept], 100 * found[kept]]),
-        "hovertemplate": f"{roc.name or name}: %{{customdata[1]:.2f}} % at %{{customdata[0]:.2f}} % false alarms<extra></extra>",
-    }
+    hover = f"{roc.name or name}: %{{customdata[1]:.2f}} % at %{{customdata[0]:.2f}} % false alarms<extra></extra>"
+    customdata = np.column_stack([100 * alarms[kept], 100 * found[kept]])
+    line = {"color": colour, "width": width, "dash": dash}
+    return line_trace(_exponents(alarms[kept]), _exponents(found[kept]), line, hover, name=name, customdata=customdata)
 
 
 def _flat(x: Floats, y: Floats, name: str, colour: str, dash: str, hover: str) -> Trace:

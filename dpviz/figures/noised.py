@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, named_rows, plain
+from dpviz.figures.traces import area_trace, line_trace, marker_trace
 
 Floats = NDArray[np.float64]
 
@@ -21,16 +22,9 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "
     rounds = np.arange(1, timeline.shape[1] + 1)
     mean, low, high = timeline.mean(axis=0), timeline.min(axis=0), timeline.max(axis=0)
     few = len(rounds) == 1
-    band = {
-        "x": np.r_[rounds, rounds[::-1]],
-        "y": np.r_[high, low[::-1]],
-        "fill": "toself",
-        "mode": "lines",
-        "hoverinfo": "skip",
-        "fillcolor": faint(theme.noise, 0.25),
-        "line": {"width": 0},
-        "name": f"range of {len(timeline)} draws",
-    }
+    band = area_trace(
+        np.r_[rounds, rounds[::-1]], np.r_[high, low[::-1]], faint(theme.noise, 0.25), name=f"range of {len(timeline)} draws"
+    )
     line = {
         "x": rounds,
         "y": mean,
@@ -70,30 +64,17 @@ def row_before_after(
     order = np.argsort(-np.abs(after - before), kind="stable")[:most][::-1]
     rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
     labels = [[f"{v:.3g}" for v in part] for part in (before, after)] if texts is None else [list(t) for t in texts]
-    link = {
-        "x": np.c_[before[order], after[order], gap].ravel(),
-        "y": np.c_[rows, rows, gap].ravel(),
-        "mode": "lines",
-        "line": {"color": faint(theme.noise, 0.6), "width": 4},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    x = np.c_[before[order], after[order], gap].ravel()
+    link = line_trace(x, np.c_[rows, rows, gap].ravel(), {"color": faint(theme.noise, 0.6), "width": 4}, showlegend=False)
     traces: list[Trace] = [link]
     for values, text, name, symbol, colour in (
         (before, labels[0], "as collected", "circle", theme.ink),
         (after, labels[1], "as the method sees it", "diamond", theme.noise),
     ):
         full = [f"{plain(names[i])}: {plain(text[i])}" for i in order]
+        marker = {"size": 12, "symbol": symbol, "color": colour, "line": {"color": theme.ink, "width": 1}}
         traces.append(
-            {
-                "x": values[order],
-                "y": rows,
-                "mode": "markers",
-                "name": name,
-                "customdata": full,
-                "marker": {"size": 12, "symbol": symbol, "color": colour, "line": {"color": theme.ink, "width": 1}},
-                "hovertemplate": "%{customdata}<extra>" + name + "</extra>",
-            }
+            marker_trace(values[order], rows, marker, "%{customdata}<extra>" + name + "</extra>", name=name, customdata=full)
         )
     return figure(
         theme,
@@ -116,23 +97,12 @@ def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme
     """
     order = np.argsort(-np.abs(before), kind="stable")[:12][::-1]
     rows = np.arange(len(order))
-    traces: list[Trace] = [
-        {
-            "x": after[:, order].ravel(),
-            "y": np.tile(rows, len(after)),
-            "mode": "markers",
-            "name": f"after noise, {len(after)} draws",
-            "marker": {"size": 10, "symbol": "diamond", "color": faint(theme.noise, 0.7)},
-            "hovertemplate": "%{x:.3g}<extra>after noise</extra>",
-        },
-        {
-            "x": before[order],
-            "y": rows,
-            "mode": "markers",
-            "name": "before noise",
-            "marker": {"size": 13, "symbol": "circle", "color": theme.ink},
-            "hovertemplate": "%{x:.3g}<extra>before noise</extra>",
-        },
+    x, y, noisy = after[:, order].ravel(), np.tile(rows, len(after)), f"after noise, {len(after)} draws"
+    cloud = {"size": 10, "symbol": "diamond", "color": faint(theme.noise, 0.7)}
+    point = {"size": 13, "symbol": "circle", "color": theme.ink}
+    traces = [
+        marker_trace(x, y, cloud, "%{x:.3g}<extra>after noise</extra>", name=noisy),
+        marker_trace(before[order], rows, point, "%{x:.3g}<extra>before noise</extra>", name="before noise"),
     ]
     return figure(
         theme,

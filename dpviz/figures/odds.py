@@ -5,7 +5,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Theme, Trace, coin_toss, figure, margin
+from dpviz.figures.style import LEGEND_LINE, Theme, Trace, figure, margin
+from dpviz.figures.traces import coin_toss, line_trace, marker_trace
 
 Floats = NDArray[np.float64]
 
@@ -44,39 +45,24 @@ def attacker_curve(
         alone: (k,) what (epsilon, delta) alone would allow, for a thin line.
         overlay: false alarms and detections of another run, drawn dotted and called A.
     """
-    bound = {
-        "x": 100 * false_alarms,
-        "y": 100 * detections,
-        "mode": "lines",
-        "name": "no attacker is above this line",
-        "line": {"color": theme.noise, "width": 4},
-        "hovertemplate": "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>",
-    }
+    hover = "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>"
+    bound = line_trace(
+        100 * false_alarms, 100 * detections, {"color": theme.noise, "width": 4}, hover, name="no attacker is above this line"
+    )
     allowed: list[Trace] = []
     if alone is not None:
         allowed.append(
-            {
-                "x": 100 * false_alarms,
-                "y": 100 * alone,
-                "mode": "lines",
-                "name": "what (ε, δ) alone allows",
-                "hoverinfo": "skip",
-                "line": {"color": theme.ink, "width": 2, "dash": "dot"},
-            }
+            line_trace(
+                100 * false_alarms, 100 * alone, {"color": theme.ink, "width": 2, "dash": "dot"}, name="what (ε, δ) alone allows"
+            )
         )
     if overlay is not None:
         line = {"color": theme.majority, "width": 3, "dash": "dot"}
         allowed.append(
             {"x": 100 * overlay[0], "y": 100 * overlay[1], "mode": "lines", "name": "A", "line": line, "hoverinfo": "skip"}
         )
-    point = {
-        "x": [100 * best[0]],
-        "y": [100 * best[1]],
-        "mode": "markers",
-        "name": "most guesses right",
-        "hoverinfo": "skip",
-        "marker": {"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}},
-    }
+    marker = {"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}}
+    point = marker_trace([100 * best[0]], [100 * best[1]], marker, name="most guesses right")
     return figure(
         theme,
         [bound, *allowed, coin_toss(theme), point],

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, build, faint, figure, margin, plain
+from dpviz.figures.traces import marker_trace
 
 Floats = NDArray[np.float64]
 
@@ -144,28 +145,13 @@ def _points(points: Floats, labels: Floats, outlier: NDArray[np.bool_], theme: T
     traces: list[Trace] = []
     for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(plain, classes), strict=True):
         at = labels == value
+        marker = {"color": faint(colour, 0.75), "size": 8, "symbol": symbol}
         traces.append(
-            {
-                "x": points[at, 0],
-                "y": points[at, 1],
-                "mode": "markers",
-                "name": word,
-                "marker": {"color": faint(colour, 0.75), "size": 8, "symbol": symbol},
-                "hovertemplate": "(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>",
-            }
+            marker_trace(points[at, 0], points[at, 1], marker, "(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>", name=word)
         )
     if outlier.any():
         ring = {"color": theme.ink, "size": 17, "symbol": "circle-open", "line": {"width": 2}}
-        traces.append(
-            {
-                "x": points[outlier, 0],
-                "y": points[outlier, 1],
-                "mode": "markers",
-                "name": "outlier",
-                "marker": ring,
-                "hoverinfo": "skip",
-            }
-        )
+        traces.append(marker_trace(points[outlier, 0], points[outlier, 1], ring, name="outlier"))
     return traces
 
 

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin
+from dpviz.figures.traces import line_trace, marker_trace
 
 Floats = NDArray[np.float64]
 
@@ -56,29 +57,20 @@ def _position(j: int, positions: Sequence[int], epoch: Floats, value: Floats, th
     base, count = theme.families["output"], len(positions)
     spread = j / max(count - 1, 1)
     labelled = names and j in (0, count // 2, count - 1)
-    return {
-        "x": epoch,
-        "y": value,
-        "mode": "lines",
-        "showlegend": labelled,
-        "name": f"replaced row in batch {positions[j]}"
-        + (" (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""),
-        "line": {
-            "color": faint(base, 1 - 0.6 * spread),
-            "width": 3 if labelled else 1.5,
-            "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
-        },
-        "hovertemplate": f"epoch %{{x:.2f}}: %{{y:.4g}}<extra>batch {positions[j]}</extra>",
+    line = {
+        "color": faint(base, 1 - 0.6 * spread),
+        "width": 3 if labelled else 1.5,
+        "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
     }
+    name = f"replaced row in batch {positions[j]}" + (
+        " (first)" if j == 0 < count - 1 else " (last)" if j and j == count - 1 else ""
+    )
+    return line_trace(
+        epoch, value, line, f"epoch %{{x:.2f}}: %{{y:.4g}}<extra>batch {positions[j]}</extra>", showlegend=labelled, name=name
+    )
 
 
 def _averagings(epoch: Floats, value: Floats, theme: Theme) -> Trace:
     """A diamond at each averaging."""
-    return {
-        "x": epoch,
-        "y": value,
-        "mode": "markers",
-        "name": "averaging: the iterate becomes a mean",
-        "marker": {"symbol": "diamond", "size": 12, "color": theme.noise, "line": {"color": theme.ink, "width": 1}},
-        "hovertemplate": "averaging: %{y:.4g}<extra></extra>",
-    }
+    marker = {"symbol": "diamond", "size": 12, "color": theme.noise, "line": {"color": theme.ink, "width": 1}}
+    return marker_trace(epoch, value, marker, "averaging: %{y:.4g}<extra></extra>", name="averaging: the iterate becomes a mean")

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.influence import WEBGL_FROM
 from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import marker_trace
 
 Floats = NDArray[np.float64]
 
@@ -35,16 +36,9 @@ def against_truth(
     span = np.array([min(x.min(), y.min()) / 1.3, max(x.max(), y.max()) * 1.3]) if shown.any() else np.array([0.1, 1.0])
     kind = "scattergl" if shown.sum() > WEBGL_FROM else "scatter"
     line = {"x": span, "y": span, "mode": "lines", "name": "equal", "line": {"color": theme.majority, "width": 3, "dash": "dash"}}
-    dots = {
-        "type": kind,
-        "x": x,
-        "y": y,
-        "mode": "markers",
-        "name": f"{int(shown.sum()):,} rows",
-        "customdata": row_ids[shown],
-        "marker": {"color": faint(theme.ink, 0.55), "size": 8},
-        "hovertemplate": "row %{customdata}: %{x:.4g} against %{y:.4g}<extra></extra>",
-    }
+    hover = "row %{customdata}: %{x:.4g} against %{y:.4g}<extra></extra>"
+    marker = {"color": faint(theme.ink, 0.55), "size": 8}
+    dots = marker_trace(x, y, marker, hover, type=kind, name=f"{int(shown.sum()):,} rows", customdata=row_ids[shown])
     traces: list[Trace] = [line | {"hoverinfo": "skip"}, dots]
     words = f"largest error {error.max(initial=0.0):.2g}"
     if np.isfinite(bound):

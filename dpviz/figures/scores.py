@@ -4,6 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import line_trace
 
 _PLOT = 260
 
@@ -20,14 +21,12 @@ def distributions(table: pd.DataFrame, names: tuple[str, str], at: float, theme:
     for label, name, colour in zip((-1, 1), names, theme.labels, strict=True):
         for model, dash in (("private", "solid"), ("non-private", "dot")):
             part = table[(table["model"] == model) & (table["label"] == label)]
-            trace: Trace = {
-                "x": part["value"],
-                "y": 100 * part["share"],
-                "mode": "lines",
-                "name": f"{plain(name)}, {model}",
-                "line": {"color": colour, "width": 2.5, "dash": dash, "shape": "hvh"},
-                "hovertemplate": "%{x:.2f}: %{y:.1f} %<extra></extra>",
-            }
+            hover = "%{x:.2f}: %{y:.1f} %<extra></extra>"
+            y = 100 * part["share"]
+            x = part["value"]
+            trace: Trace = line_trace(
+                x, y, {"color": colour, "width": 2.5, "dash": dash, "shape": "hvh"}, hover, name=f"{plain(name)}, {model}"
+            )
             if model == "private":
                 trace |= {"fill": "tozeroy", "fillcolor": faint(colour, 0.25)}
             traces.append(trace)
@@ -95,14 +94,7 @@ def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
 
 
 def _line(x: pd.Series, y: pd.Series, name: str, colour: str) -> Trace:
-    return {
-        "x": x,
-        "y": y,
-        "mode": "lines",
-        "name": name,
-        "line": {"color": colour, "width": 3},
-        "hovertemplate": "%{x:.2f}: %{y:.1f} %<extra></extra>",
-    }
+    return line_trace(x, y, {"color": colour, "width": 3}, "%{x:.2f}: %{y:.1f} %<extra></extra>", name=name)
 
 
 def _diagonal(theme: Theme) -> Trace:

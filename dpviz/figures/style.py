@@ -199,18 +199,6 @@ def named_rows(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def coin_toss(theme: Theme) -> Trace:
-    """The attacker who guesses, in per cent of false alarms and of detections."""
-    return {
-        "x": [0, 100],
-        "y": [0, 100],
-        "mode": "lines",
-        "name": "coin toss",
-        "hoverinfo": "skip",
-        "line": {"color": theme.majority, "width": 2, "dash": "dash"},
-    }
-
-
 def faint(colour: str, alpha: float) -> str:
     """A colour at an opacity in [0, 1]."""
     return f"rgba({','.join(map(str, channels(colour)))},{alpha:g})"

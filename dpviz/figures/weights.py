@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import Look, Theme, faint, figure, margin, named_rows, plain
+from dpviz.figures.traces import line_trace, marker_trace
 
 Floats = NDArray[np.float64]
 MOST = 20
@@ -26,23 +27,13 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
     low, high = theta[:, order].min(axis=0), theta[:, order].max(axis=0)
     gap = np.full(len(order), np.nan)
     full = [plain(names[i]) for i in order]
-    ranges = {
-        "x": np.c_[low, high, gap].ravel(),
-        "y": np.c_[rows, rows, gap].ravel(),
-        "mode": "lines",
-        "hoverinfo": "skip",
-        "name": f"with noise: range of {len(theta)} draws",
-        "line": {"color": faint(look.colour, 0.45), "width": 10},
-    }
-    first = {
-        "x": theta[0, order],
-        "y": rows,
-        "mode": "markers",
-        "name": "with noise: first draw",
-        "customdata": full,
-        "marker": {"color": theme.noise, "size": 11, "line": {"color": theme.ink, "width": 1}},
-        "hovertemplate": "%{customdata}: %{x:.3g}<extra>first draw</extra>",
-    }
+    line = {"color": faint(look.colour, 0.45), "width": 10}
+    ranges = line_trace(
+        np.c_[low, high, gap].ravel(), np.c_[rows, rows, gap].ravel(), line, name=f"with noise: range of {len(theta)} draws"
+    )
+    marker = {"color": theme.noise, "size": 11, "line": {"color": theme.ink, "width": 1}}
+    hover = "%{customdata}: %{x:.3g}<extra>first draw</extra>"
+    first = marker_trace(theta[0, order], rows, marker, hover, name="with noise: first draw", customdata=full)
     base = {
         "x": non_private[order],
         "y": rows,
