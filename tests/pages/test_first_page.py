@@ -353,3 +353,28 @@ def test_what_ends_a_page_in_the_middle_is_said_in_words(monkeypatch: pytest.Mon
     record = logging.LogRecord("x", logging.ERROR, "", 0, "Uncaught", (), (type(error), error, None))
     assert server._in_a_line(record)
     assert (record.getMessage(), record.exc_info) == (f"A page ended early: {error}", None)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mechanism", ["objective-tight", "dp-gd"])
+def test_objective_and_gap_are_told_with_the_lambda_that_they_belong_to(mechanism: str) -> None:
+    """Where the method's rule asks for more λ than the non-private model has, the gap is not to that model's objective."""
+    page = opened(dataset="iris", mechanism=mechanism, v="3")
+    said = text(page)
+    least, at, gap = re.search(
+        r"draw minus ([\d.]+), that of the minimum without privacy(.*?): ([\d.]+) on average", said
+    ).groups()
+    table = next(t.value for t in page.table if "Optimality gap" in t.value.index)
+    own, reference = (float(cell) for cell in table.loc["Training objective"].iloc[:2])
+    assert own - float(least) == pytest.approx(float(gap), abs=2e-3)
+    assert (float(least) == pytest.approx(reference)) == (mechanism == "dp-gd") == ("λ" not in at)
+
+
+@pytest.mark.long
+def test_what_the_ordinary_model_is_compared_with_is_named() -> None:
+    said = text(opened(dataset="wine", model="mlp", mechanism="dp-gd", v="3"))
+    assert "is the best of 3 long trainings without privacy on bounded rows" in said
+    assert "“Bounding rows” also holds what changes from that model to this one, neural network" in said
+    said = text(opened(dataset="wine", mechanism="dp-gd", v="3"))
+    assert "is the optimum on bounded rows" in said
+    assert "also holds" not in said

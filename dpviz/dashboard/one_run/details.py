@@ -7,7 +7,8 @@ from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.setup import setup_for
 from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as weight_figure
 from dpviz.figures.style import Theme
@@ -62,8 +63,9 @@ def numbers(outcome: Outcome) -> None:
         if np.isfinite(cal.sensitivity)
         else f"has no bound here ({cal.sensitivity_source})"
     )
+    at = f"Objective and gap of the private models are{_at_lambda(outcome)}. " if _at_lambda(outcome) else ""
     panels.note(
-        f"± is one standard deviation {draws}. The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
+        f"± is one standard deviation {draws}. {at}The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
         + words.preprocessing(dataset_of(outcome.spec).declared)
     )
 
@@ -134,8 +136,9 @@ def gap(outcome: Outcome, theme: Theme) -> None:
         return
     reference = "the minimum" if convex else "the best long training"
     fig = accuracy.optimality_gap(gaps, charts.method_look(outcome.spec.mechanism, theme), theme, reference=reference)
+    least = f"{setup_for(outcome.spec).problem.optimal_value:.4g}"
     summary = (
-        f"Training objective of each noise draw minus {outcome.non_private.objective:.4g}, that of {words.minimum(convex)}: "
+        f"Training objective of each noise draw minus {least}, that of {words.minimum(convex)}{_at_lambda(outcome)}: "
         f"{words.three(_gap(outcome))} on average, from {words.three(gaps.min())} to {words.three(gaps.max())}."
     )
     if not convex:
@@ -206,6 +209,14 @@ def _gap(outcome: Outcome) -> float:
     """Mean optimality gap; where the minimum is known, what lies below 0 is the solver's rounding."""
     mean = float(outcome.optimality_gap.mean())
     return max(mean, 0.0) if get_model(outcome.spec.model).convex else mean
+
+
+def _at_lambda(outcome: Outcome) -> str:
+    """The run's λ where the method's rule asks for another one than the non-private model has; "" elsewhere."""
+    mine, reference = resolve(outcome.spec).lam, setup_for(outcome.spec).reference.setting.lam
+    return (
+        "" if mine == reference else f" at the method’s λ = {words.three(mine)} (the non-private model: {words.three(reference)})"
+    )
 
 
 def _mean(values: np.ndarray) -> str:

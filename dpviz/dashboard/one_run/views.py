@@ -19,6 +19,7 @@ from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import accuracy, plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
+from dpviz.models import get_model
 from dpviz.reporting.calls import written
 
 QUICK = 0.35  # seconds of a run that a page draws before its sidebar
@@ -148,6 +149,7 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
     def value(number: float) -> str:
         return words.measured(measure, number)
 
+    model = get_model(outcome.spec.model)
     mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
     lost = words.lost(cost)[1].items()
     shown = {name: f"{name} {words.thousandths(measure, value)}" if value else "" for name, value in lost}
@@ -170,8 +172,10 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         marks.append(Mark(f"ordinary {value(cost.ordinary)}", cost.ordinary))
         said += (
             f" The ordinary model, a logistic regression on standardised columns without bounds, has {value(cost.ordinary)}. "
-            f"Non-private, {value(best)}, is the optimum on bounded rows."
+            f"Non-private, {value(best)}, is {'the optimum' if model.convex else words.minimum(False)} on bounded rows."
         )
+        if model.id != RunSpec.model:
+            said += f" “Bounding rows” also holds what changes from that model to this one, {model.label.lower()}."
     return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), said
 
 

@@ -200,7 +200,9 @@ def _picture(
         )
     fig = lines.curves(drawn, theme, x=over.title, y="excess empirical risk", marks=marks, height=300)
     charts.chart(fig, f"excess-{over.key}", summary, lambda: table, of=spec)
-    panels.not_private(f"Excess risk compares with the training objective of {words.minimum(rate_curves.speaks_of(spec))}.")
+    panels.not_private(
+        f"Excess risk compares with the training objective of {words.minimum(rate_curves.speaks_of(spec))}, at the same λ."
+    )
     return slope
 
 

@@ -55,7 +55,7 @@ def per_method(view: running.View) -> None:
     st.caption(
         words.markdown(
             f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-            f"λ = {words.three(resolve(view.spec).lam)}, δ = {delta}; non-private "
+            f"{_regularised(view)}, δ = {delta}; non-private "
             f"{words.measured(measure, best)}, majority label {words.measured(measure, floor)}, both on the test rows. "
             f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
             "Budgets are read off the monotone curve through the means; "
@@ -66,6 +66,14 @@ def per_method(view: running.View) -> None:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
     with st.container(key="buttons-all"):
         links.to("Guarantees", "All methods at this ε, in one table")
+
+
+def _regularised(view: running.View) -> str:
+    """λ of all methods that are compared, which the rule sets for each method and ε where it is left automatic."""
+    values = {resolve(view.sweep.run(name, view.spec.epsilon)).lam for name in view.sweep.named}
+    if len(values) == 1:
+        return f"λ = {words.three(*values)} at this ε"
+    return f"λ by each method’s rule, {words.three(min(values))} to {words.three(max(values))} at this ε"
 
 
 def open_least(view: running.View) -> None:

@@ -58,8 +58,9 @@ class Result:
         accuracy: (S,) test accuracies in [0, 1].
         train_accuracy: (S,) training accuracies in [0, 1].
         objective: (S,) training objectives.
-        optimality_gap: (S,) objective minus that of `non_private`. Where the objective is convex this is the minimum
-            and the gap >= 0 up to the solver's tolerance; for a network it may be below 0.
+        optimality_gap: (S,) objective minus its least value without privacy, both at the run's lambda; that of `non_private`
+            differs where the method's rule asks for more lambda. Where the objective is convex the gap is >= 0 up to the
+            solver's tolerance; for a network it may be below 0.
         expected_accuracies: (S,) test accuracy averaged over all noise draws in closed form, given the seed's training
             randomness; None where there is no closed form.
         expected_balanced_accuracies: the same for balanced accuracy.

@@ -104,8 +104,8 @@ def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam:
     if not issubclass(get_mechanism(mechanism), CountsSteps):
         return f"{lost}, by what the method does beside noise: a cost of privacy."
     return (
-        f"{lost}: it is kept short because every step adds noise, and ends before it has fitted what tells few rows apart, such "
-        f"as a rare class. That is a cost of privacy, at λ = {lam:g}."
+        f"{lost}: it is kept short because more steps need more noise, and ends before it has fitted what tells few rows apart, "
+        f"such as a rare class. That is a cost of privacy, at λ = {lam:g}."
     )
 
 
