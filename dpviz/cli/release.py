@@ -114,16 +114,20 @@ def _predict(options: argparse.Namespace) -> int:
     import pandas as pd
 
     from dpviz.datasets.sources import own
+    from dpviz.datasets.table.columns import word
     from dpviz.releasing import load_model
 
     out = output.place(options)
     model = load_model(options.model)
     piped = options.rows == "-"
     content = own_file.standard_input() if piped else None
-    frame = own.rows_in(None if piped else Path(options.rows), content, reading=own_file.reading(options))
+    features = {column.name for column in model.encoder.columns}
+    copied = [name for name in options.keep if name not in features]
+    frame = own.rows_in(None if piped else Path(options.rows), content, reading=own_file.reading(options), verbatim=copied)
     fill = own_file.filling(options.fill, frame)
     for name in options.keep:
         one_of("--keep", name, map(str, frame.columns))
+    kept = {name: [None if pd.isna(value) else word(value) for value in frame[name]] for name in options.keep}
     messages: list[str] = []
     scores = model.scores(frame, messages, fill)
     table = pd.DataFrame({"prediction": model.labels(scores)})
@@ -133,11 +137,11 @@ def _predict(options: argparse.Namespace) -> int:
         if chances is not None:
             values["probabilities"] = chances
         if options.keep:
-            values["kept"] = {name: list(frame[name].astype(object).where(frame[name].notna(), None)) for name in options.keep}
+            values["kept"] = kept
         text = answers.text(values, "predict")
     else:
         for name in reversed(options.keep):
-            table.insert(0, name, frame[name].to_numpy(), allow_duplicates=True)
+            table.insert(0, name, kept[name], allow_duplicates=True)
         for name, chance in zip(model.classes, [] if chances is None else chances.T, strict=chances is not None):
             table.insert(len(table.columns), f"probability of {name}", np.round(chance, 6), allow_duplicates=True)
         for note in messages:

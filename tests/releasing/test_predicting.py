@@ -165,3 +165,29 @@ def test_own_files_load_again_whatever_their_columns(tmp_path: Path) -> None:
     made = dpviz.release(dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1), ranges_from_data=True)
     again = ReleasedModel.from_json(made.model.to_json())
     np.testing.assert_array_equal(again.scores(frame), made.model.scores(frame))
+
+
+def test_kept_columns_stay_as_they_are_written_and_one_column_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An identifier joins predictions to other tables: 007 is not 7, and 12 is not 12.0."""
+    monkeypatch.chdir(tmp_path)
+    ages = np.random.default_rng(0).integers(18, 90, 60)
+    rows = "".join(f"{age},{'yes' if age > 50 else 'no'}\n" for age in ages)
+    Path("people.csv").write_text(f"age,label\n{rows}")
+    assert main(["release", "people.csv", "--range", "age=18,90", "--out", "model"]) == 0
+    Path("new.csv").write_text("id,code,age\n007,12,30\n1000000000000000001,13,40\n,14,200\n")
+    capsys.readouterr()
+    assert main(["predict", "model", "new.csv", "--keep", "id", "--keep", "code", "--keep", "age"]) == 0
+    out, said = capsys.readouterr()
+    expected = [["007", "12", "30"], ["1000000000000000001", "13", "40"], ["", "14", "200"]]
+    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == expected
+    assert "1 value of age outside [18, 90] was clipped." in said
+    Path("ages.csv").write_text("age\n30\n?\n70\n")
+    assert main(["predict", "model", "ages.csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    Path("ages.csv").write_text("age\n30\n\n70\n")
+    assert main(["predict", "model", "ages.csv"]) == 2, "a row that is left out moves all others"
+    assert "blank line" in capsys.readouterr().err
+    assert main(["run", "ages.csv"]) == 2
+    assert "one column only" in capsys.readouterr().err

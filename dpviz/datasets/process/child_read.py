@@ -88,7 +88,7 @@ def main() -> int:
 
     with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory
         content = sys.stdin.buffer.read()
-        how = {key: options[key] for key in READING}
+        how = {key: options[key] for key in (*READING, "verbatim")}
         table = read_file(content, **how, limits=Limits(**options["limits"]))
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -79,6 +79,7 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    verbatim: Sequence[str] | None = None,
     limits: Limits | None = None,
     listen: Callable[[str], None] = ignore,
 ) -> Table:
@@ -97,7 +98,7 @@ def read_table(
         listen("waiting")
     try:
         how = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
-        options = json.dumps(how | {"limits": vars(limits)}).encode()
+        options = json.dumps(how | {"verbatim": verbatim, "limits": vars(limits)}).encode()
         answer = _read(options + b"\n" + content, limits, listen)
     except subprocess.TimeoutExpired:
         raise InvalidInput(

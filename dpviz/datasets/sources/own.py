@@ -233,7 +233,9 @@ def from_values(
     return Content(frame, spec, data_norm, source, notes)
 
 
-def _read(path: Path | None, content: bytes | None, said: Mapping[str, Any] | None) -> tuple[Table, dict[str, Any], Path | None]:
+def _read(
+    path: Path | None, content: bytes | None, said: Mapping[str, Any] | None, verbatim: Sequence[str] | None = None
+) -> tuple[Table, dict[str, Any], Path | None]:
     """(table, what the file beside it says about its columns, that file); what is `said` of its text wins over that file."""
     limits = Limits.from_environment().for_own_files()
     beside: dict[str, Any] = {}
@@ -245,19 +247,22 @@ def _read(path: Path | None, content: bytes | None, said: Mapping[str, Any] | No
         sidecar = next((side for name in folder.sides(path.name) if os.path.lexists(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
     beside |= said or {}
-    return read_table(content, limits=limits, **folder.reading(beside)), beside, sidecar
+    return read_table(content, limits=limits, verbatim=verbatim, **folder.reading(beside)), beside, sidecar
 
 
-def rows_in(path: Path | None, content: bytes | None = None, *, reading: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """The rows of a table in a file, or of its bytes, as they are.
+def rows_in(
+    path: Path | None, content: bytes | None = None, *, reading: Mapping[str, Any] | None = None, verbatim: Sequence[str] = ()
+) -> pd.DataFrame:
+    """New rows of a model in a file, or of its bytes, as they are.
 
     Args:
+        verbatim: columns that stay text as they are written.
         reading: header, delimiter, encoding and sheet where they are said; wins over the file beside it.
 
     Raises:
         InvalidInput: the file cannot be read or is no table.
     """
-    return _read(path, content, reading)[0].frame
+    return _read(path, content, reading, list(verbatim))[0].frame
 
 
 def from_file(

@@ -72,8 +72,11 @@ def cells_of(text: str, delimiter: str, width: int) -> pa.Table:
         raise InvalidInput("file", f"cannot be read as a table: {error}", ASK_TEXT) from error
 
 
-def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> tuple[pd.Series, int]:
+def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str], as_text: bool = False) -> tuple[pd.Series, int]:
     """(numbers with NaN for `MISSING` words, or categories that keep these words, number of cells trimmed).
+
+    Args:
+        as_text: take numbers for texts too, so that 007 stays 007.
 
     Which words are gaps in a column of text is decided later (`dpviz.datasets.table.gaps`), where the label is known.
     """
@@ -82,6 +85,8 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str]) -> 
     nothing = pa.scalar(None, pa.string())
     cells = _unquoted(name, pc.if_else(pc.equal(cells, ""), nothing, cells), notes)
     words = cells = pc.if_else(pc.equal(cells, ""), nothing, cells)
+    if as_text:
+        return _texts(name, words, notes), trimmed
     cells = pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING)), nothing, cells)
     if cells.null_count == len(cells):
         return pd.Series(np.full(len(cells), np.nan)), trimmed

@@ -36,6 +36,12 @@ _DIFFERENT, _LARGE = 0.9, 100_000
 _ENOUGH, _ENOUGH_WITHOUT_NAME = 20, 100  # rows
 
 
+def clipped(column: str, low: float, high: float, count: int) -> str:
+    """The remark that values outside a declared range were brought to its ends."""
+    what, were = ("value", "was") if count == 1 else ("values", "were")
+    return f"{count:,} {what} of {column} outside [{low:g}, {high:g}] {were} clipped."
+
+
 def word(value: object) -> str:
     """A value as text, the same for 1, 1.0 and "1"; different numbers never get the same text."""
     if isinstance(value, float | np.floating):
@@ -192,7 +198,7 @@ def number_block(
             raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
         outside = int(((values < low) | (values > high)).sum())
         if outside:
-            message: str = f"{outside:,} values of {column} outside [{low:g}, {high:g}] were clipped."
+            message = clipped(column, low, high, outside)
             lost.append(Lost("values", column, outside, message))
         values = np.clip(values, low, high)
     else:

@@ -9,7 +9,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,6 +76,7 @@ def read_csv(
     header: Header = None,
     delimiter: str | None = None,
     encoding: str | None = None,
+    verbatim: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> Table:
     """A table from the bytes of a CSV file, plain or gzipped.
@@ -87,6 +88,7 @@ def read_csv(
             from the second line and skips the first.
         delimiter: one of `DELIMITERS`; None finds it.
         encoding: one of `dpviz.datasets.table.decode.ENCODINGS`; None finds it.
+        verbatim: of rows without a label, for which one column is enough: the columns that stay text as they are written.
         limits: bounds; the environment's by default.
 
     Raises:
@@ -102,11 +104,13 @@ def read_csv(
         notes.append("The file is an ARFF file: its @attribute lines name the columns.")
         return Table(read_arff(text, limits, notes), tuple(notes), found=found)
     _no_markup(text)
-    table = read_text(text, header=header, delimiter=delimiter, limits=limits, notes=notes)
+    table = read_text(text, header=header, delimiter=delimiter, verbatim=verbatim, limits=limits, notes=notes)
     return replace(table, found={**found, **table.found})
 
 
-def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limits, notes: list[str]) -> Table:
+def read_text(
+    text: str, *, header: Header, delimiter: str | None, verbatim: Sequence[str] | None, limits: Limits, notes: list[str]
+) -> Table:
     """`read_csv` from the text of the file; `notes` is what was found before."""
     text, of_excel = without_excel_line(text, notes)
     text = without_remarks(text, delimiter or of_excel, notes)
@@ -128,7 +132,7 @@ def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limit
             "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
         )
     found.setdefault("header", header is not False)
-    shape = _check(text, separator, header, limits, notes)
+    shape = _check(text, separator, header, limits, notes, verbatim is not None)
     names, rows = shape.names, shape.rows
     if shape.short is not None:
         text = with_line(text, shape.short, **{"after" if shape.empty_end else "before": separator})
@@ -142,7 +146,7 @@ def read_text(text: str, *, header: Header, delimiter: str | None, limits: Limit
     trimmed = 0
     columns: dict[str, pd.Series] = {}
     for position, name in enumerate(names):
-        values, changed = typed(name, raw[position], separator, notes)
+        values, changed = typed(name, raw[position], separator, notes, name in (verbatim or ()))
         columns[name] = values
         trimmed += changed
     if trimmed:
@@ -239,7 +243,7 @@ class _Shape:
     short: int | None
 
 
-def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str]) -> _Shape:
+def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str], one: bool) -> _Shape:
     rows = _rows(text, delimiter)
     line, first = next(rows)
     width = len(first)
@@ -273,7 +277,10 @@ def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: lis
     if empty_end:
         notes.append("Every row ends with the sign between columns, so the empty last column was left out.")
         names = names[: width - 1]
-    if width == 1:
+    if width == 1 and one and re.search(r"\S[ \t\r]*\n[ \t\r]*\n\s*\S", text):
+        cause = "has one column and a blank line inside, which may be a row with a gap or none"
+        raise InvalidInput("file", cause, "Write ? for a gap, or remove the line.")
+    if width == 1 and not one:
         raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
     if header is not False:
         names = named(names, notes)

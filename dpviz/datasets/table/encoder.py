@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, in_range, number, one_of, show, truth
 from dpviz.datasets.table.cell_text import MISSING
-from dpviz.datasets.table.columns import word
+from dpviz.datasets.table.columns import clipped, word
 from dpviz.datasets.table.encoding import CENTRED, SCALINGS, centred, row_factors
 from dpviz.datasets.table.gaps import marked
 
@@ -161,7 +161,7 @@ class Encoder:
             inside = np.clip(values, column.low, column.high)
             outside = int(((inside != values) & ~gaps).sum())
             if outside:
-                said.append(f"{outside:,} values of {column.name} outside [{column.low:g}, {column.high:g}] were clipped.")
+                said.append(clipped(column.name, column.low, column.high, outside))
             values = inside
         span = column.high - column.low
         with np.errstate(over="ignore"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +39,14 @@ def read_file(
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    verbatim: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> Table:
     """A table from the bytes of a file, told apart by its first bytes and not by its name.
 
     Args:
         content: the file.
-        header, delimiter, encoding: as `read_csv`; a Parquet file has none of them, a workbook has a header only.
+        header, delimiter, encoding, verbatim: as `read_csv`; a Parquet file has none of them, a workbook has a header only.
         sheet: of a workbook; the first one that is shown and has cells by default.
         limits: bounds; the environment's by default.
 
@@ -57,19 +59,19 @@ def read_file(
         fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
         raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
     if content.startswith(_OLD_EXCEL) or (content.startswith(_ZIP) and _is_workbook(content, _UNPACKED * most)):
-        return _workbook(content, header, sheet, limits)
+        return _workbook(content, header, sheet, verbatim, limits)
     if sheet is not None:
         raise InvalidInput("sheet", "is a part of a workbook, and this file is none", "Leave it out.")
     if content.startswith(_PARQUET):
-        return _parquet(content, limits)
-    return read_csv(content, header=header, delimiter=delimiter, encoding=encoding, limits=limits)
+        return _parquet(content, verbatim, limits)
+    return read_csv(content, header=header, delimiter=delimiter, encoding=encoding, verbatim=verbatim, limits=limits)
 
 
-def _parquet(content: bytes, limits: Limits) -> Table:
+def _parquet(content: bytes, verbatim: Sequence[str] | None, limits: Limits) -> Table:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         names, rows = list(file.schema_arrow.names), file.metadata.num_rows
-        _check_size(len(names), rows, limits)
+        _check_size(len(names) + (verbatim is not None), rows, limits)
         check_names(names, sure=True)
         table = file.read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
@@ -82,7 +84,7 @@ def _parquet(content: bytes, limits: Limits) -> Table:
             cells = pc.fill_null(values.cast(pa.string()), "")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InvalidInput(name, f"holds values of type {column.type}, which is no number or text", ASK_TEXT) from error
-        columns[name] = typed(name, cells, ",", notes)[0]
+        columns[name] = typed(name, cells, ",", notes, name in (verbatim or ()))[0]
     if not rows:
         raise InvalidInput("file", "has columns but no rows", "Choose a file with rows.")
     return Table(pd.DataFrame(columns), tuple(notes))
@@ -117,7 +119,7 @@ def _is_workbook(content: bytes, most: int) -> bool:
     return True
 
 
-def _workbook(content: bytes, header: Header, sheet: str | None, limits: Limits) -> Table:
+def _workbook(content: bytes, header: Header, sheet: str | None, verbatim: Sequence[str] | None, limits: Limits) -> Table:
     """One sheet of a workbook; its cells go the way of a CSV, so that both mean the same."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
@@ -144,7 +146,7 @@ def _workbook(content: bytes, header: Header, sheet: str | None, limits: Limits)
     others = [name for name in names if name != chosen]
     if others:
         notes.append(f"Other sheets were not: {', '.join(show(name) for name in others)}. To read one of them: --sheet NAME.")
-    table = read_text(text, header=header, delimiter=",", limits=limits, notes=notes)
+    table = read_text(text, header=header, delimiter=",", verbatim=verbatim, limits=limits, notes=notes)
     return replace(table, found={"sheet": chosen, "header": table.found["header"]})
 
 
