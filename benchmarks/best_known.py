@@ -1,6 +1,7 @@
 """The best proved default beside the best that is known for the same ε: dpviz tuned without privacy, and diffprivlib.
 
-python -m benchmarks.best_known [--sets Adult,Iris] [--draws 10] [--environments FOLDER] [--alone] [--out docs/defaults.md]
+python -m benchmarks.best_known [--sets Adult,Iris] [--draws 10] [--environments FOLDER] [--alone | --beside]
+    [--out docs/defaults.md]
 
 Sets whose file is not in the folder that DPVIZ_DATA names are left out, by name. What is chosen (a method, its settings, C) is
 chosen on a quarter of the training rows; test rows only score what was chosen, trained on all training rows.
@@ -45,12 +46,14 @@ SMALL = 5_000  # rows below which test parts are so small that several splits ar
 INTRODUCTION = """
 Test accuracy in per cent, means over noise draws (one split; sets below 5,000 rows five splits, twice the draws).
 Default: the best method whose guarantee is proved, at its defaults. Known: the best of those, of a grid of methods, λ, steps,
-clipping and row scalings, and of diffprivlib at 2 values of C and 3 of `data_norm` (in its own environment, ε-DP). Everything is
-chosen on a quarter of the training rows and then trained on all of them. Made by `python -m benchmarks.best_known`.
+clipping and row scalings, and of diffprivlib at 3 values of C and of `data_norm` (in its own environment, ε-DP, on the same rows
+with the same declared bounds). Everything is chosen on a quarter of the training rows and then trained on all of them. Made by
+`python -m benchmarks.best_known`.
 """
 TITLE = "## The best default beside the best known\n"
-#: diffprivlib's C, and norms to which rows are scaled, `data_norm`: C = 1 at norm B is C = B^2 at norm 1
-PEER_C, PEER_NORMS, PEER_DEFAULT_C = (0.01, 1.0), (1.0, 3.0, 10.0), 1.0
+PEER_DEFAULT_C = 1.0
+#: diffprivlib's C with `data_norm`, to which rows are stretched: C at norm B is C B^2 at norm 1, so that these are all different
+PEER_C_AND_NORM = ((0.01, 1.0), (0.01, 3.0), (1.0, 1.0), (1.0, 3.0), (1.0, 10.0), (100.0, 3.0))
 
 
 @dataclass(frozen=True)
@@ -175,77 +178,112 @@ class Option:
         return f"C {self.C:g}, data_norm {self.norm:g}, {self.scaling}"
 
 
-def peer_scores(dataset: str, options: Sequence[Option], split: int, draws: int, python: Path, *, final: bool) -> Floats:
-    """(options, E) mean accuracies of diffprivlib, in its own environment; `final` as for `scores`."""
-    found = np.empty((len(options), len(EPSILONS)))
-    for scaling in {option.scaling for option in options}:
+def peer_scores(
+    dataset: str, tasks: Sequence[tuple[Option, float]], split: int, draws: int, python: Path, *, final: bool
+) -> Floats:
+    """(tasks,) mean accuracies of diffprivlib for an option and an ε each, in its own environment; `final` as for `scores`."""
+    found = np.empty(len(tasks))
+    for scaling in {option.scaling for option, _ in tasks}:
         data = load_dataset(dataset, scaling=scaling)
         fitted, held, test = parts(data, split)
         held, fitted = (test, fitted) if final else (held, np.setdiff1d(fitted, held))
-        here = [k for k, option in enumerate(options) if option.scaling == scaling]
+        here = [k for k, (option, _) in enumerate(tasks) if option.scaling == scaling]
         with tempfile.TemporaryDirectory() as folder:
             arrays = Path(folder) / "arrays.npz"
             np.savez(arrays, x=data.X[fitted], y=data.y[fitted], x_test=data.X[held], y_test=data.y[held])
             with Peer("diffprivlib", python, arrays, 1) as process:
-                settings = [(options[k].norm, options[k].C) for k in here]
-                found[here] = process.ask("scores", settings=settings, epsilons=EPSILONS, draws=draws)["accuracy"]
+                settings = [(tasks[k][0].norm, tasks[k][0].C, tasks[k][1]) for k in here]
+                found[here] = process.ask("scores", settings=settings, draws=draws)["accuracy"]
     return found
 
 
 def peer_cells(dataset: str, splits: int, draws: int, python: Path) -> tuple[list[Cell], list[Cell]]:
     """diffprivlib at its default C, and at the best C; scalings and norms are chosen in both."""
-    options = [Option(s, b, c) for s in ("automatic", "unit") for b in PEER_NORMS for c in PEER_C]
+    options = [Option(s, norm, c) for s in ("automatic", "unit") for c, norm in PEER_C_AND_NORM]
 
-    def mean(among: Sequence[Option], count: int, *, final: bool) -> Floats:
-        return np.asarray(np.mean([peer_scores(dataset, among, s, count, python, final=final) for s in range(splits)], axis=0))
+    def mean(tasks: Sequence[tuple[Option, float]], count: int, *, final: bool) -> dict[tuple[Option, float], float]:
+        each = [peer_scores(dataset, tasks, split, count, python, final=final) for split in range(splits)]
+        return dict(zip(tasks, np.mean(each, axis=0).tolist(), strict=True))
 
-    held = mean(options, max(2, draws // 4), final=False)
+    held = mean([(option, e) for option in options for e in EPSILONS], max(1, draws // 4), final=False)
 
-    def cells(among: Sequence[int]) -> list[Cell]:
-        best = [options[max(among, key=lambda k, e=e: held[k, e])] for e in range(len(EPSILONS))]
-        tested = mean(best, draws, final=True)
-        return [Cell(option.words, float(tested[e, e])) for e, option in enumerate(best)]
+    def top(among: Sequence[Option], epsilon: float) -> Option:
+        return max(among, key=lambda one: held[one, epsilon])
 
-    every = range(len(options))
-    return cells([k for k in every if options[k].C == PEER_DEFAULT_C]), cells(every)
+    usual = [option for option in options if option.C == PEER_DEFAULT_C]
+    best = [[top(among, e) for e in EPSILONS] for among in (usual, options)]
+    found = mean(sorted({task for row in best for task in zip(row, EPSILONS, strict=True)}, key=str), draws, final=True)
+    default, tuned = ([Cell(one.words, found[one, e]) for one, e in zip(row, EPSILONS, strict=True)] for row in best)
+    return default, tuned
 
 
+DASH = "–"  # diffprivlib was not measured
 HEADER = (
     "| set | ε | best proved default | | best known | | gap | diffprivlib, C = 1 | diffprivlib, best C |",
     "|---|---|---|---|---|---|---|---|---|",
 )
 
 
-def rows(name: str, model: str, draws: int, python: Path | None) -> list[str]:
-    """The lines of one set, one for each ε."""
+def rows(name: str, model: str, draws: int) -> list[str]:
+    """The lines of one set, one for each ε, without diffprivlib."""
     dataset = SETS[name]
-    small = load_dataset(dataset).n < SMALL
-    splits, draws = (5, 2 * draws) if small else (1, draws)
-    few = draws if small else max(3, draws // 3)
+    splits, draws = sizes(dataset, draws)
+    few = draws if splits > 1 else max(3, draws // 3)
     own, best = chosen(dataset, model, defaults(), splits, few)
     more, _ = chosen(dataset, model, list(grid(model)), splits, few)
     known = own | more
     top = {e: max(known, key=lambda one, k=k: known[one][k]) for k, e in enumerate(EPSILONS)}
     ours, tuned = tested(dataset, model, best, splits, draws), tested(dataset, model, top, splits, draws)
-    peers = peer_cells(dataset, splits, draws, python) if python and model == "logistic" else None
     lines = []
-    for k, e in enumerate(EPSILONS):
-        rivals = [tuned[k], *((peers[1][k],) if peers else ())]
-        most = max(rivals, key=lambda cell: cell.mean)
-        words = most.words if most is tuned[k] else f"diffprivlib, {most.words}"
-        beside = [f"{100 * cells[k].mean:.1f}" for cells in peers] if peers else ["–", "–"]
-        gap = max(0.0, most.mean - ours[k].mean)
-        shown = [name, f"{e:g}", f"{100 * ours[k].mean:.1f}", ours[k].words, f"{100 * most.mean:.1f}", words, f"{100 * gap:.1f}"]
-        lines.append(f"| {' | '.join([*shown, *beside])} |")
+    for e, default, most in zip(EPSILONS, ours, tuned, strict=True):
+        gap = max(0.0, most.mean - default.mean)
+        shown = [name, f"{e:g}", f"{100 * default.mean:.1f}", default.words, f"{100 * most.mean:.1f}", most.words]
+        lines.append(f"| {' | '.join([*shown, f'{100 * gap:.1f}', DASH, DASH])} |")
     return lines
+
+
+def sizes(dataset: str, draws: int) -> tuple[int, int]:
+    """Splits and noise draws: small sets take five splits and twice the draws."""
+    return (5, 2 * draws) if load_dataset(dataset).n < SMALL else (1, draws)
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a line of the table.
+
+    >>> cells_of("| Iris | 0.1 |")
+    ['Iris', '0.1']
+    """
+    return [part.strip() for part in line.split("|")[1:-1]]
+
+
+def beside(lines: Sequence[str], peers: tuple[Sequence[Cell], Sequence[Cell]]) -> list[str]:
+    """Lines of one set with diffprivlib's two columns, which is the best known where it is ahead of that."""
+    filled = []
+    for line, *pair in zip(lines, *peers, strict=True):
+        cells = cells_of(line)
+        cells[7:] = [f"{100 * cell.mean:.1f}" for cell in pair]
+        if float(cells[8]) > float(cells[4]):
+            cells[4:7] = [cells[8], f"diffprivlib, {pair[1].words}", f"{float(cells[8]) - float(cells[2]):.1f}"]
+        filled.append(f"| {' | '.join(cells)} |")
+    return filled
+
+
+def on_page(page: str) -> dict[str, list[str]]:
+    """The lines of the table that a page has, by set."""
+    section = page.partition(f"\n{TITLE}")[2].partition("\n## ")[0]
+    found: dict[str, list[str]] = {}
+    for line in section.splitlines():
+        if line.startswith("|") and cells_of(line)[0] in SETS:
+            found.setdefault(cells_of(line)[0], []).append(line)
+    return found
 
 
 def verdict(lines: Sequence[str]) -> str:
     """How many cells are within one point, and where diffprivlib at C = 1 is ahead."""
-    cells = [[part.strip() for part in line.split("|")[1:-1]] for line in lines]
+    cells = [cells_of(line) for line in lines]
     near = sum(float(cell[6]) <= 1.0 for cell in cells)
-    behind = [f"{cell[0]} at ε = {cell[1]}" for cell in cells if cell[7] != "–" and float(cell[7]) > float(cell[2])]
-    where = " where it was measured" if any(cell[7] == "–" for cell in cells) else ""
+    behind = [f"{cell[0]} at ε = {cell[1]}" for cell in cells if cell[7] != DASH and float(cell[7]) > float(cell[2])]
+    where = " where it was measured" if any(cell[7] == DASH for cell in cells) else ""
     ahead = f"diffprivlib at C = 1 is ahead{where}: {', '.join(behind) or 'nowhere'}."
     return f"Within one point: {near} of {len(cells)}. {ahead}"
 
@@ -266,28 +304,35 @@ def main() -> None:
     parser.add_argument("--model", default="logistic")
     parser.add_argument("--draws", type=int, default=10, help="noise draws of a large set; small ones take twice as many")
     parser.add_argument("--environments", type=Path, default=cache_folder() / "peers", help="where diffprivlib is installed")
-    parser.add_argument("--alone", action="store_true", help="leave diffprivlib out, which takes most of the time of large sets")
-    parser.add_argument("--out", type=Path, help="the page whose section is replaced")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--alone", action="store_true", help="leave diffprivlib out, which takes most of the time of large sets")
+    only.add_argument("--beside", action="store_true", help="measure only diffprivlib, beside the lines of the page in --out")
+    parser.add_argument("--out", type=Path, help="the page whose lines of these sets are replaced")
     given = parser.parse_args()
     try:
-        python = None if given.alone else interpreter("diffprivlib", given.environments)
+        python = None if given.alone or given.model != "logistic" else interpreter("diffprivlib", given.environments)
     except Unavailable as problem:
         print(problem)
         python = None
-    lines, absent = [], []
+    table = on_page(given.out.read_text(encoding="utf-8")) if given.out else {}
+    absent = []
     for name in given.sets.split(","):
         try:
             load_dataset(SETS[name])
         except InvalidInput:
             absent.append(f"{name} ({SETS[name]})")
             continue
-        lines += rows(name, given.model, given.draws, python)
+        if given.beside and name not in table:
+            parser.error(f"--beside needs the lines of {name} in --out: run without it first")
+        lines = table[name] if given.beside else rows(name, given.model, given.draws)
+        table[name] = beside(lines, peer_cells(SETS[name], *sizes(SETS[name], given.draws), python)) if python else lines
+        lines = [line for each in table.values() for line in each]
         text = "\n".join([INTRODUCTION, *HEADER, *lines, "", verdict(lines)])
         text += f" Not here: {', '.join(absent)}.\n" if absent else "\n"
-        print("\n".join(lines[-len(EPSILONS) :]), flush=True)
+        print("\n".join(table[name]), flush=True)
         if given.out:
             given.out.write_text(replaced(given.out.read_text(encoding="utf-8"), text), encoding="utf-8")
-    print(verdict(lines))
+    print(verdict([line for each in table.values() for line in each]))
 
 
 if __name__ == "__main__":

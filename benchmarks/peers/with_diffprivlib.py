@@ -35,16 +35,14 @@ def load(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
             steps.append(int(model.n_iter_[0]))
         return {"wall": total[0], "cpu": total[1], "accuracy": accuracy, "steps": steps}
 
-    def scores(settings: list[list[float]], epsilons: list[float], draws: int) -> dict[str, Any]:
+    def scores(settings: list[list[float]], draws: int) -> dict[str, Any]:
         means = []
-        for norm, c in settings:
-            stretched = norm * x
-            each = np.empty((draws, len(epsilons)))
-            for seed in range(draws):
-                for e, epsilon in enumerate(epsilons):
-                    model = LogisticRegression(epsilon=epsilon, data_norm=norm, C=c, fit_intercept=False, random_state=seed)
-                    each[seed, e] = model.fit(stretched, y).score(norm * arrays["x_test"], arrays["y_test"])
-            means.append(each.mean(axis=0).tolist())
+        for norm, c, epsilon in settings:
+            models = [
+                LogisticRegression(epsilon=epsilon, data_norm=norm, C=c, fit_intercept=False, random_state=seed).fit(norm * x, y)
+                for seed in range(draws)
+            ]
+            means.append(float(np.mean([model.score(norm * arrays["x_test"], arrays["y_test"]) for model in models])))
         return {"accuracy": means}
 
     return {

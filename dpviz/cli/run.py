@@ -109,7 +109,7 @@ def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]
     cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
     for metric in (one for one in chosen if one.id not in poor and spec.mechanism != "majority"):
         here = in_metric(spec, cost, result.theta, result.labels, metric.id)
-        short = lost_to_training(here, spec.mechanism, spec.params, result.setup.problem.lam)
+        short = lost_to_training(here, spec, result.setup.problem.lam)
         lines += [("note", short)] if short is not None else []
     return lines
 

@@ -211,6 +211,10 @@ class Mechanism(ABC):
         """
         raise NotImplementedError(f"{self.id} has no rule of its own for {knob}")
 
+    def limit(self, setting: Setting) -> str:
+        """A sentence on what the method learns at no epsilon and no number of rows; empty where there is no such limit."""
+        return ""
+
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         """The regularisation of a run that leaves it automatic, from public facts only.
 

@@ -80,6 +80,33 @@ def test_duchi_is_uniform_within_a_half_sphere_and_unbiased() -> None:
     np.testing.assert_allclose(z.T @ z / len(z), np.eye(d) * b**2 / d, atol=6 * b**2 / math.sqrt(len(z)))
 
 
+@pytest.mark.parametrize(("share", "same"), [(0.8, True), (0.6, False)])
+def test_duchi_gives_all_the_larger_class_where_the_other_is_not_similar_enough(share: float, same: bool) -> None:
+    """Rows (1, 0) and (0.6, 0.8): the smaller class is 1/0.6 times as similar to its own rows, p/(1 - p) is 4 or 1.5."""
+    n = 20_000
+    y = np.where(np.arange(n) < share * n, 1.0, -1.0)
+    problem = Problem(Rows(np.where(y[:, None] > 0, [1.0, 0.0], [0.6, 0.8]), y), get_model("logistic"), 0.1)
+    cal = build("ldp-duchi").calibrate(problem.setting, Budget(10.0))
+    theta = build("ldp-duchi").fit(Training(problem, [cal], spawn(1, 3), record=False)).theta[0]
+    assert (theta @ [1.0, 0.0] > 0).all()
+    assert list(theta @ [0.6, 0.8] > 0) == [same] * 3
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 30.0])
+def test_the_mean_of_duchis_reports_is_off_by_what_the_notes_say(epsilon: float) -> None:
+    """E|mean z - v|^2 = (B^2 - |v|^2)/n; at epsilon = 30 that is the least, of half spheres that are always right."""
+    n, size, runs = 50, 0.8, 2000
+    z = reports(epsilon, size, k=n * runs).reshape(runs, n, 6)
+    off = ((z.mean(axis=1) - np.eye(1, 6)[0] * size) ** 2).sum(axis=1)
+    expected = (report_length(epsilon, 6) ** 2 - size**2) / n
+    assert abs(off.mean() - expected) < 5 * off.std() / math.sqrt(runs)
+    assert abs(0.8 * off.mean() - expected) > 5 * off.std() / math.sqrt(runs), "a fifth less is noticed"
+    setting = get_model("logistic").setting(n, 6, 0.1)
+    note = next(note for note in build("ldp-duchi").calibrate(setting, Budget(epsilon)).notes if "root mean square" in note)
+    least = math.sqrt((report_length(math.inf, 6) ** 2 - 1) / n)
+    assert f"about {report_length(epsilon, 6) / math.sqrt(n):.3g} (root mean square), and by {least:.3g} at least" in note
+
+
 @pytest.mark.parametrize("params", [{}, {"release": "gradient", "batches": 1}])
 def test_duchi_trains_on_such_reports(params: dict[str, object]) -> None:
     """One person, many seeds: the model is a known multiple of the report."""

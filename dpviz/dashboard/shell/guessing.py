@@ -23,9 +23,9 @@ def say(outcome: Outcome) -> None:
     spec = outcome.spec
     if spec.mechanism == "majority":
         return
-    poor = no_better(outcome.cost, spec.mechanism, spec.params)
+    poor = no_better(outcome.cost, spec)
     if poor is None:
-        short = lost_to_training(outcome.cost, spec.mechanism, spec.params, resolve(spec).lam)
+        short = lost_to_training(outcome.cost, spec, resolve(spec).lam)
         if short is not None:
             st.markdown(f"⚠ {words.markdown(short)}")
         return
@@ -40,8 +40,8 @@ def say(outcome: Outcome) -> None:
 def tried(outcome: Outcome) -> None:
     """A trial, on request, of another setting for a run that `say` speaks of: advice is given where it helps."""
     spec, measure = outcome.spec, outcome.cost.metric
-    poor = no_better(outcome.cost, spec.mechanism, spec.params)
-    if spec.mechanism == "majority" or not (poor or lost_to_training(outcome.cost, spec.mechanism, spec.params, 0.0)):
+    poor = no_better(outcome.cost, spec)
+    if spec.mechanism == "majority" or not (poor or lost_to_training(outcome.cost, spec, 0.0)):
         return
     found, fresh = tasks.observe(
         f"trials {measure.id} {resolve(spec).key()}",

@@ -1,10 +1,9 @@
 """Models that are no better than the majority label, or lose much to training: the likely cause, and what would help."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import pandas as pd
 
@@ -16,6 +15,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
 from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
+from dpviz.models import get_model
 
 #: shares of the test rows closer than this count as equal
 LEAST = 0.0005
@@ -56,12 +56,12 @@ _THRESHOLD: str = (
 )
 
 
-def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter | None:
+def no_better(cost: Cost, spec: RunSpec) -> NoBetter | None:
     """The reason why a run's models are no better than the majority label; None where they are better.
 
     Args:
         cost: in a metric that is better where it is higher.
-        params: knobs of the mechanism that are set.
+        spec: the run.
     """
     mean, floor = cost.mean, cost.majority
     if not cost.metric.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
@@ -72,20 +72,25 @@ def no_better(cost: Cost, mechanism: str, params: Mapping[str, Any]) -> NoBetter
         return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION] + more)
     if cost.noise >= cost.training:
         return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
-    by_hand = _by_hand(mechanism, params)
-    fix = _FIXES[Cause.TRAINING]
+    by_hand = _by_hand(spec)
+    fix = _limit(spec) or _FIXES[Cause.TRAINING]
     if by_hand:
         fix = f"Most is lost to training, with {by_hand} set by hand."
     return NoBetter(worse, Cause.TRAINING, fix)
 
 
-def _by_hand(mechanism: str, params: Mapping[str, Any]) -> str:
+def _by_hand(spec: RunSpec) -> str:
     """Labels of the automatic hyperparameters that are set."""
-    knobs = get_mechanism(mechanism).knobs()
-    return " and ".join(str(knobs[name].label).lower() for name, value in params.items() if knobs[name].automatic and value)
+    knobs = get_mechanism(spec.mechanism).knobs()
+    return " and ".join(str(knobs[name].label).lower() for name, value in spec.params.items() if knobs[name].automatic and value)
 
 
-def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam: float) -> str | None:
+def _limit(spec: RunSpec) -> str:
+    """What the method learns for this model at no epsilon; empty where there is no such limit."""
+    return spec.build().limit(get_model(spec.model).setting(1, 1, 1.0))
+
+
+def lost_to_training(cost: Cost, spec: RunSpec, lam: float) -> str | None:
     """A sentence where training loses much of a share and more than the noise, though the model beats the majority label.
 
     Descent from 0 fits a direction of curvature k only after the time 1/k. Directions that tell a rare class apart have a
@@ -98,11 +103,11 @@ def lost_to_training(cost: Cost, mechanism: str, params: Mapping[str, Any], lam:
     if not cost.metric.shares or not cost.there or not cost.training >= max(MUCH, cost.noise):
         return None
     lost: str = f"Training without noise would lose {100 * cost.training:.1f} points in {cost.metric.within} too"
-    by_hand = _by_hand(mechanism, params)
+    by_hand = _by_hand(spec)
     if by_hand:
         return f"{lost}, with {by_hand} set by hand."
-    if not issubclass(get_mechanism(mechanism), CountsSteps):
-        return f"{lost}, by what the method does beside noise: a cost of privacy."
+    if not issubclass(get_mechanism(spec.mechanism), CountsSteps):
+        return f"{lost}, by what the method does beside noise: a cost of privacy. {_limit(spec)}".strip()
     return (
         f"{lost}: it is kept short because more steps need more noise, and ends before it has fitted what tells few rows apart, "
         f"such as a rare class. That is a cost of privacy, at λ = {lam:g}."
@@ -138,7 +143,7 @@ def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str
         if cost is None:
             cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
         in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
-        why = no_better(in_this, spec.mechanism, spec.params)
+        why = no_better(in_this, spec)
         if why is not None:
             reasons[measure.id] = why
     return reasons

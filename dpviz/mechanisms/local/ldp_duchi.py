@@ -52,6 +52,9 @@ class LDPDuchi(LocalMechanism):
     z z' has the same mean whatever v is, because a half sphere and its opposite look alike to even functions. So
     the reports tell the mean record and no covariance: the surrogate keeps its largest curvature beta in every
     direction, and its minimiser is one gradient step of length 1/L from 0.
+
+    With m = p a - q b, the mean record of classes of shares p > q with mean rows a and b, the sign of <m, x> is that of the
+    larger class for all x with <b, x>/<a, x> < p/q, <a, x> > 0, whatever epsilon and n are.
     """
 
     id = "ldp-duchi"
@@ -70,6 +73,17 @@ class LDPDuchi(LocalMechanism):
     rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
     pure = True
 
+    def limit(self, setting: Setting) -> str:
+        if not setting.linear or self.release != "record" or self.training != "surrogate":
+            return ""
+        return (
+            "Reports of signed records tell their mean and nothing of how features vary together. So a person is given the "
+            "class whose rows are more similar to theirs, each class weighed by its number of rows: if the larger class has a "
+            "share p of the rows, everyone to whom the other class is less than p/(1 − p) times as similar (mean of ⟨x, x′⟩) "
+            "is given the larger one. No ε and no number of rows changes that; local Gaussian reports do tell how features "
+            "vary together."
+        )
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         self.check(setting)
         query, source, sensitivity = self.query_in_words(setting)
@@ -77,12 +91,16 @@ class LDPDuchi(LocalMechanism):
         # a report is of a vector in the unit ball: features and label divided by √2 where both are reported
         size, stretch = (setting.d, 1.0) if setting.linear else (setting.d + 1, ROOT2)
         length = stretch * report_length(local, size)
+        # E|mean z - mean v|^2 = (B^2 - mean |v|^2)/n, as |z| = B and E z = v; at epsilon = infinity B is about sqrt(pi d/2)
+        least = stretch * math.sqrt(max(report_length(math.inf, size) ** 2 - 1, 0.0) / setting.n)
         guarantee = budget if self.central else Budget(budget.epsilon)
         notes: list[str] = [
             f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
             f"{stretch * report_length(math.inf, size):.3g} long.",
-            f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g}; what distinguishes the classes by "
-            "less is lost, and the model then predicts the majority.",
+            f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g} (root mean square), and by "
+            f"{least:.3g} at least, however large ε is; what distinguishes the classes by less is lost, and the model then "
+            "predicts the majority.",
+            *filter(None, [self.limit(setting)]),
             "The table of rows is the data owner's view; a person's report is released without their row id.",
             *self.learns(setting),
         ]

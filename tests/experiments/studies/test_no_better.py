@@ -11,6 +11,7 @@ from dpviz.experiments.studies.cost import Cost
 from dpviz.experiments.studies.no_better import Cause, guessing, looks_no_better, lost_to_training, no_better, no_better_methods
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
+SPEC = dpviz.RunSpec("breast-cancer", mechanism="dp-gd")
 
 
 @pytest.mark.parametrize(
@@ -23,37 +24,51 @@ COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
     ],
 )
 def test_the_cause_is_the_larger_part_of_the_cost(cost: Cost, cause: Cause | None) -> None:
-    found = no_better(cost, "dp-gd", {})
+    found = no_better(cost, SPEC)
     assert (None if found is None else found.cause) == cause
     assert found is None or not found.worse
 
 
 def test_settings_by_hand_are_named() -> None:
     short = replace(COST, private=np.array([0.5]), noiseless=np.array([0.51]))
-    found = no_better(short, "dp-gd", {"steps": 1, "clip_norm": 0.1})
+    found = no_better(short, replace(SPEC, params={"steps": 1, "clip_norm": 0.1}))
     assert found is not None
     assert found.worse
-    assert "steps and clip norm set by hand" in found.fix
+    assert "clip norm and steps set by hand" in found.fix
 
 
 def test_what_the_noise_forces_is_not_said_to_be_healed_by_longer_training() -> None:
     """Automatic steps are short because longer ones were worse under this much noise."""
-    found = no_better(replace(COST, noiseless=np.array([0.61])), "dp-gd", {})
+    found = no_better(replace(COST, noiseless=np.array([0.61])), SPEC)
     assert found is not None
     assert "a cost of privacy" in found.fix
     assert "more steps" not in found.fix
 
 
+def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
+    """At epsilon = 10 the local method gives breast-cancer's rows the larger class, and does so without any noise."""
+    spec = dpviz.RunSpec("breast-cancer", mechanism="ldp-duchi", epsilon=10.0, seeds=3)
+    result = dpviz.run(spec)
+    found = guessing(result)["accuracy"]
+    assert found.cause is Cause.TRAINING
+    assert "p/(1 − p)" in found.fix
+    assert "p/(1 − p)" in " ".join(result.calibration.notes)
+    short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
+    for other in (replace(spec, params={"release": "gradient"}), replace(spec, params={"training": "plain"}), SPEC):
+        assert "p/(1 − p)" not in str(lost_to_training(short, other, 1e-4))
+    assert "p/(1 − p)" in str(lost_to_training(short, spec, 1e-4))
+
+
 def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> None:
     short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
-    said = lost_to_training(short, "dp-gd", {}, 1e-4)
+    said = lost_to_training(short, SPEC, 1e-4)
     assert said is not None
     assert "12.0 points in accuracy" in said
     assert "λ = 0.0001" in said
-    assert "steps set by hand" in str(lost_to_training(short, "dp-gd", {"steps": 1}, 1e-4))
-    assert "beside noise" in str(lost_to_training(short, "ldp-duchi", {}, 1e-4)), "a method without steps"
+    assert "steps set by hand" in str(lost_to_training(short, replace(SPEC, params={"steps": 1}), 1e-4))
+    assert "beside noise" in str(lost_to_training(short, replace(SPEC, mechanism="cms-output"), 1e-4)), "a method without steps"
     for cost in (replace(short, noiseless=np.array([0.82])), replace(short, private=np.array([0.60]))):
-        assert lost_to_training(cost, "dp-gd", {}, 1e-4) is None, "little, or less than the noise"
+        assert lost_to_training(cost, SPEC, 1e-4) is None, "little, or less than the noise"
 
 
 def test_a_sweep_tells_noise_from_training() -> None:
