@@ -25,6 +25,10 @@ _REACH = 20.0
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
 _LEAST_LAM, _MOST_LAM = 1e-8, 0.1
+#: least variance of one weight before the rows are seen: with more than 40 features the minimiser is longer than R
+_LEAST_VARIANCE = 10.0
+#: beta/d, which the mean curvature of d directions is at most, over this is the curvature that noise on the objective meets
+_FLATTER = 10.0
 _SHORTEST = 0.01  # smallest value of the knobs
 _MOST_STEPS, _LEAST_STEPS = 200, 50
 #: batches of methods that add noise to the finished model suit this budget; smaller ones take shorter steps
@@ -48,28 +52,33 @@ def one_two_five(value: float) -> float:
 def regularisation(n: int, d: int) -> float:
     """Lambda of the model without noise: d/(n R^2), the mode under a normal prior of weights with E|theta|^2 = R^2.
 
-    At this lambda the bias lambda R^2/2 equals the d/(2n) that d parameters lose by estimation from n rows.
+    At this lambda the bias lambda R^2/2 equals the d/(2n) that d parameters lose by estimation from n rows. The prior's variance
+    R^2/d of one weight is taken as 10 where it would be less, by trials.
 
     Args:
         n: training rows.
         d: features, the intercept included.
     """
-    return one_two_five(d / (n * _REACH**2))
+    return one_two_five(1 / (n * max(_REACH**2 / d, _LEAST_VARIANCE)))
 
 
-LAM = "d/(400 n) for d features and n training rows; more where a method's noise needs it"
+LAM = "d/(400 n), at most 1/(10 n), for d features and n training rows; more where a method's noise needs it"
 
 
 def against_objective_noise(setting: Setting, length: float) -> float:
     """Lambda that balances its bias and a random linear term b in the sum over rows: lambda R^2/2 + |b|^2/(2 n^2 lambda).
 
     The second part bounds what b loses: F(theta_b) - F* <= |b/n|^2/(2 lambda) for a lambda-strongly convex F. The sum is
-    smallest at lambda = |b|/(n R).
+    smallest at u = |b|/(n R). Where the rows' own curvature h is larger than u it holds the noise back, and less is needed: in
+    a direction in which the gradient is h theta + b_j/n, E theta_j^2 = R^2/d, E b_j^2 = |b|^2/d, the mean squared error of
+    (h theta + b_j/n)/(h + lambda), that is (lambda^2 R^2/d + |b|^2/(d n^2))/(h + lambda)^2, is smallest at lambda = u^2/h.
 
     Args:
         length: root of E|b|^2.
     """
-    return max(setting.lam, one_two_five(length / (setting.n * _REACH)))
+    wanted = length / (setting.n * _REACH)
+    curvature = setting.beta / (_FLATTER * setting.d)
+    return max(setting.lam, one_two_five(wanted * min(1.0, wanted / curvature)))
 
 
 def against_output_noise(setting: Setting, length: float) -> float:

@@ -115,17 +115,29 @@ def test_lambda_balances_bias_and_what_noise_loses() -> None:
     lams = np.geomspace(1e-7, 1, 100_001)
     setting = get_model("logistic").setting(20_000, 100, 1e-7)
     bias = lams * 20**2 / 2
-    in_objective = bias + 50.0**2 / (2 * setting.n**2 * lams)
+    in_objective = bias + 500.0**2 / (2 * setting.n**2 * lams)
     on_output = bias + 0.25 * 3e-3**2 / (2 * lams**2)
     for found, lost in (
-        (rules.against_objective_noise(setting, 50.0), in_objective),
+        (rules.against_objective_noise(setting, 500.0), in_objective),
         (rules.against_output_noise(setting, 3e-3), on_output),
     ):
         assert abs(math.log(found / lams[lost.argmin()])) <= math.log(2.5) / 2 + 1e-3
-    assert rules.regularisation(20_000, 100) == 1e-5
+    assert rules.regularisation(20_000, 40) == 5e-6
+    assert rules.regularisation(20_000, 100) == 5e-6, "1/(10 n): weights are not expected to be shorter for more features"
     assert rules.against_objective_noise(get_model("logistic").setting(20_000, 100, 0.05), 50.0) == 0.05, (
         "never less than without"
     )
+
+
+def test_curvature_that_holds_noise_back_needs_less_lambda() -> None:
+    """Smallest point of (lambda^2 r + s)/(h + lambda)^2, for h = beta/(10 d), r = R^2/d and s = |b|^2/(d n^2), on a grid."""
+    setting, lams = get_model("logistic").setting(20_000, 20, 1e-8), np.geomspace(1e-8, 1e-2, 100_001)
+    h = 0.25 / 200
+    for length in (20.0, 50.0, 200.0):
+        lost = (lams**2 * 20**2 / 20 + length**2 / (20 * setting.n**2)) / (h + lams) ** 2
+        found = rules.against_objective_noise(setting, length)
+        assert abs(math.log(found / lams[lost.argmin()])) <= math.log(2.5) / 2 + 1e-3
+        assert found < length / (setting.n * 20)
 
 
 @pytest.mark.parametrize("name", ["objective-tight", "cms-objective", "output-gaussian", "cms-output", "fukuchi-input"])

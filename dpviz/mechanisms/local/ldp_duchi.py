@@ -99,8 +99,7 @@ class LDPDuchi(LocalMechanism):
             f"{stretch * report_length(math.inf, size):.3g} long.",
             f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g} (root mean square), and by "
             f"{least:.3g} at least, however large ε is; what distinguishes the classes by less is lost, and the model then "
-            "predicts the majority.",
-            *filter(None, [self.limit(setting)]),
+            f"predicts the majority. {self.limit(setting)}".strip(),
             "The table of rows is the data owner's view; a person's report is released without their row id.",
             *self.learns(setting),
         ]
