@@ -323,8 +323,8 @@ def test_every_class_has_a_draw_of_its_own(mechanism: str, seed: int | None) -> 
     """A shared draw would cancel in the difference of two classes' models. Here a model is its noise."""
     noise = by_engine(seed, mechanism).coef_
     for a, b in itertools.combinations(noise, 2):
-        assert np.abs(a - b).min() > 1e-6 * np.abs(noise).max()
-        assert np.abs(a + b).min() > 1e-6 * np.abs(noise).max()
+        assert np.abs(a - b).min() > 1e-9 * np.abs(noise).max()
+        assert np.abs(a + b).min() > 1e-9 * np.abs(noise).max()  # by chance once in 10^7 runs
 
 
 def test_delta_follows_from_the_rows_that_were_trained_on() -> None:
