@@ -1,7 +1,8 @@
 """The numbers of a figure as an HTML table, for readers who do not see the picture."""
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from html import escape, unescape
 from itertools import islice, repeat
 from typing import Any
@@ -18,7 +19,7 @@ def table(figure: go.Figure, words: str) -> str:
     Args:
         words: what the picture shows, the table's caption.
     """
-    ticks = [_ticks(figure.layout.xaxis), _ticks(figure.layout.yaxis)]
+    ticks = [_reading(figure.layout.xaxis), _reading(figure.layout.yaxis)]
     rows = [row for trace in figure.data for row in _rows(trace, *ticks)]
     three = any(len(row) == 4 for row in rows)
     heads = ["series", _title(figure.layout.xaxis) or "x", _title(figure.layout.yaxis) or "y", *(["value"] if three else [])]
@@ -31,8 +32,8 @@ def table(figure: go.Figure, words: str) -> str:
     )
 
 
-def _rows(trace: Any, across: Mapping[Any, str], upwards: Mapping[Any, str]) -> list[tuple[Any, ...]]:
-    """(series, x, y) or (series, x, y, value) of each mark; positions that have names on the axes by their names."""
+def _rows(trace: Any, across: Callable[[Any], Any], upwards: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
+    """(series, x, y) or (series, x, y, value) of each mark; positions as the axes read them."""
     if trace.x is None or trace.y is None or getattr(trace, "fill", None):
         return []
     series = trace.name  # once: plotly looks names up slowly
@@ -41,13 +42,25 @@ def _rows(trace: Any, across: Mapping[Any, str], upwards: Mapping[Any, str]) -> 
         return [(series or "", *cell) for cell in islice(cells, MOST + 1)]
     said = trace.hovertext if isinstance(trace.hovertext, Sequence) and not isinstance(trace.hovertext, str) else repeat("")
     marks = [mark for mark in zip(said, trace.x, trace.y, strict=False) if mark[1] is not None and mark[2] is not None]
-    return [(series or name, across.get(x, x), upwards.get(y, y)) for name, x, y in marks]
+    return [(series or name, across(x), upwards(y)) for name, x, y in marks]
 
 
-def _ticks(axis: Any) -> dict[Any, str]:
-    """The names that an axis gives to positions, where it gives any."""
+def _reading(axis: Any) -> Callable[[Any], Any]:
+    """The text of a position: its name on the axis, and 10^x where the names say that positions are exponents."""
     named = axis.tickvals is not None and axis.ticktext is not None and axis.type != "log"
-    return dict(zip(axis.tickvals, axis.ticktext, strict=False)) if named else {}
+    names = dict(zip(axis.tickvals, axis.ticktext, strict=False)) if named else {}
+    exponents = len(names) > 1 and all(_is_power(name, at) for at, name in names.items())
+    unit = next(iter(names.values())).partition(" ")[2] if exponents else ""
+    return lambda x: names.get(x, f"{10.0**x:.4g} {unit}".strip() if exponents else x)
+
+
+def _is_power(name: Any, at: Any) -> bool:
+    """True where a name is the number 10^at, with or without a unit."""
+    try:
+        number = float(str(name).partition(" ")[0].replace(",", ""))
+        return number > 0 and abs(math.log10(number) - float(at)) < 0.005
+    except ValueError:
+        return False
 
 
 def _title(axis: Any) -> str:

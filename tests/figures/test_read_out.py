@@ -29,3 +29,14 @@ def test_many_marks_are_cut_and_said_and_areas_are_left_out() -> None:
     assert rows(html)[1] == ["line", "0.0101", "0.0202"]
     assert f"The first {read_out.MOST} of 100 values." in html
     assert "band" not in html
+
+
+def test_positions_that_are_exponents_are_read_as_the_numbers_that_they_stand_for() -> None:
+    """As the axis says them, unit included; a name that is no power leaves all of them as they are."""
+    traces = [{"x": [-1.0, 0.5, 2.0], "y": [0.0, 1.0, 3.0], "name": "line"}]
+    powers = {"tickvals": [-1, 0, 2], "ticktext": ["0.1 %", "1 %", "100 %"]}
+    plain = {"tickvals": [0, 1, 3], "ticktext": ["1", "10", "three"]}
+    html = read_out.table(figure(THEME, traces, x={"title": "alarms", **powers}, y={"title": "", **plain}), "A line.")
+    assert rows(html) == [["line", "0.1 %", "1"], ["line", "3.162 %", "10"], ["line", "100 %", "three"]]
+    html = read_out.table(figure(THEME, traces, x={"title": "", **plain}, y={"title": ""}), "A line.")
+    assert [row[1] for row in rows(html)] == ["-1", "0.5", "2"]
