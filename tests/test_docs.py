@@ -80,14 +80,14 @@ def said_badly(text: str) -> list[str]:
 
 
 def test_the_fields_own_terms_are_used() -> None:
-    places = [*ROOT.glob("dpviz/**/*.py"), *ROOT.glob("pages/*.py"), *ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "app.py"]
+    written = ("dpviz/**/*.py", "dpviz/**/*.toml", "pages/*.py", "docs/*.md", "README.md", "app.py")
+    places = [path for pattern in written for path in ROOT.glob(pattern)]
     assert {str(path): words for path in places if (words := said_badly(path.read_text(encoding="utf-8")))} == {}
 
 
 def test_each_expression_is_noticed() -> None:
-    for text in "A row pulls., bets won, Noised rows, share noised, noise of the same law, at the left end, made-up data".split(
-        ", "
-    ):
+    texts = "A row pulls., bets won, Noised rows, share noised, noise of the same law, at the left end, made-up data"
+    for text in texts.split(", "):
         assert said_badly(text), text
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import dpviz
 from dpviz.dashboard.kit import glossary
+from dpviz.dashboard.kit.lessons import LESSONS
 from dpviz.experiments.run.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,7 @@ def missing(text: str) -> list[str]:
 
 def test_every_term_on_a_page_has_an_entry() -> None:
     texts = [(path.name, text) for path in FILES if path.name != "glossary.py" for text in sentences(path.read_text())]
+    texts += [(one.id, " ".join((one.question, one.hint, one.explanation, one.pitfall))) for one in LESSONS]
     knobs = [*SETTINGS.values(), *(knob for cls in dpviz.list_mechanisms().values() for knob in cls.knobs().values())]
     texts += [("knob", f"{knob.label}. {knob.help}") for knob in knobs]
     assert len(texts) > 500
