@@ -6,7 +6,7 @@ from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.groups import PAYS, cost_by_group, over_epsilon, settings
 from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.kit.folds import Section
-from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, noised_rows, person, retraining, selection
+from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, new_rows, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import in_front
 from dpviz.experiments.studies import inspected
@@ -54,6 +54,7 @@ if inspection is not None:
     idea = "Another method: noise on the most influential rows only"
     folds.sections(
         Section("All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen)),
+        Section("New rows: what would adding one change?", lambda: new_rows.draw(inspection, influence), asked="new"),
         Section("Find people by their values", lambda: finder.draw(inspection, influence)),
         Section("Who pays: does privacy cost some groups of these rows more, and why?", paying, sent="paying"),
         Section("Axes of the map", lambda: influence_map.axes(own)),

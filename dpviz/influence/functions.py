@@ -123,7 +123,7 @@ class Influence:
     @cached_property
     def _quadratic(self) -> tuple[Floats, Floats]:
         """(n,) |H^{-1} J_i| and (n,) J_i' H^{-1} J_i."""
-        return self._inverse.quadratic()
+        return self._inverse.quadratic(self.problem.rows)
 
     @cached_property
     def norm(self) -> Floats:
@@ -144,6 +144,15 @@ class Influence:
     def newton_norm(self) -> Floats:
         """(n,) |NS_i|: much closer to retraining than `norm`."""
         return self.norm / (1.0 - self.leverage)
+
+    def added_norm(self, rows: Rows) -> Floats:
+        """(k,) how far the parameters move when one of k new rows joins the others, by a Newton step: |H^{-1} g|/(n (1 + h)).
+
+        The divisor n stays, as where a row leaves; the new row brings a curvature of its own, so h has the other sign.
+        """
+        slope, curvature = self._derivatives.slopes(self.theta, rows)
+        length, kernel = self._inverse.quadratic(rows)
+        return np.abs(slope) * length / (self.problem.n + curvature * kernel)
 
     @cached_property
     def flip_norm(self) -> Floats:

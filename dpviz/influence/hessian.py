@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.arrays import Floats
-from dpviz.models import Curvature, Derivatives, derivatives_of
+from dpviz.models import Curvature, Derivatives, Rows, derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import conjugate_gradients
 
@@ -64,20 +64,20 @@ class InverseHessian:
         rows, lam = self.problem.rows, self.problem.lam
         return conjugate_gradients(lambda v: self._derivatives.hessian_product(self.theta, rows, lam, v), vectors)
 
-    def quadratic(self) -> tuple[Floats, Floats]:
-        """(n,) |H^{-1} J_i| and (n,) J_i' H^{-1} J_i for the score gradients J_i of all training rows."""
+    def quadratic(self, rows: Rows) -> tuple[Floats, Floats]:
+        """(k,) |H^{-1} J_i| and (k,) J_i' H^{-1} J_i for the score gradients J_i of k rows."""
         if self.solver == "factored":
-            return self._factored.quadratic(self.problem.rows)
-        length, kernel = np.empty(self.problem.n), np.empty(self.problem.n)
-        for block, J in self._blocks():
+            return self._factored.quadratic(rows)
+        length, kernel = np.empty(len(rows)), np.empty(len(rows))
+        for block, J in self._blocks(rows):
             U = self.solve(J)
             np.sqrt(np.einsum("ij,ij->i", U, U), out=length[block])
             np.einsum("ij,ij->i", J, U, out=kernel[block])
         return length, kernel
 
-    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+    def _blocks(self, rows: Rows) -> Iterator[tuple[slice, Floats]]:
         """Slices of the rows with their score gradients (rows, m)."""
-        n, rows = self.problem.n, self.problem.rows
+        n = len(rows)
         size = max(64, _BLOCK_BYTES // (8 * len(self.theta)))
         for start in range(0, n, size):
             block = slice(start, min(start + size, n))

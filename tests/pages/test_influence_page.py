@@ -222,8 +222,17 @@ def test_reports_of_people_are_shown_or_named() -> None:
 
 
 def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
-    held = setup_for(dpviz.RunSpec(dataset="teaching")).split.test[3]
-    assert f"{held} is a test row" in opened(row=str(held)).warning[0].value
+    setup = setup_for(dpviz.RunSpec(dataset="teaching"))
+    held = setup.split.test[3]
+    page = support_pages.addressed("Influence_and_noise", row=str(held))
+    page.session_state["fold-new"] = True
+    page.run()
+    assert f"{held} is a test row" in page.warning[0].value
+    change = dpviz.influence_of(dpviz.RunSpec(dataset="teaching")).added_norm(setup.test)
+    assert f"by at most {change.max():.3g}, in the median" in text(page)
+    new = next(frame.value for frame in page.dataframe if "change if added" in frame.value)
+    assert new["row id"].iloc[0] == setup.split.test[change.argmax()]
+    assert new["change if added"].to_numpy() == pytest.approx(np.sort(change)[::-1])
     assert "is not among the 320 training rows" in opened(row="100000").warning[0].value
 
 

@@ -212,7 +212,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
                     passed = rule.passes(contribution.reshape(e, s, m), calibrations, draws.noise[:, 1, at])
                     passed &= ~refused.reshape(e, s)
                 slope += single.gradient(model, local, rows, lam) / self.batch_size
-                scale += np.where(passed, 0.0, sigma) / self.batch_size  # (B_IF/n) in the place of (B/n), section 5
+                scale += np.where(passed, 0.0, sigma) / self.batch_size  # (B_IF/n) in the place of (B/n), section 5.3
                 rows_of_step.append((index, passed))
             noise = scale[:, :, None] * draws.noise[:, 0, k]  # line 13
             local -= step * (slope + noise.reshape(e * s, m))  # lines 11 and 14

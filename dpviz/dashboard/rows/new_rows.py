@@ -1,0 +1,42 @@
+"""Rows that are not trained on: how far the model would move if one of them were added."""
+
+import numpy as np
+import streamlit as st
+
+from dpviz.dashboard.kit import tables, words
+from dpviz.dashboard.rows.influence_map import dataset_of
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies.inspected import Inspected
+from dpviz.influence import Influence
+from dpviz.models import margins
+
+MOST = 200
+
+
+def draw(run: Inspected, influence: Influence) -> None:
+    """Test rows by what adding one would change, beside what training rows change when they leave."""
+    setup = setup_for(run.spec)
+    change, ids = influence.added_norm(setup.test), setup.split.test
+    order = np.argsort(-change, kind="stable")
+    shown = dataset_of(run.spec).frame.iloc[ids[order]].copy()
+    below = np.searchsorted(np.sort(influence.newton_norm), change[order]) / influence.problem.n
+    shown.insert(0, "margin without privacy", margins(setup.problem.model, influence.theta[None], setup.test)[order, 0])
+    shown.insert(0, "more than % of training rows", np.round(100 * below, 1))
+    shown.insert(0, "change if added", change[order])
+    shown.insert(0, "row id", ids[order])
+    largest, middle = words.three(change[order[0]]), words.three(float(np.median(change)))
+    about = "" if influence.exact_curvature else "about "
+    st.markdown(
+        f"None of the {len(ids):,} test rows is trained on. Adding one moves the parameters of the model without privacy by at "
+        f"most {about}{largest}, in the median by {about}{middle}. Without the most influential training row they move by "
+        f"{about}{words.three(float(influence.newton_norm.max()))}."
+    )
+    tables.frame(shown.head(MOST), key="new-rows", hide_index=True, height=320)
+    st.caption(
+        words.markdown(
+            "One Newton step: |H⁻¹g|/(n(1 + h)), with h = φ''x'H⁻¹x/n of the new row; the divisor n stays as where a row leaves. "
+            "Kang et al. (PIDP-SGD, section 5.3) would decide by this contribution whether a new row receives noise. The "
+            "decision depends on private rows, and no budget covers it."
+        )
+    )
+    tables.download(lambda: shown, "new-rows")
