@@ -1,6 +1,6 @@
 """Mistakes planted in models, estimator, releases, caches and claims, one at a time: a test of theirs must fail.
 
-Those of mechanisms are in `mechanisms/test_semantic_mutants.py`. The table is in `planting.py`, a plugin that plants one.
+Those of mechanisms are in `mechanisms/test_semantic_mutants.py`. The plugin `planting.py` plants one of those in `planting.toml`.
 """
 
 import os
