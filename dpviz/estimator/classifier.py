@@ -54,7 +54,7 @@ class PrivateClassifier(PrivateEstimator):
     noise that is added to a finished model is drawn exactly, and other models are rounded.
 
     Args:
-        mechanism: id, one of `dpviz.list_mechanisms()`.
+        mechanism: id, one of `dpviz.list_mechanisms()`; as in a run, DP-GD by default.
         epsilon: privacy budget of one fit.
         delta: failure probability, below 1/n; None for `default_delta(n)`.
         lam: l2 regularisation, of the intercept too; None for the mechanism's rule of n, d and the budget.
@@ -85,7 +85,7 @@ class PrivateClassifier(PrivateEstimator):
 
     def __init__(
         self,
-        mechanism: str = "objective-tight",
+        mechanism: str = "dp-gd",
         epsilon: float = 1.0,
         delta: float | None = None,
         lam: float | None = None,
