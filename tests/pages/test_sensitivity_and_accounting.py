@@ -12,6 +12,7 @@ from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
 
 import dpviz
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import scaling
 from dpviz.mechanisms import ReleasesGaussians
@@ -201,7 +202,9 @@ def test_the_budget_alone_allows_what_the_first_page_says() -> None:
     assert "would allow 73.1 %" in text(opened(ACCOUNTING, epsilon="1")).replace("\xa0", " ")
 
 
-def test_the_button_goes_in_the_very_run_in_which_it_was_pressed() -> None:
+def test_the_button_goes_in_the_very_run_in_which_it_was_pressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
+
     def script() -> None:
         from dpviz.dashboard.work import tasks
 
