@@ -4,8 +4,10 @@ All values are those of the OpenDP Deployments Registry (data of 15 July 2026), 
 """
 
 import math
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 REGISTRY = "OpenDP Deployments Registry, 15 July 2026"
 
@@ -30,35 +32,8 @@ class Deployment:
     source: str
 
 
-_APPLE = "https://docs-assets.developer.apple.com/ml-research/papers/learning-with-privacy-at-scale.pdf"
-
-DEPLOYMENTS: tuple[Deployment, ...] = (
-    Deployment("Microsoft, US broadband coverage, 2021", 0.2, 0.0, "user", False, "https://arxiv.org/abs/2103.14035"),
-    Deployment(
-        "Microsoft, Windows telemetry, 2017",
-        1.672,
-        0.0,
-        "user and six hours",
-        True,
-        "https://www.microsoft.com/en-us/research/publication/collecting-telemetry-data-privately/",
-    ),
-    Deployment("Apple, popular health types, 2017", 2.0, 0.0, "event", True, _APPLE),
-    Deployment(
-        "Facebook, movement range maps, 2020",
-        2.0,
-        0.0,
-        "user and day",
-        False,
-        "https://research.facebook.com/blog/2020/06/protecting-privacy-in-facebook-mobility-data-during-the-covid-19-response/",
-    ),
-    Deployment("Apple, popular emojis, 2017", 4.0, 0.0, "event", True, _APPLE),
-    Deployment("Microsoft, replies suggested to texts, 2020", 4.0, 1e-7, "user", False, "https://arxiv.org/abs/2002.09745"),
-    Deployment("LinkedIn, hiring reports, 2020", 4.8, 4e-10, "event and month", False, "https://arxiv.org/abs/2010.13981"),
-    Deployment("Apple, video autoplay, 2017", 8.0, 0.0, "user", True, _APPLE),
-    Deployment("Israel, live births of 2014, 2024", 9.98, 0.0, "birth", False, "https://birth.dataset.pub"),
-    Deployment("US Census 2020, redistricting, 2021", 17.14, 1e-10, "person", False, "https://arxiv.org/abs/2204.08986"),
-    Deployment("LinkedIn, audience engagement, 2020", 34.9, 7e-9, "user and month", False, "https://arxiv.org/abs/2002.05839"),
-)
+_FILE = Path(__file__).with_suffix(".toml")
+DEPLOYMENTS = tuple(Deployment(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["deployment"])
 
 
 def nearest(epsilon: float, count: int = 3) -> Sequence[Deployment]:

@@ -1,6 +1,8 @@
 """The papers: one entry each, which claims, figures and tables of rates refer to."""
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -30,40 +32,5 @@ class Paper:
         return f"{self.authors.split(',')[0]} et al.: {self.title}"
 
 
-PAPERS = {
-    paper.id: paper
-    for paper in (
-        Paper(
-            "kang-pidp",
-            "Kang, Li, Liu, Wang",
-            "Data Heterogeneity Differential Privacy: From Theory to Algorithm",
-            "Kang et al., Data Heterogeneity (PIDP)",
-        ),
-        Paper(
-            "kang-dbdp",
-            "Kang, Liu, Ding, Liu, Tong, Wang",
-            "Differentially Private ERM Based on Data Perturbation",
-            "Kang et al., Data Perturbation (DBDP)",
-        ),
-        Paper(
-            "kang-ip",
-            "Kang, Liu, Niu, Tong, Zhang, Wang",
-            "Input Perturbation: A New Paradigm between Central and Local Differential Privacy",
-            "Kang et al., Input Perturbation",
-        ),
-        Paper(
-            "chen-rsgd",
-            "Chen, Lee, Kifer",
-            "Renyi Differentially Private ERM for Smooth Objectives",
-            "Chen, Lee, Kifer 2019 (RSGD-AR)",
-            "AISTATS 2019",
-        ),
-        Paper(
-            "bagdasaryan",
-            "Bagdasaryan, Poursaeed, Shmatikov",
-            "Differential Privacy Has Disparate Impact on Model Accuracy",
-            "Bagdasaryan et al. 2019 (disparate impact)",
-            "NeurIPS 2019",
-        ),
-    )
-}
+_FILE = Path(__file__).with_suffix(".toml")
+PAPERS = {one["id"]: Paper(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["paper"]}
