@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from dpviz.papers.claims import list_claims
     from dpviz.privacy.budget import Budget, Neighbouring, Status
     from dpviz.privacy.individual import IndividualEpsilon
+    from dpviz.privacy.private_ranges import private_ranges
     from dpviz.releasing import Release, ReleasedModel, load_model, release
     from dpviz.releasing.tuning import private_search
     from dpviz.spending import Entry, Ledger
-    from dpviz.spending.private_ranges import private_ranges
 
 #: where the public names live. They are loaded when they are first asked for, so that the command hears Ctrl-C from its
 #: first moment on, and its short answers take a moment only
@@ -59,7 +59,7 @@ _HOMES = {
     "dpviz.releasing": ("Release", "ReleasedModel", "load_model", "release"),
     "dpviz.releasing.tuning": ("private_search",),
     "dpviz.spending": ("Entry", "Ledger"),
-    "dpviz.spending.private_ranges": ("private_ranges",),
+    "dpviz.privacy.private_ranges": ("private_ranges",),
 }
 
 __all__ = [

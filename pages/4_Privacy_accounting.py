@@ -17,7 +17,7 @@ with right:
     subject = comparison.chosen(spec, own["compare"])
 if comparison.computed(subject):
     run, released, calibration = subject.run, subject.released, subject.calibration
-    options = [] if released is None else comparison.options(released, calibration)
+    options = [] if released is None else comparison.options(released, subject.compared)
     attack, kept = comparison.attack_of(subject), pinned.outcome()
     with answer:
         comparison.headline(subject, options, attack)
@@ -35,7 +35,7 @@ if comparison.computed(subject):
         curves.attacker(run, theme, attack, None if kept is None else kept.attack)
     page.top_first()
     comparison.promised(subject)
-    of_release = run, theme, released, calibration
+    of_release = run, theme, released, subject.compared
     known = released is not None
     folds.sections(
         Section(

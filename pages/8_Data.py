@@ -38,7 +38,7 @@ with every:
 if dataset is not None:
     with rows:
         data_page.preview(dataset)
-        data_page.preprocessing(dataset)
+        data_page.preprocessing(dataset, spec)
     with features:
         data_page.ranges(dataset, theme)
         data_page.private(dataset, spec)

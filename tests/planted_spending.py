@@ -1,9 +1,10 @@
 """Mistakes of the ledger, of private searches and of private ranges, for the table in `planting.py`, by file."""
 
 R, E = "tests/releasing/", "tests/estimator/"
-LEDGER, RANGES = "tests/spending/test_ledger.py", "tests/spending/test_private_ranges.py"
+LEDGER, RANGES = "tests/spending/test_ledger.py", "tests/privacy/test_private_ranges.py"
 SEARCH, OWN_SEARCH = f"{R}test_private_search.py", f"{E}test_private_search.py"
 FOUND = f"{R}test_private_ranges_of_release.py"
+RUNS = "tests/experiments/run/test_runs_in_private_ranges.py"
 PERSONS = "tests/experiments/run/test_runs_of_persons.py"
 
 SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
@@ -39,15 +40,32 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
             OWN_SEARCH,
         ),
     ],
-    "releasing/ranges": [
+    "experiments/run/ranges": [
+        ("private ranges of a run cost the whole budget", "of_ranges, _ = shares(", "of_ranges = (", RUNS),
+        ("private ranges of a run of persons are for a row", "of_row(of_ranges, max(1, dataset.person_rows))", "of_ranges", RUNS),
+        ("private ranges of a run see test rows", "name: values[train] for", "name: values for", RUNS),
+    ],
+    "experiments/run/spec": [
+        ("runs at several ε share private ranges", "if self.ranges == PRIVATE and Changes.DATA in changes", "if False", RUNS)
+    ],
+    "mechanisms/ranges": [
         ("private ranges of a release cost nothing", "(together(budget, of_ranges) for", "(budget for", FOUND),
-        ("kinds of columns are no condition", ".conditional(*cal.conditions, PUBLIC_KINDS)", "", FOUND),
+        ("private ranges of a run are free", "_without(setting), of_model), budget", "_without(setting), budget), budget", RUNS),
+        ("the event forgets private ranges", "if event is None or calibration.of_ranges is None:", "if True:", RUNS),
+    ],
+    "releasing/ranges": [
+        (
+            "private ranges of a release of persons are for a row",
+            "for name in numbers}, of_row(budget, max(1, dataset.person_rows))",
+            "for name in numbers}, budget",
+            FOUND,
+        )
     ],
     "releasing/tuning": [
         (
             "a search for persons is one for rows",
-            "plan(tried.candidates, distributed, total, tried",
-            "plan(tried.candidates, distributed, total, 0 * tried",
+            "total, tried.dataset.person_rows)\n    if ledger",
+            "total, 0)\n    if ledger",
             PERSONS,
         ),
         (
@@ -82,7 +100,7 @@ SPENDING: dict[str, list[tuple[str, str, str, str]]] = {
         ("releases about other neighbours are added", "if relation is not counted:", "if False:", LEDGER),
     ],
     "spending/of_run": [("several models are entered as one", "release = Repeated(event, models)", "release = event", LEDGER)],
-    "spending/private_ranges": [
+    "privacy/private_ranges": [
         ("the threshold forgets the row itself", "threshold = 1 - sigma", "threshold = -sigma", RANGES),
         ("values of one row are listed", "> noise.threshold)", "> 1)", RANGES),
         ("counts are listed without noise", "counts[value] + source.gauss(0.0, noise.sigma)", "counts[value]", RANGES),

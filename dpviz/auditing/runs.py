@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +15,11 @@ from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
+from dpviz.models.problem import Problem
 
 #: kinds of pairs, in words; the worst case needs no data
 KINDS: dict[str, str] = {
@@ -26,12 +29,20 @@ KINDS: dict[str, str] = {
     "label-flip": "A row of your choice, label flipped",
     "two-rows": "A row of your choice, replaced by another",
 }
+#: the same where epsilon is for a person: all of a person's rows differ
+KINDS_OF_PERSONS: dict[str, str] = {
+    "most-influential": "The most influential person, labels flipped",
+    "worst-case": KINDS["worst-case"],
+    "without": "A person of your choice, there or not",
+    "label-flip": "A person of your choice, labels flipped",
+    "two-rows": "A person of your choice, all rows replaced by one other",
+}
 WORST = "worst-case"
 ROWS, FEATURES = 1000, 2  # of the synthetic pairs
 
 
 def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None) -> Pair:
-    """Two neighbouring problems for a run.
+    """Two neighbouring problems for a run. Private ranges are held fixed: what is audited is the method, with its part of ε.
 
     Args:
         kind: a key of `KINDS`.
@@ -41,13 +52,22 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
     Raises:
         InvalidInput: an unknown kind, or an id that no training row has.
     """
-    if one_of("pair", kind, KINDS) == WORST:
+    made = _pair_of(spec, one_of("pair", kind, KINDS), row, other)
+    if spec.ranges != PRIVATE:
+        return made
+    return replace(made, why=f"{made.why} Private ranges are not attacked: the method alone is, with {resolve(spec).of_method}.")
+
+
+def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pair:
+    if kind == WORST:
         run = resolve(spec)
         rows = min(ROWS, math.ceil(1 / run.budget.delta) - 1)  # few enough that delta is below 1/n
         persons = dataset_of(run.spec).person_rows
-        return worst_case(spec.build(), get_model(spec.model), run.budget, n=rows, d=FEATURES, lam=run.lam, person_rows=persons)
+        return worst_case(
+            spec.build(), get_model(spec.model), run.of_method, n=rows, d=FEATURES, lam=run.lam, person_rows=persons
+        )
     shared = setup_for(spec)
-    problem, ids = shared.problem, shared.split.train
+    problem, ids = _without_ranges(shared.problem), shared.split.train
     who = None if shared.dataset.persons is None else shared.dataset.persons[ids]
     if kind == "most-influential":
         made = most_influential(problem, who)
@@ -66,6 +86,15 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
     by = _position("other", ids, other, 1)
     made = replace_by(problem, at, problem.rows.X[by], float(problem.rows.y[by]))
     return replace(made, why=f"R{name} replaced by a copy of row {ids[by]}.", asks=f"whether r{name} was there")
+
+
+def _without_ranges(problem: Problem) -> Problem:
+    """The problem that is audited for the method's part of the budget, its ranges held fixed."""
+    if not problem.rows.private_ranges:
+        return problem
+    rows = copy(problem.rows)
+    rows.private_ranges = False
+    return Problem(rows, problem.model, problem.lam)
 
 
 def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) -> int:
@@ -96,7 +125,7 @@ def watch_run(
         fixed.build(),
         pair.first,
         pair.second,
-        resolve(fixed).budget,
+        resolve(fixed).of_method,
         runs,
         fixed.seed,
         score=score,
@@ -133,6 +162,6 @@ def one_run_of(
         canaries: how many; they are the rows of a dataset of their own, so the run's rows are not looked at.
     """
     mechanism, run = spec.build(), resolve(spec)
-    budget = run.budget
+    budget = run.of_method
     made = on_axes(mechanism, get_model(spec.model), budget, canaries, run.lam)
     return made, audit_one_run(mechanism, made, budget, spec.seed, confidence=confidence, monitor=monitor)

@@ -40,15 +40,15 @@ def run(options: argparse.Namespace) -> int:
         methods = ", ".join(noise_comparison.with_releases(spec))
         cause = f"{compare or spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
-    cal, released = comparison.calibration, comparison.released
+    cal, released, compared = comparison.calibration, comparison.released, comparison.compared
     budget = resolve(spec).budget
     accountants = pd.DataFrame(
         [
             {"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note}
-            for o in side_by_side.options(released, cal.budget)
+            for o in side_by_side.options(released, compared.budget)
         ]
     )
-    relations = tables.relations(released, cal.budget.delta)
+    relations = tables.relations(released, compared.budget.delta)
     attack = strongest_attack(comparison.mechanism, setting_of(spec), cal)
     values: dict[str, Any] = {
         "run": answers.run(resolve(spec)),

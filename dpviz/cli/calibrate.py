@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     """Prints the calibration. Returns 0."""
     import dpviz
     from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.settings import PRIVATE
     from dpviz.experiments.run.setup import setting_of
     from dpviz.mechanisms.tolerated import epsilon_for
     from dpviz.models import get_model
@@ -81,9 +83,10 @@ def run(options: argparse.Namespace) -> int:
             raise InvalidInput("--n", "cannot go with a dataset", "Give a dataset, or --n and --d.")
         spec = one_run.run_spec(options)
         n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
-        setting = get_model(spec.model).setting(n, d, spec.lam)
+        setting = replace(get_model(spec.model).setting(n, d, spec.lam), private_ranges=spec.ranges == PRIVATE)
         asked = {"epsilon": spec.epsilon} if attacker is None else {"attacker": options.attacker}
-        cal = dpviz.calibrate(spec.mechanism, n=n, d=d, delta=spec.delta, lam=spec.lam, model=spec.model, **asked, **spec.params)
+        own: dict[str, Any] = {name: getattr(spec, name) for name in ("delta", "lam", "model", "ranges")}
+        cal = dpviz.calibrate(spec.mechanism, n=n, d=d, **own, **asked, **spec.params)
         facts = {"dataset": None, "n": n, "d": d}
         shown = f"none looked at, {n:,} training rows, {d:,} features"
     chosen = {"mechanism": spec.mechanism, "model": spec.model, "lam": spec.lam, "params": dict(spec.params)}

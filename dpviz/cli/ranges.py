@@ -38,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.datasets.sources import own
     from dpviz.datasets.table.columns import word
     from dpviz.privacy.budget import Budget, check_delta
+    from dpviz.privacy.private_ranges import planned, private_ranges
     from dpviz.spending import Ledger
     from dpviz.spending.ledger import Entry
-    from dpviz.spending.private_ranges import planned, private_ranges
 
     budget = Budget(number_from_text("--epsilon", options.epsilon), number_from_text("--delta", options.delta))
     ledger = None if options.ledger is None else Ledger(options.ledger)

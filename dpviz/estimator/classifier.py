@@ -35,9 +35,9 @@ from dpviz.mechanisms.persons import of_row
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, row_budget
+from dpviz.privacy.private_ranges import private_ranges
 from dpviz.releasing.grid import publish
 from dpviz.spending.ledger import Ledger
-from dpviz.spending.private_ranges import private_ranges
 
 _Persons = tuple[int, NDArray[np.intp] | None]
 

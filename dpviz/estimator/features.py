@@ -14,7 +14,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, number, positive, show
 
 FROM_DATA = "from data"
-#: ranges by `spending.private_ranges`, for a tenth of the budget
+#: ranges by `privacy.private_ranges`, for a tenth of the budget
 PRIVATE = "private"
 
 

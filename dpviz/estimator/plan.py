@@ -9,10 +9,10 @@ from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.private_ranges import shares
+from dpviz.privacy.private_ranges import together as with_ranges
 from dpviz.spending.ledger import Entry
 from dpviz.spending.of_run import entry_of
-from dpviz.spending.private_ranges import shares
-from dpviz.spending.private_ranges import together as with_ranges
 
 
 @dataclass(frozen=True, eq=False)

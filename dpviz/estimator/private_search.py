@@ -24,9 +24,9 @@ from dpviz.estimator.search import count
 from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
+from dpviz.privacy.private_ranges import private_ranges, shares
 from dpviz.releasing.tuning import MOST_SETTINGS, parted
 from dpviz.spending.ledger import Ledger
-from dpviz.spending.private_ranges import private_ranges, shares
 from dpviz.spending.private_search import Candidate, plan, search
 from dpviz.spending.private_search import Plan as SearchPlan
 

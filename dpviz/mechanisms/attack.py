@@ -18,7 +18,7 @@ from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent, ReleasesGaussians
 from dpviz.models import Setting
 from dpviz.privacy.accounting import curves, tables
-from dpviz.privacy.accounting.events import Event
+from dpviz.privacy.accounting.events import Composed, Event
 from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
@@ -99,9 +99,11 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     # replace-one only, as everywhere where accountants are compared
     declares = isinstance(mechanism, DeclaresEvent) and calibration.neighbouring is Neighbouring.REPLACE_ONE
     event = mechanism.released(setting, calibration) if declares and isinstance(mechanism, DeclaresEvent) else None
+    ranges = isinstance(event, Composed) and calibration.of_ranges is not None
     if event is not None:
-        distance = curves.advantage(event)
-        whole = isinstance(mechanism, ReleasesGaussians)
+        # total variations of private ranges and of what follows add up
+        distance = min(1.0, sum(map(curves.advantage, event.events if ranges and isinstance(event, Composed) else (event,))))
+        whole = isinstance(mechanism, ReleasesGaussians) and not ranges
         reached = partial(_by_noise, event, budget.delta) if whole else partial(np.add, distance)
         bounded(distance, GAUSSIAN if whole else DISTANCE, reached)
     if isinstance(mechanism, BoundsDistance):

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import persons
+from dpviz.mechanisms import persons, ranges
 from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
 from dpviz.mechanisms.knobs import Knob, knob
@@ -128,7 +128,7 @@ class Mechanism(ABC):
         super().__init_subclass__(**kwargs)
         if "family" in vars(cls) and cls.family not in FAMILIES:
             raise TypeError(f"{cls.__name__}.family must be one of {FAMILIES}")
-        for name, around in persons.AROUND.items():
+        for name, around in (*persons.AROUND.items(), *ranges.AROUND.items()):
             if name in vars(cls):
                 setattr(cls, name, around(vars(cls)[name]))
         if "guarantee" in vars(cls):

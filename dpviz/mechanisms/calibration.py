@@ -62,7 +62,9 @@ class Calibration:
         for_training: what training reads beside the noise scale; `values` gives it with its type.
         mu: the noise is declared to be mu-Gaussian DP with this mu; None where nothing of the kind is declared.
         person_rows: rows of one person at most, where budgets, sensitivity and mu are for a person; 0 where they are for a row.
-        alone: the calibration of one row that it was made of (`dpviz.mechanisms.persons`); None for a row.
+        alone: the method's own calibration of one row that it was made of (`dpviz.mechanisms.persons` and `ranges`); None where
+            it is that one.
+        of_ranges: the part of all budgets that pays for ranges found privately; None where none were.
         details: further numbers by name, to be shown and tested, never to be computed with; `mu` and those of
             `for_training` are among them.
 
@@ -88,6 +90,7 @@ class Calibration:
     mu: float | None = None
     person_rows: int = 0
     alone: Calibration | None = None
+    of_ranges: Budget | None = None
     details: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -47,6 +47,7 @@ class Setting:
         abilities: what the model can do beside training.
         person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
         weighted: whether losses have weights, which are at most 1 (`Rows.weights`), so that all bounds above hold.
+        private_ranges: whether a share of epsilon and delta pays for ranges that were found privately in the same rows.
     """
 
     n: int
@@ -64,6 +65,7 @@ class Setting:
     abilities: frozenset[Ability] = frozenset(Ability)
     person_rows: int = 0
     weighted: bool = False
+    private_ranges: bool = False
 
     @property
     def linear(self) -> bool:

@@ -31,7 +31,10 @@ class Problem:
     def setting(self) -> Setting:
         """Public facts about the problem, the only thing that a calibration sees."""
         setting = self.model.setting(len(self.rows), self.rows.X.shape[1], self.lam)
-        return replace(setting, person_rows=self.rows.person_rows, weighted=self.rows.weights is not None)
+        rows = self.rows
+        return replace(
+            setting, person_rows=rows.person_rows, weighted=rows.weights is not None, private_ranges=rows.private_ranges
+        )
 
     @property
     def n(self) -> int:

@@ -16,13 +16,14 @@ import pandas as pd
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput, show
+from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.measure import train
+from dpviz.experiments.run.ranges import numbers_of, with_ranges
 from dpviz.experiments.run.resolve import automatic_lam, dataset_of, resolve, split_of
-from dpviz.experiments.run.settings import LEAST_LAM
+from dpviz.experiments.run.settings import AS_DECLARED, LEAST_LAM
 from dpviz.experiments.run.setup import class_weights, rows_in
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
@@ -31,8 +32,8 @@ from dpviz.mechanisms.persons import of_row
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.private_ranges import private_ranges, shares
 from dpviz.releasing.ranges import texts_of
-from dpviz.spending.private_ranges import private_ranges, shares
 
 #: widths of all ranges, in widths of what the rows hold
 WIDTHS = tuple(2.0**k for k in range(-4, 5))
@@ -60,12 +61,6 @@ class Compared:
     whole: Budget
     of_ranges: Budget
     of_model: Budget
-
-
-def ranges_matter(dataset: Dataset) -> bool:
-    """True where columns of numbers become features by their range."""
-    encoder = dataset.encoder
-    return dataset.norms is not None and encoder is not None and any(c.kind == NUMBER for c in encoder.columns)
 
 
 def compare(spec: RunSpec, widths: Sequence[float] = WIDTHS, monitor: Monitor = silent) -> Compared:
@@ -171,29 +166,16 @@ class _Trial:
 
     @classmethod
     def of(cls, spec: RunSpec) -> _Trial:
-        run = resolve(spec)
+        run = resolve(replace(spec, ranges=AS_DECLARED))  # the kinds are compared whichever the run has
         dataset = dataset_of(run.spec)
-        encoder = dataset.encoder
-        if encoder is None or not ranges_matter(dataset):
-            cause = f"no column of {show(dataset.name)} becomes a feature by its range"
-            raise InvalidInput("dataset", cause, "Choose a table with columns of numbers, such as census-10000.")
-        numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in encoder.columns if c.kind == NUMBER}
-        return cls(run.spec, run.budget, dataset, encoder, numbers)
-
-    def with_ranges(self, ranges: dict[str, tuple[float, float]], categories: dict[str, tuple[str, ...]]) -> Encoder:
-        """The encoder with other ranges and categories; columns that are in neither stay."""
-        columns = [
-            replace(c, low=ranges[c.name][0], high=ranges[c.name][1], clip=True)
-            if c.name in ranges
-            else replace(c, levels=categories.get(c.name, c.levels))
-            for c in self.encoder.columns
-        ]
-        return replace(self.encoder, columns=tuple(columns))
+        return cls(run.spec, run.budget, dataset, *numbers_of(dataset))
 
     def with_width(self, width: float) -> Encoder:
         """The encoder whose ranges reach from the smallest value so many times as far as the largest one."""
         ends = {name: (float(np.nanmin(v)), float(np.nanmax(v))) for name, v in self.numbers.items()}
-        return self.with_ranges({name: (low, high + (width - 1) * (high - low)) for name, (low, high) in ends.items()}, {})
+        return with_ranges(
+            self.encoder, {name: (low, high + (width - 1) * (high - low)) for name, (low, high) in ends.items()}, {}
+        )
 
     def width(self, encoder: Encoder) -> float:
         """The width of an encoder's ranges, geometric mean over columns that vary."""
@@ -209,7 +191,7 @@ class _Trial:
         names = [c.name for c in self.encoder.columns if c.kind != NUMBER and c.name in self.dataset.looked_at]
         for_row = of_row(budget, max(1, self.dataset.person_rows))
         found = private_ranges(self.numbers, for_row, source, categories=texts_of(self.dataset.frame, names))
-        return self.with_ranges(found.ranges, found.categories)
+        return with_ranges(self.encoder, found.ranges, found.categories)
 
     def measured(self, encoder: Encoder, budget: Budget, streams: list[np.random.SeedSequence]) -> _Measured:
         """Width, share clipped and accuracies of a run with this encoder."""

@@ -12,16 +12,14 @@ from dpviz.datasets import Dataset
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoder import NUMBER
-from dpviz.datasets.table.gaps import with_gaps
+from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.ranges import paid
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.private_ranges import private_ranges
 from dpviz.spending.ledger import Entry
-from dpviz.spending.private_ranges import private_ranges, together
-
-#: what a proof supposes where ranges are found privately
-PUBLIC_KINDS = "public: which columns hold numbers and which hold categories"
 
 
 def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
@@ -29,45 +27,57 @@ def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
     return {name: frame[name].map(word, na_action="ignore").astype(object) for name in names}
 
 
-def undeclared(dataset: Dataset) -> tuple[list[str], list[str]]:
+def asked(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bool]:
+    """(the run with ranges as declared, whether some are to be found privately, whether those of all number columns are)."""
+    every = spec.ranges == PRIVATE
+    return replace(spec, ranges=AS_DECLARED), private_ranges or every, every
+
+
+def undeclared(dataset: Dataset, every: bool = False) -> tuple[list[str], list[str]]:
     """(columns of numbers, columns of categories) whose range or categories were read from the rows.
+
+    Args:
+        every: all columns of numbers, as in a run with private ranges.
 
     Raises:
         InvalidInput: the rows are no table of one's own, all is declared, or columns were chosen by their values, which no range
             can mend.
     """
     if not own.is_own(dataset.name) or dataset.encoder is None:
-        raise InvalidInput("ranges", "are found privately in tables of your own", "Name a file, or use dpviz.dataset(...).")
-    if dataset.person_rows:
-        cause = "are found privately from all rows, and the table names persons with several"
-        raise InvalidInput("ranges", cause, "Declare them, or leave out the person.")
-    if not dataset.looked_at:
+        raise InvalidInput(
+            "ranges", "of a release are found privately in tables of your own", "Name a file, or take ranges as declared."
+        )
+    columns, read = dataset.encoder.columns, dataset.looked_at
+    kinds = {c.name: c.kind for c in columns if c.name in read or (every and c.kind == NUMBER)}
+    if not kinds:
         raise InvalidInput("ranges", "are declared already, so none is to be found", "Leave out private ranges.")
-    kinds = {c.name: c.kind for c in dataset.encoder.columns if c.name in dataset.looked_at}
-    chosen = [name for name in dataset.looked_at if name not in kinds]
+    chosen = [name for name in read if name not in kinds]
     if chosen:
         cause = f"{', '.join(chosen[:3])} were left out because of their values"
         raise InvalidInput("columns", f"{cause}, which private ranges cannot mend", "Name the features with columns (--columns).")
     return [n for n, kind in kinds.items() if kind == NUMBER], [n for n, kind in kinds.items() if kind != NUMBER]
 
 
-def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: random.Random) -> RunSpec:
+def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: random.Random, every: bool = False) -> RunSpec:
     """The run on the same rows, whose undeclared ranges and categories are now private ones.
+
+    Of a table of persons only the rows that are kept are looked at, at most k of a person, so that a row has the budget of
+    which k together are within `budget` (`of_row`).
 
     Args:
         spec: a run on a table of one's own.
         dataset: of that run.
-        budget: of all ranges and categories together.
+        budget: of all ranges and categories together, for a person where the table names persons.
         source: of their noise.
+        every: as of `undeclared`.
 
     Raises:
         InvalidInput: see `undeclared`; or nothing can be seen at this budget.
     """
-    numbers, categories = undeclared(dataset)
-    content = own.get(spec.dataset)
-    frame = with_gaps(content.frame, content.spec, [])
-    values = {name: frame[name].to_numpy(float) for name in numbers}
-    found = private_ranges(values, budget, source, categories=texts_of(frame, categories))
+    numbers, categories = undeclared(dataset, every)
+    content, frame = own.get(spec.dataset), dataset.frame
+    values, for_row = {name: frame[name].to_numpy(float) for name in numbers}, of_row(budget, max(1, dataset.person_rows))
+    found = private_ranges(values, for_row, source, categories=texts_of(frame, categories))
     table = replace(
         content.spec,
         ranges={**content.spec.ranges, **found.ranges},
@@ -108,16 +118,12 @@ def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None) -> Ca
     """The calibration of a model with the cost of its private ranges; `whole` was asked for."""
     if of_ranges is None:
         return cal
-    found = f"ranges and categories were found privately, for {of_ranges} of the total"
-    claimed, proved = (together(budget, of_ranges) for budget in (cal.claimed_budget, cal.proved_budget))
-    made = replace(
-        cal, budget=whole, claimed_budget=claimed, proved_budget=proved, mu=None, details={}, notes=(*cal.notes, found)
-    )
-    return made if proved is None else made.conditional(*cal.conditions, PUBLIC_KINDS)
+    # with categories it is no Gaussian release, which `Calibration.of_ranges` would declare
+    return replace(paid(cal, whole, of_ranges, "ranges and categories"), of_ranges=None, alone=cal.alone)
 
 
 def of_both(cal: Calibration, of_ranges: Budget, call: str) -> Entry:
     """The entry of a model with its private ranges in a ledger."""
     made = with_ranges(cal, cal.budget, of_ranges)
     total = made.proved_budget or made.claimed_budget or cal.budget
-    return Entry(total, "release", made.status, made.conditions, call)
+    return Entry(total, "release", made.status, made.conditions, call, person_rows=made.person_rows)

@@ -33,13 +33,13 @@ from dpviz.mechanisms.persons import in_words
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, row_budget
+from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
-from dpviz.releasing.ranges import declared_privately, of_both, undeclared, with_ranges
+from dpviz.releasing.ranges import asked, declared_privately, of_both, undeclared, with_ranges
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
-from dpviz.spending.private_ranges import shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +146,11 @@ P = ParamSpec("P")
 
 
 def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
-    """Releases on tables of persons keep rows that the operating system chooses: the choice is as secret as the noise."""
+    """Releases take no seed, and on tables of persons they keep rows that the operating system chooses: both must be secret."""
 
     @wraps(make)
     def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
+        refuse_seed(spec)
         with chosen_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
             return make(spec, *rest, **how)
 
@@ -177,7 +178,8 @@ def release(
         all_rows: train on all rows and not on the run's training part.
         unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
-        private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget.
+        private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget; a
+            spec with private ranges asks for those of all number columns.
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
         monitor: receives progress; raises to cancel.
@@ -187,7 +189,7 @@ def release(
     Raises:
         InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
     """
-    refuse_seed(spec)
+    spec, private_ranges, every = asked(spec, private_ranges)
     run = resolve(spec)
     dataset, problem = _rows_of(run, all_rows)
     built = run.spec.build()
@@ -197,13 +199,13 @@ def release(
     cal = built.calibrate(problem.setting, of_model)
     if not unproved:
         _require_proof(cal, of_model)
-    if private_ranges:
-        undeclared(dataset)  # what cannot be mended is said before anything is spent
+    _ = private_ranges and undeclared(dataset, every)  # what cannot be mended is said before anything is spent
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
-        run = _settled(declared_privately(run.spec, dataset, of_ranges, random.SystemRandom()), of_model, all_rows)
+        declared = declared_privately(run.spec, dataset, of_ranges, random.SystemRandom(), every)
+        run = _settled(declared, of_model, all_rows)
         dataset, problem = _rows_of(run, all_rows)
         built = run.spec.build()
         cal = built.calibrate(problem.setting, of_model)

@@ -18,21 +18,23 @@ from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run as measured
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
 from dpviz.mechanisms import Calibration, Fit, Training
+from dpviz.mechanisms.ranges import PUBLIC_KINDS
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
+from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.grid import Published, publish
-from dpviz.releasing.ranges import PUBLIC_KINDS, declared_privately, undeclared, with_ranges
-from dpviz.releasing.training import Release, choosing_secretly, encoder_of, model_of, refuse_seed, supposing
+from dpviz.releasing.ranges import asked, declared_privately, undeclared, with_ranges
+from dpviz.releasing.training import Release, choosing_secretly, encoder_of, model_of, supposing
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
-from dpviz.spending.private_ranges import shares
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
 MOST_SETTINGS = 200
@@ -102,13 +104,13 @@ def private_search(
     Raises:
         InvalidInput: the run does not fit what is there, or its method cannot be searched privately.
     """
-    refuse_seed(spec)
     one_of("distribution", distribution, KINDS)
     share = in_range("held_out", held_out, 0.05, 0.5)
+    spec, private_ranges, every = asked(spec, private_ranges)
     run = resolve(spec)
     encoder = None if private_ranges else encoder_of(setup_for(run.spec).dataset, ranges_from_data)
     if private_ranges:
-        undeclared(setup_for(run.spec).dataset)  # what cannot be mended is said before anything is spent
+        undeclared(setup_for(run.spec).dataset, every)  # what cannot be mended is said before anything is spent
     tried = _Tried.of(run.spec, values, all_rows, share)
     whole = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
     of_ranges, total = shares(whole) if private_ranges else (None, whole)
@@ -118,8 +120,8 @@ def private_search(
         made.enter(ledger, call, of_ranges, *([] if of_ranges is None else [PUBLIC_KINDS]))
     source = random.SystemRandom()
     if of_ranges is not None:  # the number of features follows from the categories that were found
-        tried = _Tried.of(declared_privately(run.spec, tried.dataset, of_ranges, source), values, all_rows, share)
-        made = plan(tried.candidates, distributed, total)
+        tried = _Tried.of(declared_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
+        made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     encoder = encoder or encoder_of(tried.dataset, ranges_from_data)
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
     if best is None:
@@ -153,7 +155,8 @@ def compared(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: Monito
     Raises:
         InvalidInput: see `private_search`.
     """
-    made = private_search(replace(spec, seed=RunSpec.seed), values, ranges_from_data=True, monitor=monitor)
+    from_data = spec.ranges != PRIVATE
+    made = private_search(replace(spec, seed=RunSpec.seed), values, ranges_from_data=from_data, monitor=monitor)
     own = measured(spec)
     model, test = own.setup.problem.model, own.setup.test
     label = made.model.constant_label

@@ -27,9 +27,9 @@ from dpviz.models import Setting
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
 from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.private_ranges import together
 from dpviz.privacy.search import largest
 from dpviz.spending.ledger import Entry, Ledger
-from dpviz.spending.private_ranges import together
 
 Model = TypeVar("Model")
 

@@ -191,8 +191,13 @@ def _of_mechanism(mechanism: str) -> st.SearchStrategy[RunSpec]:
         "params": st.fixed_dictionaries({}, optional={name: values(knob) for name, knob in cls.knobs().items()}),
     }
     runs = st.builds(RunSpec, **parts)
-    # networks take no weights
-    return runs.map(lambda run: dataclasses.replace(run, class_weight=1.0) if run.model.startswith("mlp") else run)
+
+    def possible(run: RunSpec) -> RunSpec:
+        """Networks take no weights, and teaching has no ranges."""
+        weight = 1.0 if run.model.startswith("mlp") else run.class_weight
+        return dataclasses.replace(run, class_weight=weight, ranges="declared" if run.dataset == "teaching" else run.ranges)
+
+    return runs.map(possible)
 
 
 #: any run that the sidebar can stand for, of datasets that are always there
@@ -232,6 +237,7 @@ SIDEBAR = {
     "seed": "5",
     "intercept": "false",
     "row_scaling": "clip",
+    "ranges": "private",
     "folds": "5",
     "dp-svrg.rounds": "3",
     "dp-svrg.inner_steps": "4",

@@ -9,11 +9,12 @@ import pytest
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit.lessons import BY_ID
+from dpviz.experiments.run.ranges import ranges_matter
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.budget import Budget
 from dpviz.releasing import bounds
-from dpviz.releasing.bounds import best_width, compare, ranges_matter
+from dpviz.releasing.bounds import best_width, compare
 
 LESSON = BY_ID["bounds"]
 
@@ -84,6 +85,16 @@ def test_private_categories_replace_those_that_were_read(monkeypatch: pytest.Mon
     asked.clear()
     made = compare(own(person="name", person_rows=2, ranges={"age": (0, 120)}, categories={"job": ["a", "b"]}), widths=(1.0,))
     assert asked == [(["age"], [], of_row(made.of_ranges, 2))] * 2, "of one row, so that two together cost the tenth"
+
+
+def test_persons_are_drawn_with_their_rows_at_every_width() -> None:
+    """DP-SGD that draws persons needs to know whose each row is, in declared, read and private ranges alike."""
+    run = own(person="name", person_rows=2, ranges={"age": (0, 120)}, categories={"job": ["a", "b"]})
+    drawn = replace(run, mechanism="dp-sgd", params={"batches": "persons", "steps": 5}, seeds=1)
+    made = compare(drawn, widths=(1.0, 2.0))
+    assert made.kinds["kind"].tolist() == ["declared", "read", "private"]
+    assert made.kinds["accuracy"].iloc[0] == pytest.approx(dpviz.run(drawn).accuracy.mean())
+    assert made.widths["accuracy"].between(0, 1).all()
 
 
 def test_what_cannot_be_compared_is_said() -> None:

@@ -1,6 +1,8 @@
 """A release that finds ranges and categories privately: what it shows, what it costs, and when it spends."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,10 +11,16 @@ import pytest
 import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget, Status
 from dpviz.releasing import ranges, training
-from dpviz.releasing.ranges import PUBLIC_KINDS
 from dpviz.spending import Ledger
+
+
+def person_ledger(ledger: Ledger) -> Ledger:
+    return Ledger.create(ledger.path.with_name("p.toml"), table="people", limit=Budget(5.0, 1e-4), unit="person")
+
 
 TOTAL = Budget(1.0, 1e-5)
 
@@ -81,12 +89,54 @@ def test_only_what_is_undeclared_is_found(frame: pd.DataFrame) -> None:
     assert job.levels == ("a", "b", "c")
 
 
+def test_a_run_in_private_ranges_is_released_in_private_ranges(frame: pd.DataFrame) -> None:
+    """Those of all numbers are found, as the run's were, with noise of the operating system; declared ones are set aside."""
+    run = replace(spec(frame, ranges={"age": (0, 1e7)}), ranges="private")
+    made = [dpviz.release(run) for _ in range(2)]
+    for one in made:
+        assert one.of_ranges is not None
+        assert one.model.encoder.columns[0].high < 1000
+        assert one.spec.ranges == "declared"
+        assert one.calibration.proved_budget is not None
+        assert one.calibration.proved_budget.epsilon == pytest.approx(1.0)
+    assert [one.calibration.noise_scale for one in made] == [pytest.approx(made[0].calibration.noise_scale)] * 2
+
+
 def test_what_private_ranges_cannot_mend_is_refused_before_anything_is_spent(frame: pd.DataFrame, ledger: Ledger) -> None:
     declared = {"ranges": {"age": (0, 120)}, "categories": {"job": ["a", "b", "c"]}}
     for run in (dpviz.RunSpec("teaching"), spec(frame, **declared), spec(frame.assign(same=1.0))):
         with pytest.raises(InvalidInput):
             dpviz.release(run, private_ranges=True, ledger=ledger)
     assert not ledger.entries()
+
+
+@pytest.mark.parametrize("search", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_ranges_of_persons_are_for_all_their_rows(
+    search: bool, frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1500 persons with four rows, of which two are kept: ranges see those alone, each at the budget of which two are a tenth."""
+    seen: list[tuple[pd.Series, Budget]] = []
+    original = ranges.private_ranges
+
+    def watched(columns: dict[str, np.ndarray], budget: Budget, *rest: Any, categories: dict[str, pd.Series]) -> Any:
+        seen.append((categories["job"], budget))
+        return original(columns, budget, *rest, categories=categories)
+
+    monkeypatch.setattr(ranges, "private_ranges", watched)
+    table = frame.assign(who=np.arange(6000) // 4, age=frame["age"].clip(upper=90))
+    run = replace(spec(table, person="who", person_rows=2), epsilon=3.0)
+    if search:
+        made = dpviz.private_search(run, {"lam": [1e-2]}, private_ranges=True, mean_runs=1.5)
+    else:
+        made = dpviz.release(run, private_ranges=True, unproved=True, ledger=person_ledger(ledger))
+    ((jobs, budget),) = seen
+    assert len(jobs) == 3000
+    assert made.of_ranges is not None
+    assert budget == of_row(made.of_ranges, 2)
+    assert made.calibration.person_rows == 2
+    assert made.calibration.proved_budget is not None
+    assert made.calibration.proved_budget.epsilon == pytest.approx(3.0, rel=0.02)
+    assert "Unit of privacy: one person, of whom at most 2 rows are kept" in made.card
 
 
 def test_the_shell_finds_them_too(frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,12 +37,15 @@ class Subject:
 
     Attributes:
         run: the page's own, or one of another method at its defaults that a person asked for.
-        released: its Gaussian releases; None where there are none with a proved sensitivity.
+        calibration: of the run.
+        compared: the same without private ranges.
+        released: the Gaussian releases of the method itself; None where there are none with a proved sensitivity.
     """
 
     run: RunSpec
     mechanism: Mechanism
     calibration: Calibration
+    compared: Calibration
     released: Event | None
 
     @property
@@ -67,13 +70,21 @@ def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
         st.caption(words.markdown(f"You asked for this method, at its defaults; the sidebar’s is {mine}."))
     subject = noise_comparison.accounted(run)
     if subject is None:
-        return Subject(run, run.build(), calibration_of(run), None)
-    return Subject(run, subject.mechanism, subject.calibration, subject.released)
+        cal = calibration_of(run)
+        return Subject(run, run.build(), cal, cal, None)
+    if subject.calibration.of_ranges is not None:
+        st.caption(
+            words.markdown(
+                f"{words.budget(subject.calibration.of_ranges)} of the total pays for private ranges. Accountants are compared "
+                f"on the method itself, which has {words.budget(subject.compared.budget)}."
+            )
+        )
+    return Subject(run, subject.mechanism, subject.calibration, subject.compared, subject.released)
 
 
 def computed(subject: Subject) -> bool:
     """True where the page's tables are there; progress where they are not. With many small batches they take seconds."""
-    released, calibration = subject.released, subject.calibration
+    released, calibration = subject.released, subject.compared
 
     def compute(spec: RunSpec, monitor: Monitor) -> None:
         parts: list[Callable[[], object]] = [
@@ -145,7 +156,7 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay:
         overlay: how run A is calibrated, where it perturbs the same thing.
     """
     st.header("The same noise, by each accountant", anchor=False)
-    cal = subject.calibration
+    cal = subject.compared
     items = [
         lines.Bar(
             o.name,
@@ -212,7 +223,7 @@ def how(spec: RunSpec, accountants: Sequence[Option]) -> None:
         )
         repeat.python_of(
             spec,
-            "found = accounted(spec)\nside_by_side.options(found.released, found.calibration.budget)",
+            "found = accounted(spec)\nside_by_side.options(found.released, found.compared.budget)",
             "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import side_by_side",
         )

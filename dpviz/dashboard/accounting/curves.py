@@ -54,7 +54,7 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
         )
         repeat.python_of(
             spec,
-            "found = accounted(spec)\ntables.renyi_curve(found.released, found.calibration.budget.delta).table",
+            "found = accounted(spec)\ntables.renyi_curve(found.released, found.compared.budget.delta).table",
             "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import tables",
         )

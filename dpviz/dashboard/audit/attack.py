@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.auditing import AuditResult, Pair, watch_run
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
-from dpviz.auditing.runs import KINDS, WORST
+from dpviz.auditing.runs import KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
@@ -20,7 +20,7 @@ from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import Job, State
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
@@ -40,13 +40,23 @@ _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address: neighbouring pair, rows, and trainings a side."""
-    ids = "The id of a training row, as on the other pages."
+    persons = of_persons(spec)
+    ids = f"The id of a training row{' of the person' if persons else ''}, as on the other pages."
+    label, kinds = ("Who is attacked", KINDS_OF_PERSONS) if persons else ("Which row is attacked", KINDS)
     return (
-        fields.choice("pair", "Which row is attacked", KINDS, "most-influential", few=0),
+        fields.choice("pair", label, kinds, "most-influential", few=0),
         fields.choice("runs", "Models trained on each dataset", {n: f"{int(n):,}" for n in RUNS}, _usual(spec), few=0),
-        fields.row("row", "Row", spec, ids),
+        fields.row("row", "Row of the person" if persons else "Row", spec, ids),
         fields.row("other", "Replaced by row", spec, ids),
     )
+
+
+def of_persons(spec: RunSpec) -> bool:
+    """True where all rows of one person are attacked."""
+    try:
+        return bool(dataset_of(spec).person_rows)
+    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
+        return False
 
 
 def _usual(spec: RunSpec) -> str:
@@ -105,7 +115,8 @@ def headline(task: Job[Any], spec: RunSpec) -> None:
             pair, result = task.results[-1]
             panels.headline(*sentence(result, pair, spec, task.over), of=spec)
         else:
-            panels.headline(f"{pinned.title(spec)}: models are trained on two datasets that differ in one row.", of=spec)
+            differ = "the rows of one person" if of_persons(spec) else "one row"
+            panels.headline(f"{pinned.title(spec)}: models are trained on two datasets that differ in {differ}.", of=spec)
 
     watching.live(task, draw, every=1.0)
 
@@ -222,8 +233,8 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
     start = (
         ""
         if pair.first.setting.linear
-        else " Every training starts from the same weights, which the attacker knows: a start drawn anew would hide the one row "
-        "behind its own noise, and no guarantee counts on that."
+        else " Every training starts from the same weights, which the attacker knows: a start drawn anew would hide the "
+        "difference behind its own noise, and no guarantee counts on that."
     )
     st.caption(
         words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}{start}")
@@ -277,7 +288,8 @@ def _ceiling(result: AuditResult) -> float:
 
 def _clouds(result: AuditResult, pair: Pair, spec: RunSpec, theme: Theme) -> None:
     st.header("What the attacker sees", anchor=False)
-    sides = ("with the row", "without it") if pair.name == "without" else ("first dataset", "second dataset")
+    what = "person" if of_persons(spec) else "row"
+    sides = (f"with the {what}", f"without the {what}") if pair.name == "without" else ("first dataset", "second dataset")
     means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
     apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
     summary = (

@@ -13,6 +13,7 @@ from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.attacks.study import attack_over_epsilon
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit import exposed_rows
+from dpviz.dashboard.audit.attack import of_persons
 from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
@@ -23,7 +24,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import Theme
 
-ROWS = {"": "One row, the others known", "ordinary": "Ordinary rows"}
+ONE_ROW = "One row, the others known"
 COUNTS = ("64", "256", "1024", "4096")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "AUC", "Advantage")
@@ -31,9 +32,10 @@ _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "A
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The fields in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
+    one = "One person, all others known" if of_persons(spec) else ONE_ROW
     more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
     return (
-        fields.choice("attacked", "Attack on", ROWS, ""),
+        fields.choice("attacked", "Attack on", {"": one, "ordinary": "Ordinary rows"}, ""),
         fields.choice("shadows", "Shadow models", {n: f"{int(n):,}" for n in COUNTS}, "256", more),
     )
 

@@ -9,11 +9,12 @@ from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
+from dpviz.experiments.run.ranges import ranges_matter
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
-from dpviz.releasing.bounds import Compared, compare, ranges_matter
+from dpviz.releasing.bounds import Compared, compare
 
 #: the tab that holds this
 TITLE = "Bounds"

@@ -24,9 +24,9 @@ from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
+from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.ranges import beside
 from dpviz.reporting.calls import dataset_call
-from dpviz.spending.private_ranges import shares
 
 _SHOWN = 8
 BOUNDED = "So one person changes a gradient by a bounded amount."
@@ -156,9 +156,9 @@ def preview(dataset: Dataset) -> None:
     tables.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
 
 
-def preprocessing(dataset: Dataset) -> None:
+def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
     """The steps of preprocessing, and the values that it read."""
-    st.markdown(words.markdown(words.preprocessing(dataset.declared)))
+    st.markdown(words.markdown(words.preprocessing(dataset.declared, dataset.private_ranges)))
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
         st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
@@ -190,7 +190,12 @@ def preprocessing(dataset: Dataset) -> None:
         if dataset.intercept:
             st.markdown("A constant feature is added inside the unit ball, and is regularised with the rest:")
             st.latex(r"x_i \leftarrow (x_i, 1)/\sqrt{2}")
-        repeat.python(dataset_call(dataset.name, dataset.intercept, dataset.scaling))
+        if dataset.private_ranges:
+            repeat.python_of(
+                spec, "rows = dataset_of(spec)\nrows.X, rows.y", "from dpviz.experiments.run.resolve import dataset_of"
+            )
+        else:
+            repeat.python(dataset_call(dataset.name, dataset.intercept, dataset.scaling))
         if held is not None:
             stem = "the file's name"
             st.markdown(
@@ -204,7 +209,7 @@ def ranges(dataset: Dataset, theme: Theme) -> None:
     fig = data.feature_ranges(dataset.X, dataset.feature_names, theme)
     shown = min(data.MOST, dataset.d)
     summary = f"The {shown} most varied of {dataset.d:,} features: mean, and where the middle 90 % of the rows lie."
-    charts.chart(fig, "ranges", summary, lambda: feature_table(dataset))
+    charts.chart(fig, "feature-ranges", summary, lambda: feature_table(dataset))
 
 
 def private(dataset: Dataset, spec: RunSpec) -> None:

@@ -230,8 +230,17 @@ def guarantee(cal: Calibration, of: Mechanism) -> str:
     return f"{sign} {word}: {budget(shown)}" if shown is not None else f"{sign} {word}"
 
 
-def preprocessing(declared: bool) -> str:
-    """The values that preprocessing reads, which the guarantee does not cover."""
+def preprocessing(declared: bool, private: bool = False) -> str:
+    """The values that preprocessing reads, and whether the guarantee covers them.
+
+    Args:
+        private: whether ranges of numbers were found privately.
+    """
+    if private:
+        rest = (
+            "categories are declared in advance" if declared else "categories were read from the rows, and ε does not cover this"
+        )
+        return f"Ranges of numbers were found privately, which a part of ε pays for; {rest}."
     if declared:
         return "Ranges and categories of this set are declared in advance: preparing the rows does not look at the data."
     return (
@@ -301,6 +310,8 @@ def best_at(
         among: how many methods are compared.
         over: whether all of them are computed; otherwise the answer may still change.
     """
+    if best is None and not among and not over:
+        return "No method is computed at this ε yet."
     if best is None:
         return "None of these methods has a proved guarantee."
     mean, half = float(best["mean"]), float(best["spread"])

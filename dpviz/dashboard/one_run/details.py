@@ -63,10 +63,11 @@ def numbers(outcome: Outcome) -> None:
         if np.isfinite(cal.sensitivity)
         else f"has no bound here ({cal.sensitivity_source})"
     )
+    data = dataset_of(outcome.spec)
     at = f"Objective and gap of the private models are{_at_lambda(outcome)}. " if _at_lambda(outcome) else ""
     panels.note(
         f"± is one standard deviation {draws}. {at}The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
-        + words.preprocessing(dataset_of(outcome.spec).declared)
+        + words.preprocessing(data.declared, data.private_ranges)
     )
 
 

@@ -74,9 +74,10 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
     )
-    event = mechanism.releases(setting) if isinstance(mechanism, ReleasesGaussians) else None
+    facts = replace(setting, private_ranges=False)
+    event = mechanism.releases(facts) if isinstance(mechanism, ReleasesGaussians) else None
     if event is not None:
-        budget = resolve(spec).budget
+        budget = resolve(spec).of_method
         st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(event, budget, trace))}")
         steps = mechanism.noise_in_steps(setting)
         if steps is not None:

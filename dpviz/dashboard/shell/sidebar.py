@@ -21,7 +21,7 @@ from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
 from dpviz.experiments.run.resolve import dataset_of, resolve
-from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
+from dpviz.experiments.run.settings import PRIVATE, SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Changes, Whole
@@ -145,8 +145,19 @@ class Sidebar:
         persons = _person_rows(self.spec.dataset)
         if persons:
             st.caption(f"ε is for {in_words(persons)}.")
+        if self.spec.ranges == PRIVATE:
+            _paid(self.spec)
         (one,) = nearest(self.spec.epsilon, 1)
         st.caption(words.markdown(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}."))
+
+
+def _paid(spec: RunSpec) -> None:
+    """What private ranges cost a run, and what could not be seen."""
+    try:
+        run, remark = resolve(spec), dataset_of(spec).remarks[-1]
+    except (InvalidInput, MemoryError):  # the page says what is wrong
+        return
+    st.caption(words.markdown(f"{remark} The method has {words.budget(run.of_method)}."))
 
 
 def sidebar(
@@ -303,7 +314,11 @@ def _rules(spec: RunSpec) -> dict[str, str]:
     try:
         run = resolve(spec)
         dataset = dataset_of(spec)
-        setting = replace(get_model(spec.model).setting(run.n_train, dataset.d, run.lam), person_rows=dataset.person_rows)
+        setting = replace(
+            get_model(spec.model).setting(run.n_train, dataset.d, run.lam),
+            person_rows=dataset.person_rows,
+            private_ranges=dataset.private_ranges,
+        )
         by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
         values = {name: by_rule.value(name, setting, run.budget) for name in knobs}
     except (InvalidInput, MemoryError):  # the page says what is wrong

@@ -14,6 +14,7 @@ from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.dashboard.work.job import State
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.studies.odds import odds_over
 from dpviz.experiments.sweeps import curves
 from dpviz.figures import curves as figure
@@ -43,7 +44,11 @@ def picture(view: running.View) -> None:
     key = ("picture", str(charts.narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
     made, lines, said = view.once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
-    st.caption("A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band.")
+    private = " Private ranges are found anew at each ε; the non-private model has those of the sidebar’s ε."
+    st.caption(
+        "A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band."
+        + (private if view.spec.ranges == PRIVATE else "")
+    )
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")
         name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""

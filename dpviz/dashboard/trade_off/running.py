@@ -74,8 +74,12 @@ class View:
         return self.job.once(name, lambda: curves.needed_interval(self.table(), mechanism, target, column))
 
     def baselines(self, table: pd.DataFrame) -> tuple[float, float]:
-        """The metric of the non-private model and of the majority label; NaN where it has no value."""
-        first, column = table.iloc[0], self.choices.metric.column
+        """The metric of the non-private model and of the majority label; NaN where it has no value.
+
+        At the sidebar's budget where it is there: with private ranges each has rows of its own.
+        """
+        here, column = table[table["epsilon"] == self.spec.epsilon], self.choices.metric.column
+        first = (here if len(here) else table).iloc[0]
         return float(first[f"non_private_{column}"]), float(first[f"majority_{column}"])
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:

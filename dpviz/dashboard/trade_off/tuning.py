@@ -15,6 +15,7 @@ from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
@@ -170,7 +171,7 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     at = f"ε = {words.three(spec.epsilon)}"
     st.markdown(
         f"**Private search**: random settings of the same list, a random number of times, and the best by a noisy score on rows "
-        f"held out of training. {at} pays for the whole search (Papernot & Steinke 2022)."
+        f"held out of training. {at} pays for the whole search (Papernot & Steinke 2022){_ranges(spec)}."
     )
     values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
     found, fresh = tasks.observe(
@@ -201,7 +202,15 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
         )
     )
     tries = [f"--try={name}={','.join(f'{v:.6g}' for v in some)}" for name, some in values.items()]
-    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model --ranges-from-data")
+    looked = "" if spec.ranges == PRIVATE else " --ranges-from-data"
+    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model{looked}")
+
+
+def _ranges(spec: RunSpec) -> str:
+    """Where the ranges of the search come from, where the sidebar asks for private ones."""
+    if spec.ranges != PRIVATE:
+        return ""
+    return ", and a tenth of it for private ranges, which are found once before the search"
 
 
 def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:

@@ -114,14 +114,23 @@ class Encoder:
         read = [self._column(replace(c, default=(fill or {}).get(c.name, c.default)), frame, notes) for c in self.columns]
         return [values for values, _ in read], [gaps for _, gaps in read]
 
-    def dense(self, values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
-        """(n, d) features in the unit ball of columns in narrow form, without gaps."""
-        x = np.hstack(
+    def before_scaling(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """((n, d) features at unit length, (n,) norms that they had before), of rows without gaps."""
+        x = self._features(self.read(frame)[0])
+        return norms.unit(x), norms.lengths(x)
+
+    def _features(self, values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """(n, d) numbers in [0, 1] and 0/1 for categories, of columns in narrow form."""
+        return np.hstack(
             [
                 one[:, None] if column.kind == NUMBER else (one[:, None] == np.arange(len(column.levels))).astype(np.float64)
                 for column, one in zip(self.columns, values, strict=True)
             ]
         )
+
+    def dense(self, values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """(n, d) features in the unit ball of columns in narrow form, without gaps."""
+        x = self._features(values)
         if self.scaling == CENTRED:
             return norms.into_ball(centred(x, self.numbers) * (2.0 / np.sqrt(len(self.columns))))
         if self.scaling == "largest":

@@ -17,11 +17,14 @@ from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
+from dpviz.experiments.run.ranges import privately_ranged
+from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, list_mechanisms, rules
 from dpviz.mechanisms.knobs import Changes
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget, check_delta, row_budget
+from dpviz.privacy.private_ranges import shares
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class ResolvedRun:
     n_train: int
     budget: Budget
 
+    @property
+    def of_method(self) -> Budget:
+        """The part of the budget that private ranges leave to the method; all of it where there are none."""
+        return shares(self.budget)[1] if self.spec.ranges == PRIVATE else self.budget
+
     @cached_property
     def base_lam(self) -> float:
         """The regularisation of the model without noise, the same for every method and budget."""
@@ -51,7 +59,7 @@ class ResolvedRun:
             return self.spec.lam
         dataset = dataset_of(self.spec)
         built = self.spec.build()
-        return automatic_lam(built, self.spec.model, self.n_train, dataset.d, self.budget, dataset.person_rows)
+        return automatic_lam(built, self.spec.model, self.n_train, dataset.d, self.of_method, dataset.person_rows)
 
     def at(self, epsilon: float) -> ResolvedRun:
         """This run at another value of epsilon, which changes its budget alone."""
@@ -71,7 +79,7 @@ class ResolvedRun:
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
             "params": {name: getattr(built, name) for name in built.knobs()},
-            "sha256": dataset_of(self.spec).sha256,
+            "sha256": dataset_of(replace(self.spec, ranges=AS_DECLARED)).sha256,  # private ones follow from it and the fields
             "engine": engine_version() + foreign_code(type(built)),
         }
         encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -101,8 +109,10 @@ def dataset_of(spec: RunSpec) -> Dataset:
     Where persons have more rows than are kept, the split seed decides which.
 
     Raises:
-        InvalidInput: they are not there or cannot be read.
+        InvalidInput: they are not there or cannot be read, or private ranges cannot be found in them.
     """
+    if spec.ranges == PRIVATE:
+        return privately_ranged(spec, dataset_of(replace(spec, ranges=AS_DECLARED, row_scaling="unit")))
     how: dict[str, Any] = {"intercept": spec.intercept, "scaling": spec.row_scaling}
     dataset = load_dataset(spec.dataset, **how)
     if not dataset.person_rows or not spec.split_seed:
@@ -126,8 +136,7 @@ def fit_key(spec: RunSpec) -> str:
     """
     found = resolve(spec)
     fit = replace(found.spec.only(Changes.DATA, Changes.FIT), lam=found.lam)
-    budget = row_budget(RunSpec.epsilon, None, found.n_train)
-    return ResolvedRun(fit, found.n_train, budget).key()
+    return ResolvedRun(fit, found.n_train, row_budget(fit.epsilon, fit.delta, found.n_train)).key()
 
 
 def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:
@@ -136,11 +145,12 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     Args:
         spec: any run.
         problems: where given, what does not fit is reported here and replaced: the dataset, the split, the mechanism and the
-            model by the defaults of `RunSpec`, delta by the automatic one. Otherwise the first problem raises.
+            model by the defaults of `RunSpec`, delta by the automatic one, private ranges by declared
+            ones. Otherwise the first problem raises.
 
     Raises:
-        InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, or the
-            mechanism refuses the model.
+        InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, private
+            ranges cannot be found, or the mechanism refuses the model.
 
     >>> resolve(RunSpec("census")).spec.dataset
     'census-10000'
@@ -167,6 +177,11 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         check_delta(spec.delta, n)
     except InvalidInput as problem:
         spec = instead(problem, delta=None)
+    if spec.ranges == PRIVATE:
+        try:
+            dataset_of(spec)
+        except InvalidInput as problem:
+            spec = instead(problem, ranges=AS_DECLARED)
     facts = get_model(spec.model).setting(n, 1, spec.lam or 1.0)
     refusal = spec.build().refusal(replace(facts, weighted=True))
     if spec.class_weight != 1 and refusal and not spec.build().refusal(facts):

@@ -19,6 +19,7 @@ from dpviz.experiments.run.instances import at, instance_table
 from dpviz.experiments.run.measure import Trained, train
 from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
 from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, resolve
+from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training
@@ -27,6 +28,7 @@ from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 from dpviz.models import MODELS, Setting, get_model
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.private_ranges import shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,7 @@ def run_epsilons(
     noiseless_runs: bool = False,
     monitor: Monitor = silent,
 ) -> list[Result]:
-    """The same run at several epsilons, trained as one matrix computation for all that have the same regularisation.
+    """The same run at several epsilons, trained as one matrix computation for all that have the same rows and regularisation.
 
     Args:
         spec: its own epsilon is not used.
@@ -173,9 +175,9 @@ def run_epsilons(
     """
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
-    groups: dict[float, list[int]] = {}
+    groups: dict[tuple[float, float], list[int]] = {}
     for e, r in enumerate(runs):
-        groups.setdefault(r.lam, []).append(e)
+        groups.setdefault((r.lam, r.spec.epsilon if r.spec.ranges == PRIVATE else 0.0), []).append(e)
     made: dict[int, Result] = {}
     for g, places in enumerate(groups.values()):
         inside = part(monitor, g / len(groups), 1 / len(groups))
@@ -242,12 +244,14 @@ def _train(mechanism: Mechanism, training: Training) -> Trained:
 
 
 def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per seed of each result, with the columns of `dpviz.sweep`; results on the same rows, measured in one pass.
+    """One row per seed of each result, with the columns of `dpviz.sweep`; results on the same rows are measured in one pass.
 
     Args:
         metrics: ids of further metrics, with levels of their own.
     """
     first = results[0]
+    if any(r.setup.test is not first.setup.test for r in results):  # each in private ranges of its own
+        return pd.concat([tidy([r], metrics) for r in results], ignore_index=True)
     labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
     theta = np.concatenate([r.theta for r in results])
     measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
@@ -309,6 +313,7 @@ def calibrate(
     delta: float | None = None,
     lam: float = 0.0,
     model: str = "logistic",
+    ranges: str = AS_DECLARED,
     attacker: str = "",
     **params: Any,
 ) -> Calibration:
@@ -319,6 +324,7 @@ def calibrate(
         d: features, the intercept included.
         attacker: in the place of epsilon, the strongest attacker that is tolerated, such as "tpr=0.05@fpr=0.01", "advantage=0.1"
             or "accuracy=0.55": the least noise that excludes better ones (`dpviz.mechanisms.tolerated`).
+        ranges: "private" where a tenth of the budget pays for private ranges.
         lam: l2 regularisation; 0 for the mechanism's rule (with an attacker in the place of epsilon, at epsilon = 1).
         params: knobs of the mechanism.
 
@@ -331,15 +337,22 @@ def calibrate(
     if (epsilon is None) == (not attacker):
         raise InvalidInput("epsilon", "and a tolerated attacker exclude each other", "Give one of them.")
     spec = RunSpec(
-        mechanism=mechanism, model=model, epsilon=1.0 if epsilon is None else epsilon, delta=delta, lam=lam, params=params
+        mechanism=mechanism,
+        model=model,
+        epsilon=1.0 if epsilon is None else epsilon,
+        delta=delta,
+        lam=lam,
+        ranges=ranges,
+        params=params,
     )
     n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
     built, budget = spec.build(), row_budget(spec.epsilon, spec.delta, n)
     refusal = built.refusal(get_model(spec.model).setting(n, d, spec.lam or 1.0))
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    lam = spec.lam or automatic_lam(built, spec.model, n, d, budget)
-    setting = get_model(spec.model).setting(n, d, lam)
+    private = spec.ranges == PRIVATE
+    lam = spec.lam or automatic_lam(built, spec.model, n, d, shares(budget)[1] if private else budget)
+    setting = replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
     if attacker:
         budget = Budget(epsilon_for(Attacker.parse(attacker), built, setting, budget.delta), budget.delta)
     return built.calibrate(setting, budget)

@@ -154,6 +154,8 @@ class ClassWeight(Number):
 
 
 _BALANCED = "balanced"
+#: values of `ranges`
+AS_DECLARED, PRIVATE = "declared", "private"
 
 #: the fields of a run beside the mechanism's knobs, in the order of an address
 SETTINGS: dict[str, Knob] = {
@@ -214,6 +216,14 @@ SETTINGS: dict[str, Knob] = {
         "cover it.",
         options=(AUTOMATIC, *SCALINGS),
         names={AUTOMATIC: "automatic", **SCALINGS},
+        changes=Changes.DATA,
+    ),
+    "ranges": Choice(
+        label="Ranges of numbers",
+        help="Where the ranges of number columns come from. Private: a tenth of ε and δ pays for ranges that are found with "
+        "noise in the training rows, anew at each ε; the method has the rest. All noise draws of a run share its ranges.",
+        options=(AS_DECLARED, PRIVATE),
+        names={AS_DECLARED: "as declared or read", PRIVATE: "private, for a tenth of ε"},
         changes=Changes.DATA,
     ),
     "folds": Whole(

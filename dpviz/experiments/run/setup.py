@@ -195,7 +195,8 @@ def all_rows_of(spec: RunSpec, dataset: Dataset) -> Rows:
 def rows_in(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[float, float] | None = None) -> Rows:
     """Some rows of a dataset with their persons; `weights` as of `class_weights`."""
     persons = None if dataset.persons is None else dataset.persons[part]
-    return Rows(dataset.X[part], dataset.y[part], dataset.person_rows, class_weights=weights, persons=persons)
+    X, y = dataset.X[part], dataset.y[part]
+    return Rows(X, y, dataset.person_rows, class_weights=weights, persons=persons, private_ranges=dataset.private_ranges)
 
 
 def clear() -> None:

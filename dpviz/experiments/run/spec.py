@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run import links
-from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE, SETTINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.mechanisms.knobs import Changes
 
@@ -36,6 +36,8 @@ class RunSettings:
         intercept: whether the data has the constant feature.
         row_scaling: how rows are brought into the unit ball: "automatic", "centred", "unit", "clip", "bound" or "largest"; see
             `dpviz.load_dataset`.
+        ranges: "declared" for the ranges of number columns as the dataset has them, or "private" for ranges that a tenth of the
+            budget pays for; see `dpviz.experiments.run.ranges`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
         published_split: whether the test part is the one that the rows were published with, such as adult.test.
     """
@@ -51,6 +53,7 @@ class RunSettings:
     seed: int = 0
     intercept: bool = True
     row_scaling: str = "automatic"
+    ranges: str = AS_DECLARED
     folds: int = 0
     published_split: bool = False
 
@@ -111,8 +114,12 @@ class RunSpec(RunSettings):
         return {name: getattr(self, name) for name in SETTINGS} | {"params": dict(self.params)}
 
     def only(self, *changes: Changes) -> RunSpec:
-        """The run in what changes these parts, all else at its defaults: what depends on nothing else is kept under its key."""
-        return RunSpec(**{name: getattr(self, name) for name, knob in SETTINGS.items() if knob.changes in changes})
+        """The run in what changes these parts, all else at its defaults: what depends on nothing else is kept under its key.
+
+        Where ranges are private, the data depends on what pays for them and on the noise on them.
+        """
+        paid = ("epsilon", "delta", "seed") if self.ranges == PRIVATE and Changes.DATA in changes else ()
+        return RunSpec(**{k: getattr(self, k) for k, knob in SETTINGS.items() if knob.changes in changes or k in paid})
 
     def to_query(self) -> dict[str, str]:
         """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""

@@ -16,6 +16,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.observed import census_name
@@ -71,8 +72,13 @@ def excess_risk(
 
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
     """On the spec's own data, at its own delta."""
-    budgets = [Budget(e, resolve(spec).budget.delta) for e in epsilons]
-    return excess_risk(setup_for(spec).problem, spec.build(), budgets, spec.seeds, spec.seed, monitor)
+    delta, out = resolve(spec).budget.delta, []
+    groups = [[e] for e in epsilons] if spec.ranges == PRIVATE else [list(epsilons)]  # private ranges are others at each epsilon
+    for k, some in enumerate(groups):
+        here, inside = replace(spec, epsilon=some[0]), part(monitor, k / len(groups), 1 / len(groups))
+        budgets = [Budget(e, delta) for e in some]
+        out += excess_risk(setup_for(here).problem, spec.build(), budgets, spec.seeds, spec.seed, inside)
+    return out
 
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
@@ -80,7 +86,7 @@ def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = sil
     out, total, start = [], float(sum(sizes)), 0.0
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size in sizes:
-        here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam)
+        here = replace(spec, dataset=census_name(size), delta=budget.delta, lam=resolve(spec).lam)
         inside = part(monitor, start / total, size / total)
         out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
         start += size
@@ -100,7 +106,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     for k, d in enumerate(dims):
         kept = problem.rows
         padded = np.pad(kept.X, ((0, 0), (0, d - width)))
-        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons)
+        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons, kept.private_ranges)
         wide = Problem(rows, problem.model, problem.lam)
         inside = part(monitor, k / len(dims), 1 / len(dims))
         out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)

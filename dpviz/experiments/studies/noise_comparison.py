@@ -18,6 +18,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training, list_mechanisms
+from dpviz.mechanisms.ranges import alone
 from dpviz.models import Setting
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget
@@ -25,11 +26,18 @@ from dpviz.privacy.budget import Budget
 
 @dataclass(frozen=True)
 class Accounted:
-    """A mechanism whose Gaussian releases accountants can be compared on, and what it releases with its calibrated noise."""
+    """A mechanism whose Gaussian releases accountants can be compared on, and what it releases with its calibrated noise.
+
+    Attributes:
+        released: by the method itself, without private ranges.
+        calibration: of the run.
+        compared: the same without private ranges, which `released` is for.
+    """
 
     mechanism: Mechanism
     released: Event
     calibration: Calibration
+    compared: Calibration
 
 
 def mechanism_of(spec: RunSpec, name: str) -> Mechanism:
@@ -52,13 +60,14 @@ def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
     if not isinstance(mechanism, ReleasesGaussians):
         return None
     calibration = mechanism.calibrate(setting, resolve(spec).budget)
-    released = mechanism.released(setting, calibration)
-    return None if released is None else Accounted(mechanism, released, calibration)
+    facts, compared = alone(setting, calibration)
+    released = mechanism.released(facts, compared)
+    return None if released is None else Accounted(mechanism, released, calibration, compared)
 
 
 def with_releases(spec: RunSpec) -> tuple[str, ...]:
     """Ids of the mechanisms whose releases on this run's data can be accounted for."""
-    setting, names = setting_of(spec), []
+    setting, names = replace(setting_of(spec), private_ranges=False), []
     for name, cls in list_mechanisms().items():
         if cls.refusal(setting) is not None:
             continue

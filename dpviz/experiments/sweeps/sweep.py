@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pandas as pd
@@ -16,6 +16,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSettings, RunSpec, shared
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
 
@@ -101,7 +102,13 @@ class SweepSpec(RunSettings):
         """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""
         ends = sorted({min(COARSE, self.seeds), *range(SEED_BLOCK, self.seeds, SEED_BLOCK), self.seeds})
         blocks = [range(start, stop) for start, stop in zip([0, *ends], ends, strict=False)]
-        return [Cell(run, tuple(self.epsilons), block, tuple(self.metrics)) for block in blocks for run in self.runs()]
+        together = [(e,) for e in self.epsilons] if self.ranges == PRIVATE else [tuple(self.epsilons)]  # rows differ with epsilon
+        return [
+            Cell(replace(run, epsilon=some[0]), some, block, tuple(self.metrics))
+            for block in blocks
+            for run in self.runs()
+            for some in together
+        ]
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> SweepSpec:

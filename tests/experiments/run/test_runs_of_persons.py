@@ -17,8 +17,8 @@ from dpviz.common.validate import InvalidInput
 from dpviz.estimator import classifier, private_search
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row
+from dpviz.privacy.private_ranges import private_ranges
 from dpviz.releasing import tuning
-from dpviz.spending.private_ranges import private_ranges
 
 
 def table(n: int = 200) -> pd.DataFrame:
@@ -140,12 +140,6 @@ def test_a_searched_classifier_is_for_the_person(monkeypatch: pytest.MonkeyPatch
     with pytest.warns(dpviz.PrivacyWarning, match="made 2 fits"):
         again = clone(model).fit(x, y, groups=np.arange(1600) % 800)
     np.testing.assert_array_equal(again.best_estimator_.coef_, model.best_estimator_.coef_)
-
-
-def test_what_is_not_derived_for_persons_is_refused() -> None:
-    rows = dpviz.dataset(table(), target="y", person="who", person_rows=2)
-    with pytest.raises(InvalidInput, match="persons"):
-        dpviz.release(dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1), private_ranges=True)
 
 
 def test_private_ranges_of_a_classifier_are_for_the_person(monkeypatch: pytest.MonkeyPatch) -> None:

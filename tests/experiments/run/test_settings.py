@@ -94,7 +94,7 @@ def test_a_field_that_is_declared_is_everywhere(changes: Changes, copy: Path) ->
 
 
 OTHER: dict[str, object] = {"dataset": "breast-cancer", "model": "svm", "mechanism": "cms-output", "delta": 1e-7}
-OTHER |= {"intercept": False, "row_scaling": "largest"}
+OTHER |= {"intercept": False, "row_scaling": "largest", "ranges": "private"}
 
 
 def computed(spec: RunSpec) -> tuple[bytes, bytes]:

@@ -94,6 +94,7 @@ def private_ranges(
     source: random.Random | None = None,
     *,
     categories: Mapping[str, ArrayLike] | None = None,
+    unseen: tuple[float, float] | None = None,
 ) -> PrivateRanges:
     """A range of every column of numbers that holds nearly all of its values, and the frequent categories of other columns.
 
@@ -104,6 +105,7 @@ def private_ranges(
         budget: of all ranges and categories together, delta > 0.
         source: of the noise; randomness of the operating system by default.
         categories: (n,) values by name; gaps (None, NaN) are not counted.
+        unseen: the range of a column of which no bin has enough rows, public; None to raise.
 
     Raises:
         InvalidInput: there is no column, delta is 0, or no bin or category of a column has enough rows at this budget.
@@ -124,7 +126,7 @@ def private_ranges(
     values = {name: _numbers(name, column) for name, column in columns.items()}
     noise = planned(len(values), len(others), budget)
     sigma = noise.sigma
-    coarse = {name: _seen(name, column, EDGES, sigma, len(values), source) for name, column in values.items()}
+    coarse = {name: _seen(name, column, EDGES, sigma, len(values), source, unseen) for name, column in values.items()}
     fine = {}
     for name, column in values.items():
         low, high = coarse[name]

@@ -13,12 +13,12 @@ from scipy.stats import norm
 import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
+from dpviz.privacy import private_ranges as module
 from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.private_ranges import EDGES, Noise, _listed, planned, private_ranges
 from dpviz.spending import Ledger
-from dpviz.spending import private_ranges as module
-from dpviz.spending.private_ranges import EDGES, Noise, _listed, planned, private_ranges
 
 BUDGET = Budget(0.5, 1e-6)
 

@@ -1,0 +1,221 @@
+"""Runs with private ranges: a tenth of the budget pays for them, each epsilon and seed has its own, and every answer says so."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz
+from dpviz.auditing import runs as audited_runs
+from dpviz.common.validate import InvalidInput
+from dpviz.datasets import Dataset
+from dpviz.experiments.run import ranges
+from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve
+from dpviz.experiments.run.run import tidy
+from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.studies import noise_comparison
+from dpviz.experiments.studies.excess_risk import excess_over_epsilon
+from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.attack import strongest_attack
+from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent
+from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.ranges import PUBLIC_KINDS
+from dpviz.models import get_model
+from dpviz.privacy.accounting.events import Gaussian
+from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
+from dpviz.privacy.accounting.heterogeneous import total_epsilon
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.private_ranges import shares
+
+WHOLE = Budget(1.0, 1e-5)
+OF_RANGES, OF_METHOD = Budget(0.1, 1e-6), Budget(0.9, 9e-6)
+FAST = ("output-gaussian", "cms-output", "objective-tight", "dp-gd", "majority")
+SETTING = get_model("logistic").setting(2000, 10, 0.01)
+
+
+def spec(mechanism: str = "output-gaussian", epsilon: float = 1.0, **how: Any) -> dpviz.RunSpec:
+    return dpviz.RunSpec("census-2000", mechanism=mechanism, epsilon=epsilon, **{"ranges": "private", "seeds": 2, **how})
+
+
+def ends(of: dpviz.RunSpec) -> dict[str, tuple[float, float]]:
+    encoder = dataset_of(of).encoder
+    assert encoder is not None
+    return {c.name: (c.low, c.high) for c in encoder.columns if c.kind == "number"}
+
+
+def test_the_shares_add_up() -> None:
+    found = shares(WHOLE)
+    for share, stated in zip(found, (OF_RANGES, OF_METHOD), strict=True):
+        assert (share.epsilon, share.delta) == pytest.approx((stated.epsilon, stated.delta))
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.long) for name in list_mechanisms()]
+)
+def test_every_method_has_the_noise_of_what_is_left(name: str) -> None:
+    """Against a calibration for nine tenths without private ranges, and the sum of both budgets."""
+    mechanism, of_method = list_mechanisms()[name](), shares(WHOLE)[1]
+    try:
+        alone = mechanism.calibrate(SETTING, of_method)
+    except InvalidInput:
+        pytest.skip("refuses this budget")
+    cal = mechanism.calibrate(replace(SETTING, private_ranges=True), WHOLE)
+    assert (cal.noise_scale, cal.for_training) == (alone.noise_scale, alone.for_training)
+    assert cal.budget == WHOLE
+    for whole, part in ((cal.proved_budget, alone.proved_budget), (cal.claimed_budget, alone.claimed_budget)):
+        assert (whole is None) == (part is None)
+        if whole is not None and part is not None:
+            assert (whole.epsilon, whole.delta) == pytest.approx((part.epsilon + 0.1, part.delta + 1e-6))
+    assert cal.proved_budget is None or PUBLIC_KINDS in cal.conditions
+    assert any("ranges were found privately, for (ε = 0.1, δ = 1e-06)" in note for note in cal.notes)
+    for knob, declared in mechanism.knobs().items():
+        if declared.automatic:
+            flagged = mechanism.value(knob, replace(SETTING, private_ranges=True), WHOLE)
+            assert flagged == mechanism.value(knob, SETTING, of_method), "a rule is for the noise that there is"
+    if isinstance(mechanism, BoundsDistance) and alone.proved_budget is not None:
+        both = mechanism.distance(replace(SETTING, private_ranges=True), cal)
+        assert both == pytest.approx(min(1, mechanism.distance(SETTING, alone) + total_variation(gaussian_mu(OF_RANGES))))
+    if isinstance(mechanism, DeclaresEvent):
+        event, own = mechanism.released(replace(SETTING, private_ranges=True), cal), mechanism.released(SETTING, alone)
+        assert (event is None) == (own is None)
+
+
+@pytest.mark.parametrize("name", ["output-gaussian", "dp-gd", pytest.param("dp-sgd", marks=pytest.mark.long)])
+def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
+    """Accounted for part by part, and within the whole budget; one without the ranges would cost less."""
+    mechanism, setting = list_mechanisms()[name](), replace(SETTING, private_ranges=True)
+    assert isinstance(mechanism, DeclaresEvent)
+    cal, of_method = mechanism.calibrate(setting, WHOLE), shares(WHOLE)[1]
+    event, own = mechanism.released(setting, cal), mechanism.released(SETTING, mechanism.calibrate(SETTING, of_method))
+    assert event is not None
+    assert own is not None
+    together = total_epsilon([event], WHOLE.delta)
+    assert total_epsilon([own], WHOLE.delta) < together <= WHOLE.epsilon
+    assert together == pytest.approx(total_epsilon([Gaussian(gaussian_mu(shares(WHOLE)[0])), own], WHOLE.delta), rel=1e-3)
+    attack = strongest_attack(mechanism, setting, cal)
+    assert attack is not None
+    alone = strongest_attack(mechanism, SETTING, mechanism.calibrate(SETTING, of_method))
+    assert alone is not None
+    assert alone.accuracy < attack.accuracy < attack.accuracy_by_budget
+
+
+def test_training_rows_give_the_ranges_for_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, Budget]] = []
+    original = ranges.private_ranges
+
+    def watched(columns: dict[str, np.ndarray], budget: Budget, *rest: Any, **how: Any) -> Any:
+        asked.append((len(next(iter(columns.values()))), budget))
+        return original(columns, budget, *rest, **how)
+
+    monkeypatch.setattr(ranges, "private_ranges", watched)
+    dataset_of(spec(seed=11))
+    x = np.random.default_rng(0).uniform(size=200)
+    table = pd.DataFrame({"who": np.arange(200) % 50, "x": x, "y": np.where(x > 0.5, "b", "a")})
+    rows = dpviz.dataset(table, target="y", person="who", person_rows=4)
+    dataset_of(dpviz.RunSpec(rows, ranges="private"))
+    (n, row), (persons, of_one) = asked
+    assert (n, persons) == (1600, 160)
+    assert (row.epsilon, row.delta) == pytest.approx((0.1, 1e-6))
+    assert of_one == of_row(shares(resolve(dpviz.RunSpec(rows)).budget)[0], 4), "so that four rows cost the tenth"
+
+
+def test_ranges_are_repeatable_and_follow_seed_and_epsilon() -> None:
+    same, columns = ends(spec(lam=0.01)), dataset_of(replace(spec(), ranges="declared"))
+    ranges._kept.clear()
+    assert ends(spec()) == same
+    assert same != {c.name: (c.low, c.high) for c in columns.encoder.columns if c.kind == "number"}  # type: ignore[union-attr]
+    assert len({str(ends(spec(epsilon=0.6, seed=seed))) for seed in range(4)}) > 1
+    first, other = spec(epsilon=1.0, lam=0.01), spec(epsilon=0.01, lam=0.01)
+    assert fit_key(first) != fit_key(other)
+    assert setup_for(first) is not setup_for(other)
+    assert not np.array_equal(setup_for(first).problem.rows.X, setup_for(other).problem.rows.X)
+    assert "too few to see" in dataset_of(other).remarks[-1]
+    assert resolve(first).keys_over([0.01]) == [resolve(other).key()]
+    declared = replace(first, ranges="declared")
+    assert fit_key(declared) == fit_key(replace(declared, epsilon=0.01))
+
+
+@pytest.mark.parametrize("mechanism", ["output-gaussian", pytest.param("dp-gd", marks=pytest.mark.long)])
+def test_a_sweep_is_its_runs(mechanism: str) -> None:
+    """Each epsilon in its own ranges, whether cells, one call or single runs train it."""
+    epsilons = [0.01, 3.0]
+    swept = dpviz.sweep("census-2000", mechanisms=[mechanism], epsilons=epsilons, seeds=2, ranges="private")
+    results = dpviz.run_epsilons(spec(mechanism), epsilons, instances=False)
+    together = tidy(results)
+    for k, epsilon in enumerate(epsilons):
+        alone = dpviz.run(spec(mechanism, epsilon))
+        for table in (swept, together):
+            part = table[table["epsilon"] == epsilon]
+            assert part["accuracy"].to_numpy() == pytest.approx(alone.accuracy)
+            assert part["non_private_accuracy"].to_numpy() == pytest.approx(alone.non_private.accuracy)
+        assert results[k].calibration.noise_scale == alone.calibration.noise_scale
+    at = [one.mean for one in excess_over_epsilon(spec(mechanism), epsilons)]
+    assert at == pytest.approx([float(r.optimality_gap.mean()) for r in results])
+
+
+def test_the_rows_are_those_of_a_table_that_declares_the_ranges() -> None:
+    """The encoder that was found gives the rows that are trained on, and columns, scaling and rows stay what they were."""
+    made, plain = dataset_of(spec()), dataset_of(replace(spec(), ranges="declared"))
+    assert made.encoder is not None
+    encoded = made.encoder.rows(made.frame)
+    assert np.allclose(encoded * math.sqrt(0.5), made.X[:, :-1])
+    assert (made.scaling, made.feature_names, made.n) == (plain.scaling, plain.feature_names, plain.n)
+    assert made.norms is not None
+    assert made.norms.shape == (plain.n,)
+
+
+def test_what_was_read_from_the_rows_is_found_instead() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(17, 91, 3000).astype(float), "job": rng.choice(["a", "b"], 3000)})
+    rows: Dataset = dpviz.dataset(frame.assign(old=np.where(frame["age"] > 50, "yes", "no")), target="old")
+    assert set(rows.looked_at) == {"age", "job"}
+    assert dataset_of(dpviz.RunSpec(rows, ranges="private", epsilon=3.0)).looked_at == ("job",)
+
+
+def test_rows_without_ranges_refuse() -> None:
+    problems: list[InvalidInput] = []
+    with pytest.raises(InvalidInput, match="ranges: no column of 'teaching' becomes a feature by its range"):
+        dpviz.run(dpviz.RunSpec("teaching", ranges="private"))
+    assert resolve(dpviz.RunSpec("teaching", ranges="private"), problems).spec.ranges == "declared"
+    assert [problem.field for problem in problems] == ["ranges"]
+
+
+@pytest.mark.parametrize("kind", ["worst-case", "label-flip"])
+def test_an_audit_is_of_the_method_with_its_part(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def watch(mechanism: Any, first: Any, second: Any, budget: Budget, *rest: Any, **how: Any) -> list[Any]:
+        given.extend((mechanism.calibrate(first.setting, budget), first.setting, second.setting))
+        return [SimpleNamespace()]
+
+    monkeypatch.setattr(audited_runs, "watch", watch)
+    audited_runs.audit_run(spec("dp-gd"), kind, runs=10)
+    cal, first, second = given
+    assert (cal.budget.epsilon, cal.of_ranges) == (pytest.approx(0.9), None)
+    assert not first.private_ranges
+    assert not second.private_ranges
+    assert cal.noise_scale == setup_noise(first.n, first.d, first.lam)
+
+
+def test_without_rows_the_share_is_taken_too() -> None:
+    whole = dpviz.calibrate("objective-tight", n=1600, d=27, epsilon=1.0, delta=1e-5, ranges="private")
+    assert whole.noise_scale == pytest.approx(dpviz.run(spec("objective-tight", seeds=1)).calibration.noise_scale)
+
+
+def setup_noise(n: int, d: int, lam: float) -> float:
+    """Noise of DP-GD for nine tenths of the run's budget."""
+    delta = 0.9 * resolve(spec("dp-gd")).budget.delta
+    return dpviz.calibrate("dp-gd", n=n, d=d, lam=lam, epsilon=0.9, delta=delta).noise_scale
+
+
+def test_accountants_compare_the_method_alone() -> None:
+    found = noise_comparison.accounted(spec("dp-gd"))
+    assert found is not None
+    assert (found.calibration.budget.epsilon, found.compared.budget.epsilon) == pytest.approx((1.0, 0.9))
+    assert total_epsilon([found.released], found.compared.budget.delta) == pytest.approx(0.9, rel=1e-3)
+    assert "dp-gd" in noise_comparison.with_releases(spec("dp-gd"))
+    assert setting_of(spec("dp-gd")).private_ranges
