@@ -3,7 +3,8 @@
 `count` is told of every fit. Fits inside one call of scikit-learn (a search, cross validation, bagging, stacking, selection of
 features ...) are added up, and said once when that call returns, with their total. A grid or random search, whose total is known
 beforehand, is said before its first fit. Fits in a loop of one's own are counted for an estimator and its clones on rows that
-overlap, and said at the second, fourth, eighth ... one. Only fits of this process are counted.
+overlap, and said at the second, fourth, eighth ... one. Only fits of this process and thread are counted; cross validation with
+n_jobs says so.
 """
 
 import sys
@@ -63,6 +64,17 @@ def cloned(original: BaseEstimator, clone: BaseEstimator) -> None:
                 _watch(outer, said=True)
                 _say(type(search).__name__, *fits, "will make")
             return
+    aside = any(_jobs(frame) not in (None, 1) for frame in _stack())
+    if aside and not _name(outer).startswith("_") and _watch(outer, said=True):
+        message = (
+            f"{_name(outer)} fits side by side (n_jobs), and such fits are not added up here: each spends ε on the same rows."
+        )
+        warnings.warn(message, PrivacyWarning, stacklevel=3)
+
+
+def _jobs(frame: FrameType) -> object:
+    """n_jobs of a call of scikit-learn, or of the estimator whose method it is; None where it has none."""
+    return frame.f_locals.get("n_jobs", getattr(frame.f_locals.get("self"), "n_jobs", None))
 
 
 def count(estimator: BaseEstimator, epsilon: float, rows: NDArray[np.float64]) -> None:

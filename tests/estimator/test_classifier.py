@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -494,6 +495,17 @@ def test_repeated_fits_in_one_call_are_said_once_with_their_total(name: str) -> 
     assert len(made) == fits
     assert len(texts) == 1
     assert texts[0].startswith(f"{name.strip()} made {fits} fits, ε = {fits * 0.5:g} in all")
+    assert sys.getprofile() is None
+
+
+def test_fits_side_by_side_are_said_not_to_be_added_up() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) / 4
+    model = PrivateClassifier("output-gaussian", lam=0.1)
+    with joblib.parallel_backend("threading"):
+        texts = said_by(lambda: cross_val_score(model, X, X[:, 0] > 0, cv=2, n_jobs=2))
+    assert [text for text in texts if text.startswith("cross_val_score fits side by side (n_jobs)")] == texts[:1] != []
+    assert not any("side by side" in text for text in said_by(lambda: cross_val_score(model, X, X[:, 0] > 0, cv=2, n_jobs=1)))
     assert sys.getprofile() is None
 
 
