@@ -31,6 +31,7 @@ from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.methods import ROUTES, Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.sensitivity import bounds
+from dpviz.privacy.sensitivity.algorithm2 import algorithm2
 
 KEPT = Path(__file__).with_name("kept_numbers.json")
 
@@ -253,7 +254,7 @@ def of_functions() -> dict[str, Numbers]:
         for decay in (1.0, 0.5):
             keep(
                 f"Algorithm 2, {epochs} {tau} {average} {restart} {decay:g}",
-                lambda: bounds.algorithm2(epochs, 8, 4.0, 20, 0.05, 0.3, 2.0, tau, average=average, restart=restart, decay=decay),
+                lambda: algorithm2(epochs, 8, 4.0, 20, 0.05, 0.3, 2.0, tau, average=average, restart=restart, decay=decay),
             )
     return found
 

@@ -28,7 +28,8 @@ from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, gau
 from dpviz.privacy.accounting.methods import HOCKEY_STICK
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.budget import Budget, Status
-from dpviz.privacy.sensitivity.bounds import algorithm2, balanced_batches, cms_refined, epoch_steps, proposition2
+from dpviz.privacy.sensitivity.algorithm2 import algorithm2, epoch_steps
+from dpviz.privacy.sensitivity.bounds import balanced_batches, cms_refined, proposition2
 
 #: n = 40,000 with batches of 4,000, eta0 = 1, L = .251: 10 batches
 SETTING_A = {

@@ -12,7 +12,7 @@ from dpviz.privacy.accounting.events import Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_sigma
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.sensitivity.bounds import algorithm2
+from dpviz.privacy.sensitivity.algorithm2 import algorithm2
 from dpviz.privacy.sensitivity.iteration import iteration
 
 MU, L = 0.2, 1.0

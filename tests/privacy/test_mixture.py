@@ -22,7 +22,7 @@ from dpviz.privacy.accounting.mixture import (
     rdp_to_epsilon,
 )
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.sensitivity.bounds import algorithm2
+from dpviz.privacy.sensitivity.algorithm2 import algorithm2
 
 A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
 EQUAL = np.full(10, 0.1)

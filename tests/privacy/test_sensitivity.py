@@ -10,17 +10,19 @@ from dpviz.common.validate import InvalidInput
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
-from dpviz.privacy.sensitivity.bounds import (
-    WU_RULES,
+from dpviz.privacy.sensitivity.algorithm2 import (
     algorithm2,
     algorithm2_recursion,
     algorithm2_trace,
-    balanced_batches,
-    cms,
-    cms_refined,
     contraction,
     epoch_steps,
     geometric,
+)
+from dpviz.privacy.sensitivity.bounds import (
+    WU_RULES,
+    balanced_batches,
+    cms,
+    cms_refined,
     gradient_descent,
     logistic_diameter,
     minimiser_radius,

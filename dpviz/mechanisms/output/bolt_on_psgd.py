@@ -19,8 +19,9 @@ from dpviz.privacy.accounting.events import Event, Mixture, PureEpsilon
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.algorithm2 import Trace
 from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import WU_RULES, Trace, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
+from dpviz.privacy.sensitivity.bounds import WU_RULES, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
 
 ACCOUNTANTS = {
     "exact": "exact Gaussian mechanism at the worst batch position (Balle & Wang 2018)",

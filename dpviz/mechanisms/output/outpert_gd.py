@@ -18,8 +18,9 @@ from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.algorithm2 import Trace
 from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import Trace, gradient_descent, proposition2, step_trace, zhang
+from dpviz.privacy.sensitivity.bounds import gradient_descent, proposition2, step_trace, zhang
 
 SOURCES = {
     "exact": "T contracting steps, each adding 2ηG/n: (2ηG/n)(1-ρ^T)/(1-ρ) [ours, from Chen et al. 2019, Lemma 2]",

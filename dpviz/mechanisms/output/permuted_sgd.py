@@ -19,16 +19,9 @@ from dpviz.models.solvers.minibatch import minibatch_descent, permutations
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.algorithm2 import Trace, algorithm2, algorithm2_trace, contraction, epoch_steps
 from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import (
-    Trace,
-    algorithm2,
-    algorithm2_trace,
-    balanced_batches,
-    contraction,
-    epoch_steps,
-    proposition2,
-)
+from dpviz.privacy.sensitivity.bounds import balanced_batches, proposition2
 from dpviz.privacy.sensitivity.iteration import iteration
 
 #: decay of the step size over epochs, with the exponent of s

@@ -17,43 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, one_of, positive, whole
-from dpviz.privacy.sensitivity.algorithm2 import (
-    LIMIT,
-    Trace,
-    algorithm2,
-    algorithm2_recursion,
-    algorithm2_trace,
-    check_convexity,
-    contraction,
-    epoch_steps,
-    geometric,
-    log_factor,
-)
-
-__all__ = [
-    "WU_RULES",
-    "Trace",
-    "algorithm2",
-    "algorithm2_recursion",
-    "algorithm2_trace",
-    "balanced_batches",
-    "cms",
-    "cms_refined",
-    "contraction",
-    "epoch_steps",
-    "geometric",
-    "gradient_descent",
-    "logistic_diameter",
-    "logistic_worst_pair",
-    "minimiser_radius",
-    "proposition2",
-    "step_recursion",
-    "step_trace",
-    "wu_bolt_on",
-    "wu_steps",
-    "zhang",
-    "zhang_convex",
-]
+from dpviz.privacy.sensitivity.algorithm2 import LIMIT, Trace, check_convexity, contraction, geometric, log_factor
 
 WU_RULES = ("convex-constant", "convex-decreasing", "convex-sqrt", "sc-constant", "sc-decreasing")
 
