@@ -24,7 +24,7 @@ others attain as Lam grows.
 """
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ def objective_delta(
     return profile(left) if left >= 0 else 1.0 - math.exp(left) * (1.0 - profile(0.0))
 
 
+@lru_cache(maxsize=4096)
 def objective_sigma(
     budget: Budget,
     *,
