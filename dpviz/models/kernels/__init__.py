@@ -32,7 +32,8 @@ def available() -> bool:
     return True
 
 
-WIDTHS = (16, 32, 48, 80, 112)  # replicas of a kernel: few, because each is compiled by itself; 80 are 8 seeds of 10 budgets
+WIDTHS = (16, 32, 80, 112)  # replicas of a kernel: few, because each is compiled by itself; 80 are 8 seeds of 10 budgets
+IN_DOUBLE = WIDTHS[:2]  # of gradients in double precision, few of which are computed on large tables
 SIMD = 16  # numbers that are worked on at once
 DENSE = 5  # columns in which most rows have an entry: these are multiplied without looking up which they are
 SUMS = DENSE * SIMD
@@ -40,11 +41,14 @@ CHUNK = 64  # rows of a batch whose dense columns are summed in registers
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products; parts of a table begin with a block
 
 
-def parts_of(replicas: int) -> list[tuple[int, int]]:
-    """The replicas in parts of a kernel's width, as (first, width); the last part may be wider than what is left."""
-    whole, left = divmod(replicas, WIDTHS[-1])
-    parts = [(k * WIDTHS[-1], WIDTHS[-1]) for k in range(whole)]
-    return parts + [(whole * WIDTHS[-1], min(width for width in WIDTHS if width >= left))] * (left > 0)
+def parts_of(replicas: int, widths: tuple[int, ...] = WIDTHS, first: int = 0) -> list[tuple[int, int]]:
+    """The replicas in parts of a kernel's width, as (first, width); the last part may be up to twice as wide as what is left."""
+    if replicas <= 0:
+        return []
+    width = min((each for each in widths if each >= replicas), default=widths[-1])
+    if width >= 2 * replicas > 2 * widths[0]:
+        width = max(each for each in widths if each < width)
+    return [(first, width), *parts_of(replicas - width, widths, first + width)]
 
 
 def padded(replicas: int) -> int:

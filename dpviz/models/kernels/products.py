@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn
-from dpviz.models.kernels import BLOCK, SIMD, WIDTHS, parts_of
+from dpviz.models.kernels import BLOCK, IN_DOUBLE, SIMD, WIDTHS, parts_of
 from dpviz.models.kernels.batches import batches_of
 from dpviz.models.kernels.compiling import slope_of
 from dpviz.models.kernels.descent import descent_of
@@ -67,7 +67,7 @@ class KernelProducts(Products):
         norms = self._norms(clip_norm if rule is None else 0.0)
         if rule is not None and (len(rule.spent) != len(self.rows) or len(rule.active) != len(theta)):
             raise ValueError(f"a budget of {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
-        for first, width in parts_of(len(theta)):
+        for first, width in parts_of(len(theta), WIDTHS if kind is np.float32 or rule is not None else IN_DOUBLE):
             total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
             slopes = scratch("slopes", (BLOCK * width,), kind)
             budget = (np.empty(0), 0, 0, 0.0) if rule is None else rule.for_kernel(first)
@@ -89,7 +89,7 @@ class KernelProducts(Products):
         if len(theta) != len(batches) or (len(batches.index) and not 0 <= batches.index.min() <= batches.index.max() < table.n):
             raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {table.n}")
         index, cuts = batches.index.astype(np.uint64), batches.cuts.astype(np.uint64)
-        for first, width in parts_of(theta.shape[1]):
+        for first, width in parts_of(theta.shape[1], WIDTHS if kind is np.float32 else IN_DOUBLE):
             columns = zeros("columns", (len(theta), table.width, width), kind)
             some = theta[:, first : first + width]
             columns[:, : table.d, : some.shape[1]] = some.transpose(0, 2, 1)
