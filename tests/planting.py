@@ -17,8 +17,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from planted_spending import SPENDING
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -46,7 +44,6 @@ class Mistake:
 
 _TABLE: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 MISTAKES = [Mistake(module=module, **row) for module, rows in _TABLE.items() for row in rows]
-MISTAKES += [Mistake(name, module, *rest) for module, rows in SPENDING.items() for name, *rest in rows]
 
 
 class _Wrong(importlib.machinery.SourceFileLoader):
