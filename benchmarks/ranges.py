@@ -30,6 +30,8 @@ Test accuracy in per cent of {repetitions} models of `dpviz.release` ({mechanism
 standard deviation; made by `python -m benchmarks.ranges`. Private ranges cut off rare values: that is bias, and accuracy can rise
 by it where a few large values take up the range, or fall.
 
+In at most 5 % of cases noise alone passes for values, and a range is far too wide: look at it before a model is published.
+
 | ranges and categories | what ε covers | test accuracy |
 |---|---|---|
 """
