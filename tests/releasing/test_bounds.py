@@ -90,7 +90,7 @@ def test_private_categories_replace_those_that_were_read(monkeypatch: pytest.Mon
 def test_persons_are_drawn_with_their_rows_at_every_width() -> None:
     """DP-SGD that draws persons needs to know whose each row is, in declared, read and private ranges alike."""
     run = own(person="name", person_rows=2, ranges={"age": (0, 120)}, categories={"job": ["a", "b"]})
-    drawn = replace(run, mechanism="dp-sgd", params={"batches": "persons", "steps": 5}, seeds=1)
+    drawn = replace(run, mechanism="dp-sgd", params={"batches": "persons", "epochs": 1, "sampling_rate": 0.2}, seeds=1)
     made = compare(drawn, widths=(1.0, 2.0))
     assert made.kinds["kind"].tolist() == ["declared", "read", "private"]
     assert made.kinds["accuracy"].iloc[0] == pytest.approx(dpviz.run(drawn).accuracy.mean())
