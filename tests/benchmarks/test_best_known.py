@@ -4,7 +4,21 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.best_known import EPSILONS, Candidate, chosen, defaults, parts, replaced, scores, verdict
+from benchmarks.best_known import (
+    EPSILONS,
+    TITLE,
+    Candidate,
+    Cell,
+    beside,
+    chosen,
+    defaults,
+    on_page,
+    parts,
+    renewed,
+    replaced,
+    scores,
+    verdict,
+)
 from benchmarks.defaults import _kept
 from dpviz.datasets import load_dataset
 
@@ -40,6 +54,23 @@ def test_the_best_has_the_largest_mean_where_it_is_chosen() -> None:
 def test_what_is_near_and_who_is_ahead_is_counted() -> None:
     assert verdict(LINES) == "Within one point: 1 of 2. diffprivlib at C = 1 is ahead: A at ε = 1."
     assert verdict(LINES[1:]).endswith("nowhere.")
+
+
+def test_what_is_measured_alone_joins_the_lines_of_the_page() -> None:
+    """The best known is diffprivlib or the default where that is ahead of it, and the gap is that of what is shown."""
+    filled = beside(LINES, ([Cell("x", 0.79), Cell("x", 0.8)], [Cell("C 9", 0.801), Cell("C 9", 0.832)]))
+    assert filled == [
+        "| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 79.0 | 80.1 |",
+        "| A | 10 | 80.0 | a | 83.2 | diffprivlib, C 9 | 3.2 | 80.0 | 83.2 |",
+    ]
+    assert renewed(LINES, [Cell("d", 0.805), Cell("e", 0.83)]) == [
+        "| A | 1 | 80.5 | d | 80.9 | b | 0.4 | 80.1 | 80.2 |",
+        "| A | 10 | 83.0 | e | 83.0 | e | 0.0 | 79.0 | 82.0 |",
+    ]
+    lines = [line.replace("A", "Iris") for line in LINES]
+    page = replaced("# T\n\n## iris, svm\n\n| Iris | 1 |\n", "\n".join(["", "| set | x |", *lines, ""]))
+    assert page.count(TITLE) == 1
+    assert on_page(page) == {"Iris": lines}
 
 
 def test_the_section_takes_the_place_of_its_own() -> None:
