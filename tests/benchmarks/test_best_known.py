@@ -63,8 +63,8 @@ def test_what_is_measured_alone_joins_the_lines_of_the_page() -> None:
         "| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 79.0 | 80.1 |",
         "| A | 10 | 80.0 | a | 83.2 | diffprivlib, C 9 | 3.2 | 80.0 | 83.2 |",
     ]
-    assert renewed(LINES, [Cell("d", 0.805), Cell("e", 0.83)]) == [
-        "| A | 1 | 80.5 | d | 80.9 | b | 0.4 | 80.1 | 80.2 |",
+    assert renewed([LINES[0], LINES[1].replace("| a |", "| c |")], [Cell("d", 0.805), Cell("e", 0.83)], ["c"]) == [
+        LINES[0],
         "| A | 10 | 83.0 | e | 83.0 | e | 0.0 | 79.0 | 82.0 |",
     ]
     lines = [line.replace("A", "Iris") for line in LINES]
