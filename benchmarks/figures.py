@@ -26,7 +26,7 @@ START = """# The papers' figures, statement by statement
 
 Made by `python -m benchmarks.figures --save`, with the noise draws and points of the page Trade-off ("Figures of the papers").
 First the verdicts on whole figures, over all panels that were computed, which the page Paper claims shows too. Then each panel,
-judged on the dataset that its heading names, with the settings below it.
+judged on the dataset that its heading names; the settings of a figure stand below its first panel.
 """
 TIMES = "times"
 
@@ -56,13 +56,27 @@ def whole(verdicts: Sequence[saved.FigureVerdict]) -> str:
         place, done = f"{figure.source.name}, {figure.number}", f"{len(one.panels)} of {of}"
         cells = (place, one.text, WORDS[one.outcome], done, one.because)
         lines.append(f"| {' | '.join(str(cell).replace('|', '¦') for cell in cells)} |")
+    done = {(one.figure, panel) for one in verdicts for panel in one.panels}
+    left = [
+        f"{figure.id}-{name}"
+        for figure in figures.values()
+        for name, panel in figure.panels.items()
+        if not panel.instead and (figure.id, name) not in done
+    ]
+    lines += ["", f"Not computed: {', '.join(left)}."] if left else []
     return "\n".join(lines) + "\n"
 
 
-def section(name: str, table: pd.DataFrame, setup: Setup) -> str:
-    """A panel in Markdown: statements with verdicts, settings, differences."""
+def section(name: str, table: pd.DataFrame, setup: Setup, first: str) -> str:
+    """A panel in Markdown: statements with verdicts, settings, differences.
+
+    Args:
+        first: the figure's panel that has the settings, which are those of all its panels.
+    """
     figure, panel = base.panels()[name]
-    return "\n".join([*_head(figure, panel, setup), *_statements(figure, table, setup), *_settings(name, setup)]) + "\n"
+    listed = _settings(name) if name == first else [f"\nMethods and settings: as for {base.panels()[first][1].title} above."]
+    notes = ["", *(f"- {note}" for note in setup.notes)]
+    return "\n".join([*_head(figure, panel, setup), *_statements(figure, table, setup), *listed, *notes]) + "\n"
 
 
 def times() -> str:
@@ -102,10 +116,9 @@ def _judged(judgements: Sequence[tuple[Statement, Verdict]]) -> list[str]:
     return lines
 
 
-def _settings(name: str, setup: Setup) -> list[str]:
+def _settings(name: str) -> list[str]:
     lines = ["\n| method | hyperparameter | value or rule | where it comes from |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join(row)} |" for row in base.settings(name)]
-    return [*lines, "", *(f"- {note}" for note in setup.notes)]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in base.settings(name))]
 
 
 def main() -> None:
@@ -116,6 +129,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="keep the verdicts on whole figures for the page Paper claims")
     given = parser.parse_args()
     sections, tables, known = dict[str, str](), dict[str, pd.DataFrame](), dict[str, pd.DataFrame]()
+    first = dict[str, str]()
     for name in given.panels.split(","):
         if name == TIMES:
             sections[name] = times()
@@ -124,7 +138,7 @@ def main() -> None:
             if key not in known:  # two figures of a paper often show two quantities of the same runs
                 known[key] = computed(setup)
             tables[name] = known[key]
-            sections[name] = section(name, tables[name], setup)
+            sections[name] = section(name, tables[name], setup, first.setdefault(base.panels()[name][0].id, name))
         verdicts = [one for figure in base.figures() for one in saved.whole(figure, tables)]
         if given.save:
             saved.save(verdicts)

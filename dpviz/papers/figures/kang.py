@@ -98,7 +98,7 @@ _IP_GAP = (
 
 _PIDP_METHODS: dict[str, dict[str, Any]] = {"pidp-sgd": {"share": 0.75}, "dp-sgd": {}, "bolt-on-psgd": {}, "dp-lssgd": {}}
 # Algorithm 1, its input, and lines 9 and 10
-_PIDP_FIXED = {"pidp-sgd": ("rule", "start")}
+_PIDP_FIXED = {"pidp-sgd": ("rule", "start", "batch_size")}
 _PIDP_NAMES = {
     "pidp-sgd": "PIDP-SGD",
     "dp-sgd": "gradient perturbation [1]",
