@@ -33,7 +33,7 @@ from dpviz.privacy.private_ranges import shares
 
 WHOLE = Budget(1.0, 1e-5)
 OF_RANGES, OF_METHOD = Budget(0.1, 1e-6), Budget(0.9, 9e-6)
-FAST = ("output-gaussian", "cms-output", "objective-tight", "dp-gd", "majority")
+FAST = ("output-gaussian", "nsgd", "cms-output", "objective-tight", "dp-gd", "majority")
 SETTING = get_model("logistic").setting(2000, 10, 0.01)
 
 
@@ -143,17 +143,20 @@ def test_ranges_are_repeatable_and_follow_seed_and_epsilon() -> None:
 def test_a_sweep_is_its_runs(mechanism: str) -> None:
     """Each epsilon in its own ranges, whether cells, one call or single runs train it."""
     epsilons = [0.01, 3.0]
-    swept = dpviz.sweep("census-2000", mechanisms=[mechanism], epsilons=epsilons, seeds=2, ranges="private")
-    results = dpviz.run_epsilons(spec(mechanism), epsilons, instances=False)
+    swept = dpviz.sweep("census-2000", mechanisms=[mechanism], epsilons=epsilons, seeds=2, lam=0.01, ranges="private")
+    results = dpviz.run_epsilons(spec(mechanism, lam=0.01), epsilons, instances=False)
     together = tidy(results)
     for k, epsilon in enumerate(epsilons):
-        alone = dpviz.run(spec(mechanism, epsilon))
+        alone = dpviz.run(spec(mechanism, epsilon, lam=0.01))
         for table in (swept, together):
             part = table[table["epsilon"] == epsilon]
             assert part["accuracy"].to_numpy() == pytest.approx(alone.accuracy)
-            assert part["non_private_accuracy"].to_numpy() == pytest.approx(alone.non_private.accuracy)
+            assert part["log_loss"].to_numpy() == pytest.approx(alone.metrics["log_loss"].to_numpy())
+            assert part["non_private_log_loss"].to_numpy() == pytest.approx(
+                float(alone.setup.baselines.at["non-private", "log_loss"])
+            )
         assert results[k].calibration.noise_scale == alone.calibration.noise_scale
-    at = [one.mean for one in excess_over_epsilon(spec(mechanism), epsilons)]
+    at = [one.mean for one in excess_over_epsilon(spec(mechanism, lam=0.01), epsilons)]
     assert at == pytest.approx([float(r.optimality_gap.mean()) for r in results])
 
 
