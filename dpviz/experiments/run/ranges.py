@@ -82,7 +82,7 @@ _DECIDE = ("epsilon", "delta", "seed", "split_seed", "folds", "published_split",
 
 
 def _others(names: list[str]) -> str:
-    return f" (and {len(names) - 1} others)" if len(names) > 1 else ""
+    return f" (and {len(names) - 1} more)" if len(names) > 1 else ""
 
 
 def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
@@ -96,7 +96,8 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
     lost = [name for name, (low, high) in found.items() if high - low >= _WIDE]
     changed = with_ranges(encoder, found)
     x, lengths = changed.before_scaling(dataset.frame)
-    said = f"Ranges of {len(found)} number columns were found privately, for {100 * SHARE:g} % of ε and δ."
+    many = "s" if len(found) > 1 else ""
+    said = f"Ranges of {len(found)} number column{many} were found privately, for {100 * SHARE:g} % of ε and δ."
     if lost:
         said += (
             f" At this ε the rows are too few to see the values of {show(lost[0])}{_others(lost)}: they tell the model nothing."
