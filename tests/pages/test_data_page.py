@@ -195,7 +195,7 @@ def test_round_ranges_are_taken_at_a_click_stay_proposals_and_what_they_clip_is_
     assert mine.spec.ranges["age"] == (20.0, 70.0)
     assert mine.dataset(True).looked_at == ("size", "age"), "nobody stated them"
     high = mine.spec.ranges["size"][1]
-    assert f"values of size outside [0, {high:g}] were clipped" in text(page)
+    assert f"1 value of size outside [0, {high:g}] was clipped" in text(page)
 
 
 @pytest.mark.long
