@@ -44,6 +44,7 @@ def fill(name: str) -> SweepJob:
     """Has every cache and the pool of jobs make something of an upload."""
     spec = RunSpec(dataset=name, mechanism="dbdp", seeds=2)
     cached_runs.outcome(spec)
+    cached_runs.outcome(RunSpec(dataset=name, ranges="private", seeds=2))
     seen = inspected.inspect(spec)
     inspected.row_influence(spec)
     inspected.retrained(spec, [1, 2])
