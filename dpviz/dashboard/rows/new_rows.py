@@ -34,8 +34,8 @@ def draw(run: Inspected, influence: Influence) -> None:
     tables.frame(shown.head(MOST), key="new-rows", hide_index=True, height=320)
     st.caption(
         words.markdown(
-            "One Newton step: |H⁻¹g|/(n(1 + h)), with h = c x'H⁻¹x/n for the curvature c of the new row's loss; the divisor n stays "
-            "as where a row leaves. "
+            "One Newton step: |H⁻¹g|/(n(1 + h)), with h = c x'H⁻¹x/n for the curvature c of the new row's loss; the divisor n "
+            "stays as where a row leaves. "
             "Kang et al. (PIDP-SGD, section 5.3) would decide by this contribution whether a new row receives noise. The "
             "decision depends on private rows, and no budget covers it."
         )
