@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, one_of, show, whole
 from dpviz.datasets.table import lengths
-from dpviz.datasets.table.encoder import Encoder
+from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centred, row_factors
 from dpviz.datasets.table.lost import Lost
 
@@ -187,6 +187,16 @@ class Dataset:
         digest.update(repr(self.person_rows).encode() if self.person_rows else b"")  # the noise depends on it
         digest.update(np.ascontiguousarray(self.X).data)
         digest.update(np.ascontiguousarray(self.y).data)
+        return digest.hexdigest()
+
+    @cached_property
+    def numbers_sha256(self) -> str:
+        """Hash of the columns of numbers as they are, in which private ranges are found: X holds them within other ranges."""
+        digest = hashlib.sha256()
+        for column in self.encoder.columns if self.encoder else ():
+            if column.kind == NUMBER:
+                digest.update(repr(column.name).encode())
+                digest.update(np.ascontiguousarray(self.frame[column.name].to_numpy(float)).data)
         return digest.hexdigest()
 
     def scaled(self, scaling: str) -> Dataset:

@@ -63,7 +63,7 @@ def cloned(original: BaseEstimator, clone: BaseEstimator) -> None:
             if fits is not None:
                 _watch(outer, said=True)
                 _say(type(search).__name__, *fits, "will make")
-            return
+                return
     aside = any(_jobs(frame) not in (None, 1) for frame in _stack())
     if aside and not _name(outer).startswith("_") and _watch(outer, said=True):
         message = (
@@ -178,10 +178,12 @@ def _spent(search: Any, epsilon: object) -> list[float] | None:
     """Epsilon of each setting that is tried; None where that is not known beforehand."""
     if isinstance(search, GridSearchCV):
         each = [_epsilon(setting, epsilon) for setting in ParameterGrid(search.param_grid)]
-    elif _epsilon(search.param_distributions, None) is None:
-        each = [_epsilon({}, epsilon)] * search.n_iter
     else:
-        return None
+        given = search.param_distributions
+        names = [name for one in ([given] if isinstance(given, Mapping) else given) for name in one]
+        if any(name.split("__")[-1] == "epsilon" for name in names):
+            return None
+        each = [_epsilon({}, epsilon)] * search.n_iter
     epsilons = [e for e in each if e is not None]
     return epsilons if epsilons and len(epsilons) == len(each) else None
 

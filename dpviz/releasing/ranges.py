@@ -45,7 +45,9 @@ def undeclared(dataset: Dataset, every: bool = False) -> tuple[list[str], list[s
     """
     if not own.is_own(dataset.name) or dataset.encoder is None:
         raise InvalidInput(
-            "ranges", "of a release are found privately in tables of your own", "Name a file, or take ranges as declared."
+            "ranges",
+            "of a release are found privately in tables of your own, named as a file or made by dpviz.dataset",
+            "Use one of these, or take ranges as declared.",
         )
     columns, read = dataset.encoder.columns, dataset.looked_at
     kinds = {c.name: c.kind for c in columns if c.name in read or (every and c.kind == NUMBER)}

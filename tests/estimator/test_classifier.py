@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csc_array, csr_matrix
+from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -506,6 +507,10 @@ def test_fits_side_by_side_are_said_not_to_be_added_up() -> None:
         texts = said_by(lambda: cross_val_score(model, X, X[:, 0] > 0, cv=2, n_jobs=2))
     assert [text for text in texts if text.startswith("cross_val_score fits side by side (n_jobs)")] == texts[:1] != []
     assert not any("side by side" in text for text in said_by(lambda: cross_val_score(model, X, X[:, 0] > 0, cv=2, n_jobs=1)))
+    unknown = RandomizedSearchCV(model, {"epsilon": uniform(0.5, 1)}, n_iter=2, cv=2, n_jobs=2, random_state=0)
+    with joblib.parallel_backend("threading"):
+        texts = said_by(lambda: unknown.fit(X, X[:, 0] > 0))
+    assert [text.partition(" (")[0] for text in texts] == ["RandomizedSearchCV fits side by side"], "its ε is not known before"
     assert sys.getprofile() is None
 
 

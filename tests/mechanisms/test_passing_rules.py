@@ -102,6 +102,7 @@ def test_pidp_trains_as_its_algorithm_says(rule: str, size: int, begin: str) -> 
         return outer, passed
 
     compare(mechanism, cals, replay)
+    assert (cals[0].claimed_budget is None) == (rule != "literal" or size > 1), "the paper states no theorem on batches"
     fit = mechanism.fit(Training(PROBLEM, cals, STREAMS))
     bound = {"literal": cals[1].details["threshold"], "threshold": most, "fraction": np.sort(sizes)[: -len(noised)].max()}[rule]
     compared = 2 * (sizes + error) if rule == "literal" else sizes

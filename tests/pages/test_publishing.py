@@ -61,7 +61,7 @@ def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
 
 
 def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its switches are those of `dpviz release`, and they reach the same function; seeds, places and ledgers are the shell's."""
+    """Its switches are those of `dpviz release`, and they reach the same function; the rest is the shell's."""
     given: list[dict[str, Any]] = []
 
     def refuse(spec: Any, **how: Any) -> None:
@@ -78,12 +78,18 @@ def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> No
         for text in action.option_strings
         if text != "--json"
     }
-    assert set(publishing.SWITCHES) == switches
+    assert set(publishing.SWITCHES) == switches - {"private-ranges"}
     click(made, *switches)
     click(made)
-    names = ("all_rows", "ranges_from_data", "private_ranges", "unproved")
-    assert [[how[name] for name in names] for how in given] == [[True] * 4, [False] * 4]
+    names = ("all_rows", "ranges_from_data", "unproved")
+    assert [[how[name] for name in names] for how in given] == [[True] * 3, [False] * 3]
     assert not made.session_state[session.RELEASED]
+
+
+def test_private_ranges_are_released_by_the_shell() -> None:
+    made = page(dataset="census-2000", ranges="private")
+    assert not [one for one in made.button if one.label.startswith("Train a model")]
+    assert any("dpviz release table.csv" in one.value for one in [*made.caption, *made.markdown])
 
 
 def test_a_demonstration_releases_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Amplification by iteration: against exact distributions of small trainings, the published theorem, and a numeric optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -135,9 +137,19 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
         assert noise_for(noisy.every, method, budget) == pytest.approx(gaussian_sigma(budget, np.sqrt(7) * 2 / 300), rel=1e-4)
     averaged = get_mechanism("rsgd-ar").from_params({}).settled(setting, budget)
     assert averaged.noise_in_steps(setting) is None
+    assert mechanism.noise_in_steps(replace(setting, person_rows=4)) is None, "it is proved for one row"
 
 
 def test_one_pass_from_the_first_batch_is_algorithm_2() -> None:
     """The row's own step is the first: all noise hides it, and the bound is Algorithm 2's distance over all of it."""
     found, spread = iteration(np.array([0.9]), 6, 2, MU, L)
     assert found[0] == pytest.approx(algorithm2(1, 6, 0.9, 2, MU, L)[0] / spread, rel=1e-12)
+
+
+def test_steps_that_spread_runs_apart_overflow_nothing() -> None:
+    """Beyond 2/L every step multiplies distances: from 1,000 of them on their square is above all doubles."""
+    bounds, spread = iteration(np.full(4, 3.7), 100, 1, MU, L)
+    few, _ = iteration(np.full(1, 3.7), 100, 1, MU, L)
+    assert np.isfinite(bounds).all()
+    assert np.isfinite(spread)
+    assert few[-1] == pytest.approx(2.0), "the last batch of one pass has its own noise only"

@@ -26,7 +26,8 @@ _COLUMNS = ("", "Claimed ε", "Proved ε", "Audited ε, at least", "If Gaussian,
 def board(spec: RunSpec, theme: Theme) -> None:
     """All mechanisms on their worst pairs, on request."""
     st.header("All mechanisms", anchor=False)
-    common = replace(spec, mechanism="majority", params={}, seeds=1, dataset="teaching", ranges=RunSpec.ranges, delta=DELTA)
+    rows = {name: getattr(RunSpec, name) for name in ("ranges", "published_split", "folds", "split_seed")}
+    common = replace(spec, mechanism="majority", params={}, seeds=1, dataset="teaching", delta=DELTA, **rows)
     key = f"board {resolve(common).key()}"
     st.markdown(
         words.markdown(

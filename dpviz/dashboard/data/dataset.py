@@ -153,7 +153,7 @@ def preview(dataset: Dataset) -> None:
     encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=tables.unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
     st.markdown("**As encoded**: what the model sees; y is the label.")
     tables.frame(encoded.round(4), width="stretch")
-    tables.download(lambda: dataset.frame.reset_index(names="row id"), "rows")
+    tables.download(lambda: tables.behind({"row id": dataset.frame.index}, dataset.frame), "rows")
 
 
 def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
@@ -223,7 +223,7 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
         )
     )
     table, fresh = tasks.observe(
-        f"private ranges {dataset.name} {of_ranges}",
+        f"private ranges {dataset.name} {dataset.numbers_sha256} {spec.split_seed} {of_ranges}",
         "Private ranges",
         lambda monitor: beside(dataset, of_ranges),
         section="private-ranges",

@@ -22,7 +22,8 @@ CONTROLS: Mapping[str, str] = {
 _WORD = r"(?:'[^']*'(?:\"'\"'[^']*')*|[\w@%+=:,./-]*[\w@%+=/-])"  # an argument as `shlex.quote` writes it
 #: an option that is followed by other ways to say the same, the last of which is the page's
 _WAYS = re.compile(rf"--[a-z][a-z-]+(?: {_WORD})?(?: on the command line)?, [^“]*?(“[^”]+”) on the page Data")
-_OPTION = re.compile(rf"(?<![\w-])--({'|'.join(sorted(CONTROLS, key=len, reverse=True))})(?![\w-])(?: (?!on |or |in ){_WORD})?")
+_NAMES = "|".join(sorted(CONTROLS, key=len, reverse=True))
+_OPTION = re.compile(rf"(?<![\w-])--({_NAMES})(?![\w-])(?: (?!on |or |in ){_WORD})?(?: on the command line)?")
 
 
 def on_page(message: str) -> str:

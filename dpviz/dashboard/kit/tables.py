@@ -2,12 +2,13 @@
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from csv import QUOTE_NONNUMERIC
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from numpy.typing import ArrayLike
 
 from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.reporting import Table
@@ -31,6 +32,16 @@ def table(rows: Iterable[Sequence[object]], columns: Sequence[str], *, real: boo
     heads = [words.together(words.markdown(head)) for head in columns]
     shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in rows], columns=heads)
     st.table(shown.set_index(heads[0]))
+
+
+def behind(columns: Mapping[str, ArrayLike], frame: pd.DataFrame) -> pd.DataFrame:
+    """A dataset's readable rows behind columns about them; one of the dataset's with such a name says that it is the table's.
+
+    >>> list(behind({"row id": [0]}, pd.DataFrame({"row id": [7], "age": [40]})))
+    ['row id', 'row id (of the table)', 'age']
+    """
+    named = frame.rename(columns={name: f"{name} (of the table)" for name in columns})
+    return pd.concat([pd.DataFrame(columns, index=frame.index), named], axis=1)
 
 
 def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Download data (CSV)") -> None:

@@ -8,14 +8,14 @@ from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels, progress, words
 from dpviz.dashboard.shell.session import RELEASED
+from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.releasing import Release, release
 
-#: what the page asks for each switch of `dpviz release`
+#: what the page asks for each switch of `dpviz release`, but for private ranges, which need a table that is named as a file
 SWITCHES = {
     "all-rows": "Train on all rows, and not on 80 % of them",
     "ranges-from-data": "Publish ranges and categories that were read from the rows",
-    "private-ranges": "Find ranges and categories that are not declared privately, for a tenth of ε",
     "i-know-this-is-not-proved": "Publish a model whose guarantee is only claimed",
 }
 
@@ -30,8 +30,11 @@ def draw(spec: RunSpec) -> None:
         "randomness of the operating system. **Every click gives another model and spends the budget again**; a ledger that adds "
         "up what releases cost is kept by the shell (`dpviz release --ledger`)."
     )
+    if spec.ranges == PRIVATE:
+        panels.note("With private ranges the shell releases a model, of a table of your own: `dpviz release table.csv`.")
+        return
     with st.form("release", border=False):
-        rows, looked, private, unproved = (st.checkbox(label) for label in SWITCHES.values())
+        rows, looked, unproved = (st.checkbox(label) for label in SWITCHES.values())
         tried = st.number_input("Settings that were tried on these rows, for the card", 1, 10_000, value=None, step=1)
         asked = st.form_submit_button(f"Train a model and spend ε = {words.three(spec.epsilon)}")
     if asked:
@@ -41,7 +44,6 @@ def draw(spec: RunSpec) -> None:
                 replace(run, seed=RunSpec.seed),  # that of the address belongs to the explorer
                 all_rows=rows,
                 ranges_from_data=looked,
-                private_ranges=private,
                 unproved=unproved,
                 tried=tried,
                 monitor=monitor,

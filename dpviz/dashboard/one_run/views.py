@@ -1,13 +1,14 @@
 """The answer and the pictures of one run; the first page puts them below each other, and what explains them in `details`."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, progress, words
+from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
@@ -267,10 +268,9 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome 
         f"model; each thin line is one noise draw.{bends} {crossed} of {len(outcome.theta)} draws have a boundary inside the plot"
         + ("." if crossed == len(outcome.theta) else "; the others give every point the same label.")
     )
-    table = picture.dataset.frame.reset_index
-    charts.chart(
-        enlarged(fig, larger), "lines", summary, lambda: table(names="row id"), rows=True, still=larger == 1, of=outcome.spec
-    )
+    frame = picture.dataset.frame
+    table = partial(tables.behind, {"row id": frame.index}, frame)
+    charts.chart(enlarged(fig, larger), "lines", summary, table, rows=True, still=larger == 1, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 

@@ -55,9 +55,7 @@ def _found(run: Inspected, influence: Influence, frame: pd.DataFrame, positions:
         + (", the first 200 shown." if len(positions) > 200 else ".")
         + " A tick at the left chooses the person."
     )
-    shown = frame.iloc[ids[:200]].copy()
-    shown.insert(0, "influence", influence.newton_norm[positions[:200]])
-    shown.insert(0, "row id", ids[:200])
+    shown = tables.behind({"row id": ids[:200], "influence": influence.newton_norm[positions[:200]]}, frame.iloc[ids[:200]])
     selection.remember_shown(selection.FOUND, ids)
     tables.frame(
         shown,

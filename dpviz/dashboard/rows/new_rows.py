@@ -5,7 +5,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import tables, words
 from dpviz.dashboard.rows.influence_map import dataset_of
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
 from dpviz.models import margins
@@ -16,20 +16,23 @@ MOST = 200
 def draw(run: Inspected, influence: Influence) -> None:
     """Test rows by what adding one would change, beside what training rows change when they leave."""
     setup = setup_for(run.spec)
-    change, ids = influence.added_norm(setup.test), setup.split.test
+    ids = setup.split.test
+    change = influence.added_norm(rows_in(setup.dataset, ids, setup.problem.rows.class_weights))  # as they would be trained on
     order = np.argsort(-change, kind="stable")
-    shown = dataset_of(run.spec).frame.iloc[ids[order]].copy()
     below = np.searchsorted(np.sort(influence.newton_norm), change[order]) / influence.problem.n
-    shown.insert(0, "margin without privacy", margins(setup.problem.model, influence.theta[None], setup.test)[order, 0])
-    shown.insert(0, "more than % of training rows", np.round(100 * below, 1))
-    shown.insert(0, "change if added", change[order])
-    shown.insert(0, "row id", ids[order])
+    about = {
+        "row id": ids[order],
+        "change if added": change[order],
+        "more than % of training rows": np.round(100 * below, 1),
+        "margin without privacy": margins(setup.problem.model, influence.theta[None], setup.test)[order, 0],
+    }
+    shown = tables.behind(about, dataset_of(run.spec).frame.iloc[ids[order]])
     largest, middle = words.three(change[order[0]]), words.three(float(np.median(change)))
-    about = "" if influence.exact_curvature else "about "
+    roughly = "" if influence.exact_curvature else "about "
     st.markdown(
         f"None of the {len(ids):,} test rows is trained on. Adding one moves the parameters of the model without privacy by at "
-        f"most {about}{largest}, in the median by {about}{middle}. Without the most influential training row they move by "
-        f"{about}{words.three(float(influence.newton_norm.max()))}."
+        f"most {roughly}{largest}, in the median by {roughly}{middle}. Without the most influential training row they move by "
+        f"{roughly}{words.three(float(influence.newton_norm.max()))}."
     )
     tables.frame(shown.head(MOST), key="new-rows", hide_index=True, height=320)
     st.caption(

@@ -81,7 +81,9 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
     if points is None:
         return None
     if max(e.mean for e in points) <= 0:
-        panels.empty(f"The excess empirical risk is 0 at every point: this method releases {words.minimum(True)}.")
+        none = f"The excess empirical risk is 0 at every point: this method releases {words.minimum(True)}."
+        above = f"No point lies above {words.minimum(False)}, so there is nothing to draw on a logarithmic axis."
+        panels.empty(none if setting_of(spec).linear else above)
         return None
     formulas = excess_risk.theory(spec, points)
     published = rate_curves.rate_curves(spec, over, points)

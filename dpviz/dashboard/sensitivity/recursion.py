@@ -217,7 +217,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         share = changes.largest() / cal.sensitivity
         loose = "The bound may be loose, or a worse neighbour exists that was not tried."
         text = f" The largest change seen is {words.three(changes.largest())}, {100 * share:.0f} % of the bound. " + (
-            loose if share < 0.995 else "The bound cannot be smaller."
+            loose if share < 0.995 else "The bound can hardly be smaller."
         )
     fig = lines.bars(
         items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))

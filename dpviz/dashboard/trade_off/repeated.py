@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import streamlit as st
 
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import repeat, tables, words
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.work import tasks
+from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
+from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.reporting.calls import sweep_shell_call
 
 FOLDS = 5  # where the run has one split
@@ -22,6 +25,13 @@ def section(view: running.View) -> None:
         repeats = settings.REPEATS.draw()
         folds = spec.folds or FOLDS
         sweep = replace(view.sweep, epsilons=(spec.epsilon,), folds=folds, split_seed=0, published_split=False)
+        refused = _refused(sweep)
+        for name, problem in refused.items():
+            st.caption(words.markdown(f"Without {labels()[name]}: {problem.cause}."))
+        able = {name: params for name, params in sweep.named.items() if name not in refused}
+        if not able:
+            return
+        sweep = replace(sweep, mechanisms=able)
         said = f"{repeats} × {folds} folds"
         found, fresh = tasks.observe(
             f"folds {repeats} {sweep.key()}",
@@ -45,3 +55,14 @@ def section(view: running.View) -> None:
         )
         tables.download(lambda: found, "folds", "Save every fold (CSV)")
         repeat.shell(f"{sweep_shell_call(sweep)} --repeats={repeats}")
+
+
+def _refused(sweep: SweepSpec) -> dict[str, InvalidInput]:
+    """The methods that cannot be calibrated at the sweep's epsilon, with the reason: one of them would end all."""
+    found = {}
+    for name in sweep.named:
+        try:
+            calibration_of(sweep.run(name, sweep.epsilons[0]))
+        except InvalidInput as problem:
+            found[name] = problem
+    return found

@@ -168,10 +168,13 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     if not isinstance(spec.build(), DeclaresEvent):
         st.caption("This method has no private search: its releases have no Rényi curve. DP-GD and output perturbation have.")
         return
+    if spec.ranges == PRIVATE:
+        st.caption("With private ranges a private search runs in the shell, on a table of your own: `dpviz tune table.csv`.")
+        return
     at = f"ε = {words.three(spec.epsilon)}"
     st.markdown(
         f"**Private search**: random settings of the same list, a random number of times, and the best by a noisy score on rows "
-        f"held out of training. {at} pays for the whole search (Papernot & Steinke 2022){_ranges(spec)}."
+        f"held out of training. {at} pays for the whole search (Papernot & Steinke 2022)."
     )
     values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
     found, fresh = tasks.observe(
@@ -202,15 +205,7 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
         )
     )
     tries = [f"--try={name}={','.join(f'{v:.6g}' for v in some)}" for name, some in values.items()]
-    looked = "" if spec.ranges == PRIVATE else " --ranges-from-data"
-    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model{looked}")
-
-
-def _ranges(spec: RunSpec) -> str:
-    """Where the ranges of the search come from, where the sidebar asks for private ones."""
-    if spec.ranges != PRIVATE:
-        return ""
-    return ", and a tenth of it for private ranges, which are found once before the search"
+    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model --ranges-from-data")
 
 
 def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:

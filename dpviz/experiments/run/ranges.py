@@ -74,7 +74,7 @@ def privately_ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
     Raises:
         InvalidInput: no column becomes a feature by its range.
     """
-    key = (dataset.name, dataset.sha256, *(getattr(spec, name) for name in _DECIDE))
+    key = (dataset.name, dataset.sha256, dataset.numbers_sha256, *(getattr(spec, name) for name in _DECIDE))
     return _kept.compute(key, lambda _: _ranged(spec, dataset), owner=dataset.name)
 
 
@@ -108,6 +108,7 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
         norms=lengths,
         encoder=changed,
         looked_at=tuple(name for name in dataset.looked_at if name not in found),
+        lost=tuple(one for one in dataset.lost if not (one.kind == "values" and one.what in found)),  # in the ranges from before
         remarks=(*dataset.remarks, said),
         private_ranges=True,
     )._with_lengths()

@@ -75,13 +75,15 @@ class ResolvedRun:
 
     def keys_over(self, epsilons: Sequence[float]) -> list[str]:
         """The keys of this run at other values of epsilon, on which nothing else in a key depends."""
-        built = self.spec.build()
+        built, declared = self.spec.build(), dataset_of(replace(self.spec, ranges=AS_DECLARED))
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
             "params": {name: getattr(built, name) for name in built.knobs()},
-            "sha256": dataset_of(replace(self.spec, ranges=AS_DECLARED)).sha256,  # private ones follow from it and the fields
+            "sha256": declared.sha256,
             "engine": engine_version() + foreign_code(type(built)),
         }
+        if self.spec.ranges == PRIVATE:  # they follow from the numbers and the fields
+            values["numbers"] = declared.numbers_sha256
         encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
         return [encoder.encode(values | {"epsilon": epsilon}) for epsilon in epsilons]
 

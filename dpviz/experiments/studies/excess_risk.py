@@ -86,7 +86,7 @@ def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = sil
     out, total, start = [], float(sum(sizes)), 0.0
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size in sizes:
-        here = replace(spec, dataset=census_name(size), delta=budget.delta, lam=resolve(spec).lam)
+        here = replace(spec, dataset=census_name(size), delta=budget.delta, lam=resolve(spec).lam, published_split=False)
         inside = part(monitor, start / total, size / total)
         out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
         start += size

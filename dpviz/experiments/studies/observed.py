@@ -204,7 +204,7 @@ def sensitivity_over_n(
     total = float(sum(sizes))
     start = 0.0
     for size in sizes:
-        here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam)
+        here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam, published_split=False)
         problem = setup_for(here).problem
         mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n) if share else spec.build()
         share_of = part(monitor, start / total, size / total)

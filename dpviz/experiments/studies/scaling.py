@@ -84,7 +84,8 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     if name == "n":
         return same_share(mechanism, setting, budget, int(value)), replace(setting, n=int(value))
     if name == "lam":
-        return mechanism, replace(model.setting(setting.n, setting.d, float(value)), person_rows=setting.person_rows)
+        kept = {each: getattr(setting, each) for each in ("person_rows", "weighted", "private_ranges")}
+        return mechanism, replace(model.setting(setting.n, setting.d, float(value)), **kept)
     return replace(mechanism, **{name: value}), setting
 
 

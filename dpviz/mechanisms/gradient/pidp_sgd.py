@@ -140,7 +140,8 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         # Anderson: centred noise stays in the box |.| <= threshold most often
         bound = setting.m * math.log10(math.erf(threshold / (sigma_c * math.sqrt(2))))
         literal = self.rule == "literal"
-        make = Calibration.claimed if literal else Calibration.unprotected
+        least = sigma * (self.batch_size if literal else 1)  # by the other rules one row may be the only one with noise
+        make = Calibration.claimed if literal and self.batch_size == 1 else Calibration.unprotected  # no theorem on batches
         return make(
             budget,
             query="the gradient of one drawn row, in steps whose row does not pass the rule",
@@ -151,7 +152,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
                 *(pidp.literal_notes(threshold, sigma_c, error, bound, setting) if literal else pidp.INTENDED),
                 *(() if self.public_start else (single.NOT_PRIVATE_START,)),
                 *((pidp.BATCHES,) if self.batch_size > 1 else ()),
-                *pidp.visible_note(sigma * self.batch_size, lipschitz, self.steps, self._used(setting.n), budget.delta),
+                *pidp.visible_note(least, lipschitz, self.steps, self._used(setting.n), budget.delta),
                 f"The publication leaves c open; here c = {self.c:g}.",
                 *unbounded_note(setting, self.lipschitz),
             ),

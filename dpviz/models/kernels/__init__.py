@@ -42,7 +42,7 @@ BLOCK = 1024  # rows whose slopes stay in the processor's cache between both pro
 
 
 def parts_of(replicas: int, widths: tuple[int, ...] = WIDTHS, first: int = 0) -> list[tuple[int, int]]:
-    """The replicas in parts of a kernel's width, as (first, width); the last part may be up to twice as wide as what is left."""
+    """The replicas in parts of a kernel's width, as (first, width); the last one has room for twice what is left."""
     if replicas <= 0:
         return []
     width = min((each for each in widths if each >= replicas), default=widths[-1])

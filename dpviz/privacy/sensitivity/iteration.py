@@ -41,11 +41,13 @@ def iteration(steps: Floats, batches: int, batch_size: float, mu: float, L: floa
     check(len(steps), batches, float(steps[0]), batch_size, mu, L, G, 0)
     eta = np.repeat(steps, batches)
     log_rho = log_factor(contraction(eta, mu, L))
-    later = np.exp(np.maximum(log_rho[::-1].cumsum()[::-1] - log_rho, _LEAST))
+    log_later = log_rho[::-1].cumsum()[::-1] - log_rho
+    top = max(0.0, float(log_later.max()))  # a common factor of distances and noise: only their ratio counts
+    later = np.exp(np.maximum(log_later - top, _LEAST))
     moved = (2 * G / batch_size * eta * later).reshape(len(steps), batches)
-    variance = np.r_[0.0, np.cumsum((eta * later) ** 2)]
-    start = np.arange(len(eta)).reshape(moved.shape)
+    variance = ((eta * later) ** 2).reshape(moved.shape)
     # noise between two uses of the replaced row, its own step included: earlier noise cannot hide what is yet to come
-    between = variance[np.minimum(start + batches, len(eta))] - variance[start]
+    between = variance[:, ::-1].cumsum(axis=1)[:, ::-1]
+    between[:-1, 1:] += variance[1:, :-1].cumsum(axis=1)
     slopes = [isotonic_regression(s / v, weights=v).x for s, v in zip(moved.T, between.T, strict=True)]
-    return np.sqrt((np.array(slopes) ** 2 * between.T).sum(axis=1)), float(np.sqrt(variance[-1]))
+    return np.sqrt((np.array(slopes) ** 2 * between.T).sum(axis=1)), float(np.sqrt(variance.sum()) * np.exp(top))

@@ -222,3 +222,20 @@ def test_accountants_compare_the_method_alone() -> None:
     assert total_epsilon([found.released], found.compared.budget.delta) == pytest.approx(0.9, rel=1e-3)
     assert "dp-gd" in noise_comparison.with_releases(spec("dp-gd"))
     assert setting_of(spec("dp-gd")).private_ranges
+
+
+def test_the_key_holds_the_numbers_that_ranges_are_found_in() -> None:
+    """In other units the rows are the same within their ranges, and their private ranges are not."""
+    rows = np.random.default_rng(0).random((300, 2))
+    labels = (rows[:, 0] > 0.5).astype(int)
+
+    def key(unit: float, ranges: str) -> tuple[str, str]:
+        frame = pd.DataFrame({"a": unit * rows[:, 0], "b": rows[:, 1], "y": labels})
+        made = dpviz.dataset(frame, target="y", ranges={"a": (0.0, unit), "b": (0.0, 1.0)})
+        run = dpviz.RunSpec(made.name, mechanism="output-gaussian", ranges=ranges)
+        return resolve(run).key().replace(made.name, ""), made.sha256
+
+    (declared, same), (private, alike) = key(1.0, "declared"), key(1.0, "private")
+    assert same == alike == key(4.0, "declared")[1]
+    assert key(4.0, "declared")[0] == declared
+    assert key(4.0, "private")[0] != private
