@@ -203,10 +203,12 @@ def test_a_column_that_is_constant_in_the_rows_that_are_left_is_named() -> None:
 def test_reading_starts_no_threads_of_arrow() -> None:
     """A command that is refused ends at once; threads that just start then aborted it (exit 134 in one of seven, not 2)."""
     code = (
-        "import os\n"
+        "import os, time\n"
         "from dpviz.datasets.process.reading import read_table\n"
         "before = len(os.listdir('/proc/self/task'))\n"
         "read_table(b'a,label\\n' + b'1,u\\n2,v\\n' * 20)\n"
+        "end = time.monotonic() + 30\n"  # the threads that talk to the reader may not have gone yet; those of Arrow stay
+        "while len(os.listdir('/proc/self/task')) > before and time.monotonic() < end: time.sleep(0.01)\n"
         "print(len(os.listdir('/proc/self/task')) - before)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "0"
