@@ -16,6 +16,7 @@ import pytest
 from streamlit import config
 from support import LIMIT
 
+from dpviz.common import memory
 from dpviz.common.limits import Limits
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
@@ -108,6 +109,19 @@ def test_a_session_that_was_left_is_closed_and_another_is_not(server: Server) ->
     assert not server.sessions["a"].session_state._new_widget_state.widget_metadata.full
     assert server.full("b") == {True}
     assert not look(server, 1e6)
+
+
+def test_what_sessions_share_goes_with_the_last_of_them(server: Server) -> None:
+    kept: memory.Cache[int] = memory.Cache("of this test", 100, lambda number: 1)
+    kept.compute("run", lambda _: 7)
+    server.active = {"b"}
+    look(server, 0.0)
+    assert look(server, LINGER + 1) == ["a"]
+    assert memory.held()["of this test"] == 1, "somebody is there"
+    server.active = set()
+    look(server, 1000.0)
+    assert look(server, 1000.0 + LINGER) == ["b"]
+    assert memory.held()["of this test"] == 0
 
 
 def test_who_comes_back_in_time_keeps_the_session(server: Server) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.common import memory
 from dpviz.dashboard.shell import private
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.pool import pool
@@ -205,6 +206,10 @@ def close_left(running: private.Runtime, now: float) -> list[str]:
         pool().leave_all(visit.who)
         for name in visit.uploads:
             uploads.forget(name)
+    with _lock:
+        empty = not _visits
+    if closed and empty:
+        memory.clear()  # what sessions share is soon computed again; sweeps and audits stay
     return closed
 
 
