@@ -25,24 +25,21 @@ def section(view: running.View) -> None:
         repeats = settings.REPEATS.draw()
         folds = spec.folds or FOLDS
         sweep = replace(view.sweep, epsilons=(spec.epsilon,), folds=folds, split_seed=0, published_split=False)
-        refused = _refused(sweep)
-        for name, problem in refused.items():
-            st.caption(words.markdown(f"Without {labels()[name]}: {problem.cause}."))
-        able = {name: params for name, params in sweep.named.items() if name not in refused}
-        if not able:
-            return
-        sweep = replace(sweep, mechanisms=able)
         said = f"{repeats} × {folds} folds"
         found, fresh = tasks.observe(
             f"folds {repeats} {sweep.key()}",
             "Cross validation",
-            lambda monitor: cross_validate(sweep, repeats, store=CellStore.personal(), monitor=monitor),
+            lambda monitor: cross_validate(_able(sweep), repeats, store=CellStore.personal(), monitor=monitor),
             section="folds",
             dataset=spec.dataset,
             ask=f"Train on {said}, {sweep.seeds} noise draws each",
         )
         if not fresh:
             return
+        sweep = replace(sweep, mechanisms={name: params for name, params in sweep.named.items() if name in {*found["mechanism"]}})
+        without = [labels()[name] for name in view.sweep.named if name not in sweep.named]
+        if without:
+            st.caption(words.markdown(f"Without {', '.join(without)}, which cannot be calibrated at this ε."))
         columns = ["mean", "standard_error", "noise_sd", "split_sd"]
         means = summarise_splits(found, folds, metric.column).set_index("mechanism")[columns]
         rows = [(labels()[name], *(words.measured(metric, v) for v in values)) for name, values in means.T.items()]
@@ -57,12 +54,19 @@ def section(view: running.View) -> None:
         repeat.shell(f"{sweep_shell_call(sweep)} --repeats={repeats}")
 
 
-def _refused(sweep: SweepSpec) -> dict[str, InvalidInput]:
-    """The methods that cannot be calibrated at the sweep's epsilon, with the reason: one of them would end all."""
-    found = {}
-    for name in sweep.named:
+def _able(sweep: SweepSpec) -> SweepSpec:
+    """The methods that can be calibrated at the sweep's epsilon: one that cannot would end all.
+
+    Raises:
+        InvalidInput: none can.
+    """
+    able, problem = {}, None
+    for name, params in sweep.named.items():
         try:
             calibration_of(sweep.run(name, sweep.epsilons[0]))
-        except InvalidInput as problem:
-            found[name] = problem
-    return found
+            able[name] = params
+        except InvalidInput as refusal:
+            problem = refusal
+    if not able and problem is not None:
+        raise problem
+    return replace(sweep, mechanisms=able)
