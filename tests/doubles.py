@@ -41,7 +41,6 @@ class QuietlyWeakNoise(WeakNoise):
 
     def fit(self, training: Training) -> Fit:
         made = super().fit(training)
-        assert made.distribution is not None
         return dataclasses.replace(
             made, distribution=dataclasses.replace(made.distribution, scale=made.distribution.scale / self.share)
         )

@@ -31,7 +31,6 @@ def of_finished_model(trial: Trial) -> Iterator[bool]:
     problem = filled()
     cal = trial.declared(problem)
     fit = trial.fit(problem, cal)
-    assert fit.distribution is not None
     yield np.array_equal(fit.distribution.scale, [trial.used(cal).noise_scale])
     draws = (fit.theta[0] - trial.noiseless(problem, cal)) / cal.noise_scale
     yield (normal if cal.noise_family == "gaussian" else sphere)(draws)
@@ -327,7 +326,6 @@ def of_majority(trial: Trial) -> Iterator[bool]:
     cal, count = trial.declared(problem), problem.rows.y.sum()
     streams = spawn(11, 4000)
     label = trial.built.fit(Training(problem, [trial.used(cal)], streams)).constant_label
-    assert label is not None
     laplace = np.array([generator(s).laplace() for s in streams])
     yield bool((label[0] == np.where(count + cal.noise_scale * laplace >= 0, 1.0, -1.0)).all())
     if cal.noise_scale > 0:

@@ -104,7 +104,6 @@ def test_the_app_starts_from_the_wheel(built: Path, tmp_path: Path) -> None:
 
 def test_the_citation_names_this_release() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
-    assert cited is not None
     assert cited[1] == dpviz.__version__
     assert f"## {dpviz.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 

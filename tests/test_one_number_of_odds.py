@@ -91,7 +91,6 @@ def test_the_audit_allows_what_is_proved_for_its_pair(mechanism: str) -> None:
 def test_the_pages_print_it() -> None:
     spec = dpviz.RunSpec("teaching", mechanism="renyi-filter", seeds=2)
     attack = attack_of(spec)
-    assert attack is not None
     number = f"{100 * attack.accuracy:.1f}"
     assert f"{100 * attack.accuracy_by_budget:.1f}" != number
     for page in ("", "Privacy_accounting"):
@@ -113,7 +112,6 @@ def test_only_methods_without_a_further_proof_rest_on_epsilon_and_delta_alone(me
 def test_a_declared_mu_bounds_the_attacker(mechanism: str) -> None:
     """55.3 % at epsilon = 1, delta = 1e-5, where (epsilon, delta) alone allow 73.1 %."""
     attack = attack_of(spec_of(mechanism))
-    assert attack is not None
     assert attack.accuracy == pytest.approx(norm.cdf(gaussian_mu(attack.budget) / 2), abs=1e-9)
 
 
@@ -134,8 +132,6 @@ def test_a_declared_mu_is_that_of_the_noise_in_use(mechanism: str, params: dict[
     spec = spec_of(mechanism, **params)
     setting = make_problem(n=200).setting
     cal = spec.build().calibrate(setting, Budget(1.0, 1e-5))
-    assert cal.mu is not None
-    assert cal.proved_budget is not None
     reached = math.exp(float(log_gaussian_delta(cal.proved_budget.epsilon, cal.mu)))
     assert reached <= cal.proved_budget.delta * (1 + 1e-6), "mu-GDP proves the proved budget"
     double = spec.build().calibrate(setting, Budget(2.0, 1e-5))
@@ -175,9 +171,6 @@ def test_objective_perturbation_is_bounded_by_its_profile_near_zero(bound: str) 
 def test_disjoint_batches_add_up_over_passes() -> None:
     one, two = (attack_of(spec_of("song-sgd", passes=passes)) for passes in (1, 2))
     sphere = attack_of(spec_of("cms-output"))
-    assert one is not None
-    assert two is not None
-    assert sphere is not None
     assert one.accuracy == pytest.approx(sphere.accuracy, rel=1e-9), "one batch holds the row"
     assert sphere.accuracy <= two.accuracy <= sphere.accuracy * 1.01, "each pass has half the budget"
 
@@ -188,12 +181,9 @@ def test_disjoint_batches_add_up_over_passes() -> None:
 def test_two_runs_are_compared_by_bounds_of_one_kind() -> None:
     """An exact bound against one of (epsilon, delta) alone would show 17.8 points between two runs of one budget."""
     exact, alone = attack_of(spec_of("dp-gd")), attack_of(spec_of("cms-objective"))
-    assert exact is not None
-    assert alone is not None
     assert abs(exact.accuracy - alone.accuracy) > 0.15
     assert compared(exact, alone) == "the bound on attacks is the same by (ε, δ) alone"
     stronger = attack_of(spec_of("dp-gd", epsilon=0.5))
-    assert stronger is not None
     points = f"{100 * (exact.accuracy - stronger.accuracy):.1f}"
     assert compared(stronger, exact) == f"an attacker may guess right {points} points more often"
     assert compared(exact, stronger) == f"an attacker may guess right {points} points less often"

@@ -372,7 +372,6 @@ def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_els
     first, second = (centre + 2.0 * rng.standard_normal((2000, 3)) for centre in at)
     sides = [OutputNoise(centre, np.array([1.0]), "gaussian") for centre in at]
     found = Distributions(*sides).residuals(first, second)
-    assert found is not None
     assert found.distance == 5.0
     assert (found.squares / found.freedom) ** 0.5 == pytest.approx(2.0, rel=0.03), "what is drawn and not what is declared"
     for other in (
@@ -386,7 +385,6 @@ def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_els
 
 def test_a_gaussian_guarantee_is_one_whose_mu_the_budget_allows() -> None:
     cal = OutputGaussian().calibrate(SVM.setting(100, 3, 0.1), Budget(1.0, 1e-5))
-    assert cal.mu is not None
     assert declares_gaussian(cal)
     for change in ({"mu": 1.01 * cal.mu}, {"mu": None}, {"noise_family": "gamma-sphere"}):
         assert not declares_gaussian(dataclasses.replace(cal, **change))
@@ -524,7 +522,6 @@ def test_correct_guesses_reach_what_is_allowed_and_no_more_unless_noise_is_missi
     assert low < good.guessed_right < high
     assert low < good.allowed < high  # the pair is the worst one, so the attack is as good as it can be
     weak = audit(*quiet(WeakNoise(share=0.6), budget), budget, runs=5000)
-    assert weak.allowed is not None
     assert weak.guessed_right_limits[0] > weak.allowed
     assert audit(*quiet(NonPrivate(), budget), budget, runs=40).allowed is None
 

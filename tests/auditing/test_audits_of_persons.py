@@ -47,7 +47,6 @@ def test_an_exact_gaussian_is_reached_and_noise_for_one_row_is_caught() -> None:
         for cls in (DPGD, OneRowOnly)
     }
     right, wrong = found[DPGD], found[OneRowOnly]
-    assert right.gaussian_epsilon_lower is not None
     errors = 4000 * norm.cdf(-gaussian_mu(BUDGET) / 2)  # on each side, expected at the mid-point of two Gaussians mu apart
     expected = Counts(round(errors), round(errors), 4000).gaussian_epsilon_lower_bound(1e-5, right.confidence_of_each)
     assert abs(right.gaussian_epsilon_lower - expected) < 0.3
@@ -56,7 +55,6 @@ def test_an_exact_gaussian_is_reached_and_noise_for_one_row_is_caught() -> None:
     assert wrong.epsilon_lower > 2.0
     assert wrong.verdict == EXCEEDED
     truth = float(gaussian_epsilon(1e-5, K * wrong.calibration.mu))  # type: ignore[operator]
-    assert wrong.gaussian_epsilon_lower is not None
     assert 0.8 * truth < wrong.gaussian_epsilon_lower < truth
 
 
@@ -98,7 +96,6 @@ def test_a_run_on_persons_is_attacked_by_all_rows_of_one() -> None:
     spec = dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1)
     shared = setup_for(spec)
     ids, who = shared.split.train, shared.dataset.persons
-    assert who is not None
     of_first = ids[who[ids] == who[ids[0]]]
     for kind in ("without", "label-flip", "two-rows", "most-influential", "worst-case"):
         other = int(ids[who[ids] != who[ids[0]]][0])

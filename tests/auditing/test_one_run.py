@@ -76,7 +76,6 @@ def test_exact_gaussians_and_the_mistake_that_is_said_to_be_visible(epsilon: flo
     claim = Budget(epsilon, 1e-5)
     mu, share = gaussian_mu(claim), plan(canaries, claim, 0.95)[1]
     assert alarms(claim, mu, canaries, audits, 0.95) <= binom.ppf(1 - 1e-6, audits, 0.05)
-    assert share is not None
     assert 0.1 < share < 1
     # at the share that is named, the attacker expects as many right guesses as refute the claim
     assert 0.3 < alarms(claim, mu / share, canaries, audits, 0.95) / audits < 0.7

@@ -239,7 +239,6 @@ def test_every_command_ends_at_once_and_in_silence(name: str, environment: dict[
             text=True,
         )  # standard input stays open
         ended.wait(LIMIT)
-        assert ended.stderr is not None
         assert (ended.returncode, ended.stderr.read()) == (128 + number, ""), moment
     assert not [
         path

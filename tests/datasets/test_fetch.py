@@ -194,7 +194,6 @@ def test_a_download_becomes_a_dataset(server: Server) -> None:
     assert left("") == ["openml-15.dataset"]
     assert "breast-cancer-original" in dpviz.list_datasets()
     known = fetch.facts("openml-15")
-    assert known is not None
     assert known["rows"] == 699
     assert len(known["sha256"]) == 64
     server.mode = "503"  # from here on the network is not needed

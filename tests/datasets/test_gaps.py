@@ -81,7 +81,6 @@ def test_new_rows_take_the_same_words_for_gaps() -> None:
     content = table(60, row=lambda k: f"{-9 if k < 3 else k % 7},{'?' if k < 5 else 'abc'[k % 3]},{k % 2}")
     spec = TableSpec("label", missing_in={"age": ("-9",)}, defaults={"age": 3.0, "job": "none of them"})
     encoder = made(content, spec).dataset.encoder
-    assert encoder is not None
     new = dpviz.datasets.sources.own.table(pd.DataFrame({"age": [-9, 3], "job": ["?", "none of them"]}))
     first, second = encoder.rows(new)
     np.testing.assert_array_equal(first, second)

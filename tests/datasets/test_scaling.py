@@ -16,7 +16,6 @@ from dpviz.experiments.run.setup import setup_for
 
 def raw(dataset: Dataset) -> np.ndarray:
     """(n, d) rows before they were brought into the ball, from those of unit length."""
-    assert dataset.norms is not None
     return dataset.X * dataset.norms[:, None]
 
 
@@ -37,7 +36,6 @@ def test_every_scaling_is_what_it_says(name: str) -> None:
     assert numbers.sum() >= 3
     z = np.where(numbers, 2 * x - 1, x) * 2 / np.sqrt(unit.frame.shape[1] - 1)
     np.testing.assert_allclose(centred.X, z / np.maximum(1, np.linalg.norm(z, axis=1))[:, None], atol=1e-14)
-    assert centred.encoder is not None
     np.testing.assert_allclose(centred.encoder.rows(unit.frame), centred.X, atol=1e-12)
     for other in ("unit", "clip", "bound", "largest"):
         back = centred.scaled(other)

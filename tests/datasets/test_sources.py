@@ -48,7 +48,6 @@ def test_a_csv_in_the_folder_is_a_dataset(data: Path) -> None:
     ds = dpviz.load_dataset("data/people.csv")
     assert (ds.n, ds.feature_names) == (60, ("age", "job=a", "job=b", "job=c", "(intercept)"))
     assert ds.looked_at == ("age", "job")
-    assert ds.label is not None
     assert ds.label.guessed == ("column", "class")
     assert "no file people.toml says more" in ds.label.sentence
     assert dpviz.run(dpviz.RunSpec(dataset="data/people.csv", seeds=2)).accuracy.shape == (2,)

@@ -25,7 +25,6 @@ def attack_of(mechanism: str, epsilon: float = 1.0, **params: object) -> Attack 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_gaussian_noise_leaves_what_its_distance_leaves(mechanism: str, epsilon: float) -> None:
     found = attack_of(mechanism, epsilon)
-    assert found is not None
     mu = gaussian_mu(found.budget)
     assert found.accuracy == pytest.approx(norm.cdf(mu / 2), abs=1e-4)
     assert found.accuracy < attack_accuracy(found.budget) == found.accuracy_by_budget
@@ -36,7 +35,6 @@ def test_gamma_sphere_noise_leaves_what_sampled_noise_leaves() -> None:
     spec = dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=2.0)
     setting, cal = setting_of(spec), calibration_of(spec)
     found = strongest_attack(spec.build(), setting, cal)
-    assert found is not None
     draws = cal.noise_scale * standard_gamma_sphere(spawn(3, 40_000), setting.m)
     right = (draws[:, 0] < cal.sensitivity / 2).mean()
     error = math.sqrt(0.25 / len(draws))
@@ -46,7 +44,6 @@ def test_gamma_sphere_noise_leaves_what_sampled_noise_leaves() -> None:
     smaller = strongest_attack(
         spec.build(), setting, calibration_of(dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=2.1))
     )
-    assert smaller is not None
     assert smaller.accuracy > found.accuracy + 1e-3
 
 
@@ -70,7 +67,6 @@ def test_no_bound_is_above_that_of_epsilon_and_delta(mechanism: str) -> None:
 def test_the_headline_is_what_the_whole_curve_says(mechanism: str, epsilon: float) -> None:
     """Guesses are right as often as the curve allows at its largest distance, though the curve is not computed for it."""
     found = attack_of(mechanism, epsilon)
-    assert found is not None
     assert "table" not in vars(found), "the curve waits until somebody looks at it"
     even = 0.5 + (found.best[1] - found.best[0]) / 2
     assert found.accuracy == pytest.approx(even, abs=1e-4), "four decimals, so the shown per cent is the same"
@@ -83,7 +79,6 @@ def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None
     result = dpviz.run(spec)
     anybody = strongest_attack(spec.build(), setting_of(spec), result.calibration)
     assert result.individual is not None
-    assert anybody is not None
     own = [attack_on_person(result.individual, i, anybody) for i in range(0, result.setup.problem.n, 20)]
     assert max(own) <= anybody.accuracy
     assert min(own) < anybody.accuracy  # somebody is protected better than the worst case
@@ -126,8 +121,6 @@ def test_every_bound_rests_on_the_proof_whatever_is_claimed(mechanism: str, fact
     claimed = None if factor is None else Budget(factor * proved.epsilon, proved.delta)
     changed = dataclasses.replace(cal, claimed_budget=claimed)
     alone, shown = strongest_attack(build, setting, cal), strongest_attack(build, setting, changed)
-    assert alone is not None
-    assert shown is not None
     assert shown.budget == proved
     assert (shown.accuracy, shown.accuracy_by_budget) == (alone.accuracy, attack_accuracy(proved))
     assert shown.table.equals(alone.table)

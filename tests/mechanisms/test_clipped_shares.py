@@ -43,7 +43,6 @@ def test_dp_gd_counts_the_gradients_that_were_longer_than_the_clip_norm() -> Non
         path.append(built.fit(Training(problem, calibrations, spawn(0, 2), record=False)).theta[0])
     assert sigma > 0
     expected = np.stack([shares(np.stack([p[s] for p in path])) for s in range(2)])
-    assert found.record.clipped is not None
     np.testing.assert_allclose(found.record.clipped[0], expected, atol=1e-6)
     assert 0.05 < expected.mean() < 0.95, "the case clips some and not all"
 
@@ -51,12 +50,9 @@ def test_dp_gd_counts_the_gradients_that_were_longer_than_the_clip_norm() -> Non
 def test_dp_sgd_counts_them_in_its_batches() -> None:
     found = trained("dp-sgd", sampling_rate=1.0, epochs=STEPS, clip_norm=CLIP)
     path, clipped = found.record.path, found.record.clipped
-    assert path is not None
-    assert clipped is not None
     np.testing.assert_allclose(clipped[0], [shares(p) for p in path[0]], atol=1e-6)
     sampled = trained("dp-sgd", sampling_rate=0.1, epochs=1.0, clip_norm=CLIP).record
     assert sampled.visits is not None
-    assert sampled.clipped is not None
     np.testing.assert_array_equal(np.isnan(sampled.clipped), np.broadcast_to(sampled.visits == 0, sampled.clipped.shape))
 
 
@@ -69,7 +65,6 @@ def test_recording_changes_no_model_and_nothing_is_counted_unasked(mechanism: st
     np.testing.assert_array_equal(seen.theta, unseen.theta)
     assert unseen.record.clipped is None
     clipped = seen.record.clipped
-    assert clipped is not None
     known = clipped[np.isfinite(clipped)]
     assert 0 <= known.min() <= known.max() <= 1
     assert known.max() > 0

@@ -101,7 +101,6 @@ def test_visits_count_full_gradients_and_batches() -> None:
     for noise, mean in (("accounted", 4 + 4 * 25 * 0.2), ("published", 4 + 100 / 2000)):
         built = build(rounds=4, inner_steps=25, sampling_rate=0.2, noise=noise)
         visits = built.fit(Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-6))], spawn(0, 3))).record.visits
-        assert visits is not None
         assert visits.mean() == pytest.approx(mean, rel=0.01)
 
 

@@ -102,7 +102,6 @@ def test_the_guarantee_is_that_of_one_row_and_says_so() -> None:
     assert mechanism.sensitivity_bounds(person)[0].value == cal.sensitivity
     assert any("together count as one row" in note for note in cal.notes)
     attack = strongest_attack(mechanism, person, cal)
-    assert attack is not None
     assert attack.accuracy == strongest_attack(mechanism, replace(person, person_rows=0), row).accuracy  # type: ignore[union-attr]
     with pytest.raises(InvalidInput, match="batches"):
         mechanism.calibrate(replace(get_model("mlp-2").setting(40, 2, 0.1), person_rows=K), BUDGET)

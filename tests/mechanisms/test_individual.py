@@ -62,8 +62,6 @@ def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) 
     refined = {"refined": True} if "refined" in spec.build().knobs() else {}
     if refined:
         sharper = dpviz.run(dpviz.RunSpec("teaching", model_id, mechanism, seeds=3, lam=0.01, params=refined)).individual
-        assert sharper is not None
-        assert sharper.replace is not None
         assert sharper.replace.max() <= spec.epsilon * (1 + 1e-6)
     n = result.setup.problem.n
     assert found.epsilon.shape in ((1, n), (3, n))
@@ -148,10 +146,8 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
         gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=0.3) / 30
         theta = theta - problem.setting.unit_step * (gradient + cal.noise_scale * rng.standard_normal(3) + 0.05 * theta)
     np.testing.assert_allclose(theta[0], fit.theta[0, 0], rtol=1e-9)
-    assert fit.record.gradient_energy is not None
     np.testing.assert_allclose(fit.record.gradient_energy[0, 0], energy, rtol=1e-5)
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
-    assert found is not None
     np.testing.assert_allclose(found.epsilon[0], gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
     assert built.fit(Training(problem, [cal], streams, record=False)).record.gradient_energy is None
 
@@ -175,9 +171,6 @@ def test_each_budget_keeps_its_own_path() -> None:
     spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
     low, high = dpviz.run_epsilons(spec, [0.1, 5.0])
     alone = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=5.0))
-    assert low.individual is not None
-    assert high.individual is not None
-    assert alone.individual is not None
     np.testing.assert_allclose(high.individual.epsilon, alone.individual.epsilon, rtol=1e-5)
     assert low.individual.epsilon.max() < high.individual.epsilon.min()
 
@@ -282,8 +275,6 @@ def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, para
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     fit = built.fit(Training(problem, [cal], spawn(0, 2)))
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
-    assert found is not None
-    assert fit.record.path is not None
     path, own = fit.record.path[0, 1], found.epsilon[1]
     # no row costs more than the worst case by the mechanism's own accountant, which is tighter: those rows are left out
     rows = np.flatnonzero(own < own.max())[:4]
@@ -312,7 +303,6 @@ def test_the_path_is_the_one_that_was_released() -> None:
     longer = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 2.0})
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     path = built.fit(Training(problem, [cal], spawn(5, 3))).record.path
-    assert path is not None
     assert path.shape == (1, 3, 15, 3)
     np.testing.assert_array_equal(path[0, :, 0], 0)
     np.testing.assert_array_equal(path[0, :, 10], longer.fit(Training(problem, [cal], spawn(5, 3))).theta[0])
@@ -350,14 +340,10 @@ def test_filtered_rows_spend_their_budget_and_no_more(when_spent: str) -> None:
     cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     fit = built.fit(Training(problem, [cal], spawn(0, 2)))
     record = fit.record.at(0)
-    assert record.gradient_energy is not None
-    assert record.visits is not None
     assert record.gradient_energy.max() <= 5 * (1 + 1e-9)
     stopped = record.visits < len(record.timeline[0, 0])  # type: ignore[index]
     assert stopped.any()
     found = built.individual(problem, cal, fit.theta[0], record)
-    assert found is not None
-    assert found.replace is not None
     assert found.replace.max() <= 1.0 + 1e-6
     exact = gaussian_epsilon(1e-5, np.sqrt(record.gradient_energy[0]) / (30 * cal.noise_scale))
     np.testing.assert_allclose(found.epsilon, exact, rtol=1e-6)
@@ -398,8 +384,6 @@ def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
     noise = sigma * np.random.default_rng(1).standard_normal((runs, 3))
     theta = newton(problem.rows.signed, problem.model.loss, lam_sum / 25, linear=noise / 25)  # type: ignore[attr-defined]
     found = after_objective_noise(problem, theta, lam_sum, sigma, rho)
-    assert found is not None
-    assert found.publishable is not None
     broken = (found.epsilon > found.publishable).sum(axis=0).max()
     limit = binom.isf(1e-6 / 25, runs, rho)
     assert broken <= limit
@@ -480,7 +464,6 @@ def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
     fit = built.fit(Training(problem, [cal], spawn(0, 1)))
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     assert found is not None
-    assert fit.record.path is not None
     path, details = fit.record.path[0, 0], cal.details
 
     def loss(i: int, theta: np.ndarray) -> float:

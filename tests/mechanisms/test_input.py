@@ -251,16 +251,13 @@ def test_rows_are_perturbed_as_declared(name: str) -> None:
     cal = built.calibrate(problem.setting, BUDGET)
     stream = spawn(2, 1)[0]
     noisy = built.noisy_rows(problem, cal, stream)
-    assert noisy is not None
     spread = cal.noise_scale / (0.5 * math.sqrt(3000)) if name == "fukuchi-input" else cal.noise_scale
     draws = (noisy - problem.rows.X) / spread
     assert has_unit_variance(draws)
     assert not has_unit_variance(0.95 * draws)
     record = built.fit(Training(problem, [cal], [stream])).record
-    assert record.noise_norm is not None
     unit = 0.5 if name == "fukuchi-input" else 1.0
     np.testing.assert_allclose(record.noise_norm[0, 0], unit * np.linalg.norm(noisy - problem.rows.X, axis=1), rtol=1e-4)
-    assert record.timeline is not None
     assert record.timeline[0, 0, 0] == 3000
 
 
@@ -289,7 +286,6 @@ def test_dbdp_reads_batches_of_perturbed_rows() -> None:
     cal = built.calibrate(problem.setting, Budget(3.0, 1e-5))
     streams = spawn(1, 2)
     fit = built.fit(Training(problem, [cal], streams))
-    assert fit.record.visits is not None
     assert fit.record.visits.sum(axis=2).tolist() == [[9 * 15, 9 * 15]]  # ceil(sqrt(200)) = 15 rows a step
     assert fit.record.visits.max() <= 9
     # the same batches on rows that were perturbed beforehand, without noise of their own

@@ -122,7 +122,6 @@ def moved_by_a_row(mechanism: DPSGD, streams: int = 5) -> np.ndarray:
     paths = []
     for side in (first, second):
         fit = mechanism.fit(Training(side, [cal], spawn(2, streams)))
-        assert fit.record.path is not None
         path = np.concatenate([fit.record.path[0], fit.theta[0][:, None]], axis=1)
         paths.append((path[:, :-1] - path[:, 1:]) / eta - problem.lam * path[:, :-1])
     shift = np.linalg.norm(paths[0] - paths[1], axis=2) / cal.noise_scale
@@ -223,7 +222,6 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
         matrix = np.eye(6) * (1 + 2 * smoothing) - smoothing * (np.roll(np.eye(6), 1, 0) + np.roll(np.eye(6), -1, 0))
         theta = theta - problem.setting.unit_step * np.linalg.solve(matrix, direction)
     np.testing.assert_allclose(fit.theta[0, 0], theta, atol=1e-5)
-    assert fit.record.visits is not None
     np.testing.assert_array_equal(fit.record.visits[0, 0], visits)
 
 
@@ -351,7 +349,6 @@ def test_bassily_published_noise_and_what_it_is_worth() -> None:
     cal = BassilySGD(mode="faithful", clip_norm=1.0).calibrate(setting, Budget(1.0, 1e-5))
     assert cal.noise_scale == pytest.approx(82379.78867059777, rel=1e-9)
     assert cal.claimed_budget == Budget(1.0, 1e-5)
-    assert cal.proved_budget is not None
     assert 0 < cal.proved_budget.epsilon < 0.2
     # close to a Gaussian of mu = q sqrt(T) 2/z = 2/z, which is what many tiny steps become
     from dpviz.privacy.accounting.gaussian import gaussian_epsilon
@@ -378,9 +375,6 @@ def test_bassily_faithful_run(rule: str) -> None:
     fit = mechanism.fit(Training(problem, cals, spawn(2, 3)))
     assert np.all(np.linalg.norm(fit.theta, axis=2) <= 2.0 + 1e-9)
     record = fit.record
-    assert record.visits is not None
-    assert record.times_noised is not None
-    assert record.noise_norm is not None
     assert np.all(record.visits.sum(axis=-1) == 900)
     assert np.array_equal(record.times_noised[0], record.visits[0])
     # mean length of a standard draw in three dimensions, times the noise scale
@@ -407,7 +401,6 @@ def test_rows_that_the_faithful_form_never_draws_are_counted_as_such() -> None:
     problem, mechanism = make_problem(n=4, d=3, lam=0.1), BassilySGD(mode="faithful", radius=2.0)
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     visits = mechanism.fit(Training(problem, [cal], spawn(2, 300))).record.visits
-    assert visits is not None
     assert (visits.sum(axis=-1) == 16).all()
     assert (visits[..., -1] == 0).any()
 

@@ -173,9 +173,7 @@ def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
         assert isinstance(built, IndividualBudget) is known
         if isinstance(built, IndividualBudget):
             found = built.individual(problem, cal, fit.theta[0], fit.record)
-            assert found is not None
             expected = after_objective_noise(problem, fit.theta[0], cal.details["Lam"], cal.noise_scale)
-            assert expected is not None
             np.testing.assert_array_equal(found.epsilon, expected.epsilon)
             assert found.epsilon.shape == (2, 60)
 

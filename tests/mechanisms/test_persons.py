@@ -125,7 +125,6 @@ def test_every_mechanism_is_calibrated_and_trained_for_the_person(name: str, kno
     except InvalidInput:
         pytest.skip("the method refuses so small a table")
     alone = cal.alone
-    assert alone is not None
     assert (cal.person_rows, cal.budget) == (K, budget)
     if cal.mu is None:
         assert alone.budget.epsilon == pytest.approx(budget.epsilon / K)
@@ -133,11 +132,8 @@ def test_every_mechanism_is_calibrated_and_trained_for_the_person(name: str, kno
         assert cal.mu == pytest.approx(K * alone.mu)
     assert cal.noise_scale == alone.noise_scale
     if alone.proved_budget is not None:
-        assert cal.proved_budget is not None
         assert cal.proved_budget.epsilon >= budget.epsilon * (1 - 1e-9) or knobs
         person_attack, row_attack = (strongest_attack(mechanism, person.setting, c) for c in (cal, alone))
-        assert person_attack is not None
-        assert row_attack is not None
         assert row_attack.accuracy < person_attack.accuracy <= person_attack.accuracy_by_budget
     single = Problem(Rows(rows.X, rows.y), person.model, 0.1)
     thetas = [

@@ -447,9 +447,6 @@ def is_a(*classes: type) -> Callable[[str, Params], bool]:
     return lambda name, params: not params and issubclass(ALL[name], classes)
 
 
-#: mechanisms whose noise is no Gaussian vector
-UNSHIFTED = ("majority", "ldp-duchi")
-
 TABLE = [
     Mistake("half the noise is drawn", draws(HalfNoise), noisy, law_of_noise),
     Mistake("no noise is drawn", draws(NoNoise), noisy, law_of_noise),

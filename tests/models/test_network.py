@@ -400,7 +400,6 @@ def test_training_begins_at_a_start_that_no_row_decides(mechanism: str) -> None:
     for problem in (first, second):
         cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
         path = built.fit(Training(problem, [cal], streams)).record.path
-        assert path is not None
         begun.append(path[0, :, 0])
     np.testing.assert_array_equal(begun[0], begun[1])
     assert len(np.unique(begun[0], axis=0)) == 4

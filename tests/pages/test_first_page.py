@@ -254,13 +254,11 @@ def test_cached_outcomes_are_those_of_the_shell_and_bounded() -> None:
 def test_the_cost_is_split_and_the_attack_is_the_tightest() -> None:
     page = opened(dataset="breast-cancer", mechanism="dp-gd", epsilon="1")
     done = cached_runs.outcome(dpviz.RunSpec("breast-cancer", mechanism="dp-gd", epsilon=1.0, seeds=2))
-    assert done.attack is not None
     assert done.attack.accuracy < done.attack.accuracy_by_budget
     said = sentence(page).replace("\u00a0", " ")
     parts = re.search(
         r"([\d.]+) points worse than the [-\w]+ model: (?:bounding rows ([\d.]+), )?training ([\d.]+), noise (\d+\.\d)", said
     )
-    assert parts is not None
     total, *shown = (float(part) for part in parts.groups() if part)
     assert total == pytest.approx(sum(shown)), "the parts add up as they are shown"
     assert shown[-1] == pytest.approx(100 * done.cost.noise, abs=0.11)

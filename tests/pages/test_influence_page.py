@@ -56,7 +56,6 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2))
     influence = dpviz.influence_of(result.setup.problem)
     assert f"Row {result.setup.split.train[influence.newton_norm.argmax()]} " in sentence(page)
-    assert result.record is not None
     if result.record.times_noised is not None:
         count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
         assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
@@ -261,7 +260,6 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     assert "Every row is covered equally" in text(page)
     spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=2)
     step = inspected.one_step(spec)
-    assert step is not None
     problem = setup_for(spec).problem
     np.testing.assert_allclose(step["before"], problem.model.sum_gradient(np.zeros((1, 3)), problem.rows, clip_norm=1.0)[0] / 320)
     assert step.shape == (3, 3)
@@ -269,7 +267,6 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     assert not page.exception
     assert address(page)["mechanism"] == "pidp-sgd"
     received = re.search(r"PIDP-SGD at ε = 1: (\d+) of 320 rows received noise", sentence(page))
-    assert received is not None
     assert int(received[1]) <= 32, "no more rows than the share allows"
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"
 

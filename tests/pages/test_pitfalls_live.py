@@ -26,7 +26,6 @@ def test_a_link_shows_it(words: str, link: str) -> None:
     address = urlsplit(link)
     page = settled(opened(address.path.strip("/"), **dict(parse_qsl(address.query))))
     run = recorded(page.session_state).run
-    assert run is not None
     assert run[0].to_query() == RunSpec.from_query(address.query).to_query()
     remarks = [remark.value for remark in [*page.error, *page.warning, *page.info]]
     assert not [remark for remark in remarks if "goes on without" in remark or "no version" in remark], remarks

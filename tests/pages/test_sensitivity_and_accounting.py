@@ -167,7 +167,6 @@ def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
     setting = get_model("logistic").setting(455, 30, 1e-2)
     mechanism = dpviz.list_mechanisms()["rsgd-ar"].from_params({"batch_size": 91})
     trace = mechanism.sensitivity_trace(setting)
-    assert trace is not None
     at = int((trace.event == "average").nonzero()[0][-1])
     assert trace.value[at].max() > trace.value[at - 1].max()
     without = recursion._without_averaging(mechanism, setting)

@@ -154,7 +154,6 @@ def test_the_tilt_puts_the_mean_of_the_composed_loss_on_epsilon(steps: int, epsi
         return 1e-3 * math.expm1(theta), 1e-3 * math.exp(theta), 1e-3 * math.exp(theta)
 
     theta = _tilt(moments, steps, epsilon, -1e6)
-    assert theta is not None
     mean = steps * moments(theta)[1]
     # a twentieth of the spread, or as near as a bracket of 1e-3 around theta comes
     assert abs(mean - epsilon) <= 0.051 * math.sqrt(mean) + 1e-3 * mean * (theta + 1)

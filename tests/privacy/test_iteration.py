@@ -123,7 +123,6 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
         mechanism = get_mechanism(name).from_params({"batch_size": 300, "epochs": 7}).settled(setting, budget)
         assert isinstance(mechanism, HasTrace)
         noisy = mechanism.noise_in_steps(setting)
-        assert noisy is not None
         end, last, every = (noise_for(e, method, budget) for e in (mechanism.releases(setting), noisy.last, noisy.every))
         assert end < last * noisy.spread < every * noisy.spread
         own = iteration(mechanism._epoch_steps(setting, 7), 10, 300, setting.mu, setting.L, setting.G)[0]

@@ -55,11 +55,9 @@ def ledger(tmp_path: Path) -> Ledger:
 def test_the_total_pays_for_both_and_a_person_alone_is_not_shown(mechanism: str, frame: pd.DataFrame, ledger: Ledger) -> None:
     made = dpviz.release(spec(frame, mechanism), private_ranges=True, ledger=ledger)
     cal = made.calibration
-    assert cal.proved_budget is not None
     assert cal.status is Status.PROVED_IF
     assert PUBLIC_KINDS in cal.conditions
     assert (cal.proved_budget.epsilon, cal.proved_budget.delta) == pytest.approx((1.0, 1e-5))
-    assert made.of_ranges is not None
     assert (made.of_ranges.epsilon, made.of_ranges.delta) == pytest.approx((0.1, 1e-6))
     age, job = made.model.encoder.columns
     assert job.levels == ("a", "b", "c")
@@ -104,7 +102,6 @@ def test_a_run_in_private_ranges_is_released_in_private_ranges(frame: pd.DataFra
         assert one.of_ranges is not None
         assert one.model.encoder.columns[0].high < 1000
         assert one.spec.ranges == "declared"
-        assert one.calibration.proved_budget is not None
         assert one.calibration.proved_budget.epsilon == pytest.approx(1.0)
     assert [one.calibration.noise_scale for one in made] == [pytest.approx(made[0].calibration.noise_scale)] * 2
 
@@ -141,7 +138,6 @@ def test_ranges_of_persons_are_for_all_their_rows(
     assert made.of_ranges is not None
     assert budget == of_row(made.of_ranges, 2)
     assert made.calibration.person_rows == 2
-    assert made.calibration.proved_budget is not None
     assert made.calibration.proved_budget.epsilon == pytest.approx(3.0, rel=0.02)
     assert "Unit of privacy: one person, of whom at most 2 rows are kept" in made.card
 
@@ -169,7 +165,6 @@ def test_a_search_finds_ranges_once_and_pays_for_both(
     assert made.of_ranges == of_ranges
     assert (of_ranges.epsilon, of_ranges.delta) == pytest.approx((0.1, 1e-6))
     proved = made.calibration.proved_budget
-    assert proved is not None
     assert 0.98 < proved.epsilon <= 1.0 + 1e-9
     assert proved.delta == pytest.approx(TOTAL.delta)
     assert PUBLIC_KINDS in made.calibration.conditions

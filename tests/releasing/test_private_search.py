@@ -137,7 +137,6 @@ def test_the_release_says_what_it_is(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(3.0, 1e-4))
     made = private_search(SPEC, LAM, ledger=ledger, call="a search")
     proved = made.calibration.proved_budget
-    assert proved is not None
     assert proved.epsilon <= 2.0
     assert made.calibration.status is Status.PROVED_IF
     assert made.spec.lam in LAM["lam"]

@@ -58,7 +58,6 @@ def test_the_limit_holds_before_anything_is_written(ledger: Ledger) -> None:
     assert ledger.path.read_bytes() == before
     ledger.spend(entry_of_budget(0.5))
     total = ledger.total().budget
-    assert total is not None
     assert 1.99 < total.epsilon <= 2.0
 
 
@@ -66,7 +65,6 @@ def test_gaussian_releases_share_mu_squared(ledger: Ledger) -> None:
     for _ in range(4):
         ledger.spend(Entry(Gaussian(0.2)))
     total = ledger.total()
-    assert total.budget is not None
     assert total.budget.epsilon == pytest.approx(dpviz.spending.ledger.total_epsilon([Gaussian(0.4)], 1e-5))
     assert total.budget.epsilon < sum(alone for _, alone in total.parts)
 
@@ -77,7 +75,6 @@ def test_a_claim_makes_the_total_a_claim_and_is_named(ledger: Ledger) -> None:
     total = ledger.total()
     assert total.status is Status.CLAIM
     assert [entry.call for entry in total.unproved] == ["only claimed"]
-    assert total.budget is not None
     assert total.budget.epsilon == pytest.approx(0.4, rel=1e-3), "what is only claimed costs what it claims"
     with pytest.raises(InvalidInput, match="no privacy guarantee"):
         ledger.spend(Entry(Budget(0.1), status=Status.NONE))
@@ -99,7 +96,6 @@ def test_every_mechanism_has_an_entry_that_costs_no_more_than_its_budget(name: s
         return
     ledger.spend(entry, cal.neighbouring)
     total = ledger.total()
-    assert total.budget is not None
     assert total.budget.epsilon <= 1.0 * (1 + 2e-3)
     assert total.conditions == cal.conditions
 
@@ -168,7 +164,6 @@ def test_what_is_somewhere_else_is_read_as_the_file_is(ledger: Ledger) -> None:
 def test_a_writer_that_is_killed_leaves_a_whole_ledger(ledger: Ledger) -> None:
     for attempt in range(3):
         writer = _writer(ledger.path, 10_000, f"w{attempt}")
-        assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
         seen = len(ledger.entries())
         while len(ledger.entries()) < seen + 3 and writer.poll() is None:
@@ -254,7 +249,6 @@ def test_every_fit_of_the_classifier_is_entered(classes: int, mechanism: str, tm
     model = dpviz.PrivateClassifier(mechanism, epsilon=1.0, ledger=ledger.path)
     model.fit(X, y)
     total = ledger.total().budget
-    assert total is not None
     assert 0.5 < total.epsilon <= 1.0 + 2e-3, "the models of all classes, once"
     with pytest.raises(InvalidInput, match="would bring the total"):
         clone(model).set_params(epsilon=1.4).fit(X, y)

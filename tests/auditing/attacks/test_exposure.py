@@ -32,7 +32,6 @@ def test_facts_belong_to_their_rows() -> None:
     assert exposed["margin"].equals(result.instances["margin_non_private"].loc[exposed.index].rename("margin"))
     by_position = dict(zip(result.instances.index, dpviz.influence_of(spec).norm, strict=True))
     assert exposed["influence"].to_dict() == pytest.approx(by_position)
-    assert result.individual is not None
     assert exposed["individual_epsilon"].max() == pytest.approx(result.individual.epsilon.max())
     assert "label" in who(found, int(exposed.index[0]))
 

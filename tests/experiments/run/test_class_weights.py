@@ -54,7 +54,6 @@ def test_the_worst_flip_of_a_row_is_within_the_noise_and_without_the_division_it
     rows = shared.problem.rows
     for index in np.argsort(influence_of(shared.problem).flip_norm)[-3:]:
         pair = shared.problem.replace_row(int(index), rows.X[index], -float(rows.y[index]))
-        assert pair.rows.weights is not None
         assert pair.rows.weights[index] == (1.0 if pair.rows.y[index] > 0 else 0.125)
         ends = []
         for side in (shared.problem, pair):
@@ -77,8 +76,6 @@ def test_influence_of_a_flip_knows_both_weights() -> None:
 def test_pairs_of_an_audit_have_the_weight_of_the_other_label() -> None:
     pair = pair_of(replace(PLAIN, class_weight=4.0), "label-flip")
     first, second = pair.first.rows, pair.second.rows
-    assert first.weights is not None
-    assert second.weights is not None
     assert {first.weights[0], second.weights[0]} == {1.0, 0.25}
     assert np.array_equal(first.weights[1:], second.weights[1:])
 

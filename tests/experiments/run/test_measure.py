@@ -50,14 +50,12 @@ def test_expected_accuracy_is_the_mean_over_many_noise_draws() -> None:
     setup, many = dpviz.setup_for(SPEC), training(seeds=4000)
     trained = train(SPEC.build(), many)
     accuracy, expected = trained.accuracy(setup.test), trained.expected_accuracy(setup.test)
-    assert expected is not None
     error = 4 * accuracy.std(axis=1) / np.sqrt(accuracy.shape[1])
     assert (np.abs(accuracy.mean(axis=1) - expected.mean(axis=1)) < error).all()
     quiet = train(
         SPEC.build(), replace(many, calibrations=[replace(c, noise_scale=0.5 * c.noise_scale) for c in many.calibrations])
     )
     other = quiet.expected_accuracy(setup.test)
-    assert other is not None
     assert abs(accuracy[0].mean() - other[0].mean()) > error[0], "half the noise would be told apart"
 
 

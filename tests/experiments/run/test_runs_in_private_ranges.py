@@ -43,7 +43,6 @@ def spec(mechanism: str = "output-gaussian", epsilon: float = 1.0, **how: Any) -
 
 def ends(of: dpviz.RunSpec) -> dict[str, tuple[float, float]]:
     encoder = dataset_of(of).encoder
-    assert encoder is not None
     return {c.name: (c.low, c.high) for c in encoder.columns if c.kind == "number"}
 
 
@@ -97,9 +96,7 @@ def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
     assert total_epsilon([own], WHOLE.delta) < together <= WHOLE.epsilon
     assert together == pytest.approx(total_epsilon([Gaussian(gaussian_mu(shares(WHOLE)[0])), own], WHOLE.delta), rel=1e-3)
     attack = strongest_attack(mechanism, setting, cal)
-    assert attack is not None
     alone = strongest_attack(mechanism, SETTING, mechanism.calibrate(SETTING, of_method))
-    assert alone is not None
     assert alone.accuracy < attack.accuracy < attack.accuracy_by_budget
 
 
@@ -163,11 +160,9 @@ def test_a_sweep_is_its_runs(mechanism: str) -> None:
 def test_the_rows_are_those_of_a_table_that_declares_the_ranges() -> None:
     """The encoder that was found gives the rows that are trained on, and columns, scaling and rows stay what they were."""
     made, plain = dataset_of(spec()), dataset_of(replace(spec(), ranges="declared"))
-    assert made.encoder is not None
     encoded = made.encoder.rows(made.frame)
     assert np.allclose(encoded * math.sqrt(0.5), made.X[:, :-1])
     assert (made.scaling, made.feature_names, made.n) == (plain.scaling, plain.feature_names, plain.n)
-    assert made.norms is not None
     assert made.norms.shape == (plain.n,)
 
 
@@ -217,7 +212,6 @@ def setup_noise(n: int, d: int, lam: float) -> float:
 
 def test_accountants_compare_the_method_alone() -> None:
     found = noise_comparison.accounted(spec("dp-gd"))
-    assert found is not None
     assert (found.calibration.budget.epsilon, found.compared.budget.epsilon) == pytest.approx((1.0, 0.9))
     assert total_epsilon([found.released], found.compared.budget.delta) == pytest.approx(0.9, rel=1e-3)
     assert "dp-gd" in noise_comparison.with_releases(spec("dp-gd"))

@@ -11,7 +11,6 @@ SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, epsilon=0.5, params
 
 def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
     found = trajectory(SPEC, frames=6)
-    assert found is not None
     assert found.steps[0] == 0
     assert found.steps[-1] == found.total == 12
     assert len(found.steps) <= 6
@@ -27,18 +26,15 @@ def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
 def test_one_step_is_the_noisy_gradient_step_of_the_whole_run() -> None:
     """Without clipping the first two iterates differ by eta (gradient + N(0, sigma^2)); noise of another T would not fit."""
     found = trajectory(SPEC, frames=12)
-    assert found is not None
     problem, calibration = setup_for(SPEC).problem, calibration_of(SPEC)
     zero = np.zeros((1, problem.m))
     gradient = problem.model.sum_gradient(zero, problem.rows, clip_norm=1.0)[0] / problem.n
     length = calibration.details["step_size"] * problem.setting.unit_step
     noise = (-found.theta[1] / length - gradient) / calibration.noise_scale
     again = trajectory(SPEC, frames=12)
-    assert again is not None
     assert (found.theta == again.theta).all()
     weak = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, epsilon=5.0, params=SPEC.params)
     other = trajectory(weak, frames=12)
-    assert other is not None
     scale = calibration_of(weak).noise_scale
     np.testing.assert_allclose((-other.theta[1] / length - gradient) / scale, noise, rtol=1e-6, atol=1e-9)
     assert 0.05 < np.abs(noise).mean() < 3

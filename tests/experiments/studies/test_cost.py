@@ -110,7 +110,6 @@ def test_a_point_of_a_sweep_opens_as_the_number_that_was_clicked(mechanism: str)
     point = curves.at(curves.summarise(dpviz.run_sweep(sweep)), mechanism, 3.16)
     made = dpviz.run(spec)
     cost = split_cost(spec, made.accuracy, expected=made.expected_accuracy)
-    assert point is not None
     assert cost.mean == pytest.approx(point["mean"], abs=1e-12)
     assert cost.mean + cost.noise == pytest.approx(cost.noiseless.mean(), abs=1e-12)
 
@@ -136,7 +135,6 @@ def test_twins_that_train_along_are_those_trained_alone(name: str) -> None:
         np.testing.assert_allclose(result.accuracy, alone.accuracy, atol=0.01)
         assert result.expected_accuracy == pytest.approx(alone.expected_accuracy)
         assert alone.noiseless_run is None
-        assert result.noiseless_run is not None
         fit = train_without_noise(result.spec, result.calibration)
         # without noise DP-AGD ends next to the minimum, where rounding decides which step length is best
         np.testing.assert_allclose(result.noiseless_run.theta, fit.theta[0], rtol=1e-5, atol=0.01 if name == "dp-agd" else 1e-6)

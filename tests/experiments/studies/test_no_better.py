@@ -32,7 +32,6 @@ def test_the_cause_is_the_larger_part_of_the_cost(cost: Cost, cause: Cause | Non
 def test_settings_by_hand_are_named() -> None:
     short = replace(COST, private=np.array([0.5]), noiseless=np.array([0.51]))
     found = no_better(short, replace(SPEC, params={"steps": 1, "clip_norm": 0.1}))
-    assert found is not None
     assert found.worse
     assert "clip norm and steps set by hand" in found.fix
 
@@ -40,7 +39,6 @@ def test_settings_by_hand_are_named() -> None:
 def test_what_the_noise_forces_is_not_said_to_be_healed_by_longer_training() -> None:
     """Automatic steps are short because longer ones were worse under this much noise."""
     found = no_better(replace(COST, noiseless=np.array([0.61])), SPEC)
-    assert found is not None
     assert "a cost of privacy" in found.fix
     assert "more steps" not in found.fix
 

@@ -72,14 +72,12 @@ def test_rates_go_through_the_middle_point_and_the_own_method_comes_first() -> N
     formulas = excess_risk.theory(spec, found)
     assert list(excess_risk.table(found, formulas)["epsilon"]) == [0.1, 1.0, 10.0]
     share = excess_risk.share_of_the_start(formulas)
-    assert share is not None
     assert 0 <= share <= 1
     assert rate_curves.rate_curves(dpviz.RunSpec(dataset="teaching", model="mlp", mechanism="dp-sgd"), over, found) == []
 
 
 def test_accounted_noise_is_the_run_s_noise_and_gives_the_run_s_metrics() -> None:
     found = noise_comparison.accounted(SPEC)
-    assert found is not None
     assert "output-gaussian" in noise_comparison.with_releases(SPEC)
     result = dpviz.run(SPEC)
     again = noise_comparison.metrics_by_noise(SPEC, found.mechanism, found.calibration, [found.calibration.noise_scale])

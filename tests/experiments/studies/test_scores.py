@@ -71,6 +71,5 @@ def test_distributions_add_up_and_labels_have_no_scores(found: Scores) -> None:
     assert scores(SPEC, np.zeros((2, 27)), np.ones(2)) is None
     hinge = dpviz.RunSpec("teaching", "svm", "output-gaussian", seeds=2)
     made = scores(hinge, dpviz.run(hinge).theta)
-    assert made is not None
     assert made.usual == 0.0
     assert made.reliability().empty

@@ -375,7 +375,6 @@ def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
     store, path, table = stored(tmp_path)
     path.write_bytes(with_right_hash(content(table)))
     known = store.get(CELL)
-    assert known is not None
     pd.testing.assert_frame_equal(known, table)
     assert known.attrs == table.attrs
     assert not store.notices

@@ -110,8 +110,6 @@ def test_the_interval_of_a_needed_budget_holds_it_and_shrinks_with_more_draws() 
         found = curves.needed_interval(table(draws), "a", 0.5)
         assert found is not None
         low, high = found
-        assert low is not None
-        assert high is not None
         means = table(draws).groupby("epsilon")["accuracy"].mean()
         value = np.exp(np.interp(0.5, means.to_numpy(), np.log(means.index.to_numpy(float))))
         assert low < value < high
