@@ -1,4 +1,4 @@
-"""How often an audit catches Gaussian noise that is too small: what is possible at all, and what is measured.
+"""The share of audits that catch Gaussian noise that is too small: what is possible at all, and what is measured.
 
 python benchmarks/audit_power.py [runs] [share] [games]
 """

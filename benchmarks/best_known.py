@@ -78,7 +78,7 @@ def defaults() -> list[Candidate]:
 
 
 def grid(model: str) -> Iterator[Candidate]:
-    """What the tuner tries beside the defaults."""
+    """Settings that the tuner tries beside the defaults."""
     scalings = ("automatic", "unit", "bound")
     if model != "mlp":
         for scaling in scalings:
@@ -137,7 +137,7 @@ def scores(
 
 @dataclass(frozen=True)
 class Cell:
-    """What was chosen for one budget: in words, and its mean test accuracy over draws and splits."""
+    """The choice for one budget: in words, and its mean test accuracy over draws and splits."""
 
     words: str
     mean: float
@@ -298,7 +298,7 @@ def on_page(page: str) -> dict[str, list[str]]:
 
 
 def verdict(lines: Sequence[str]) -> str:
-    """How many cells are within one point, and where diffprivlib at C = 1 is ahead."""
+    """The number of cells within one point, and those where diffprivlib at C = 1 is ahead."""
     cells = [cells_of(line) for line in lines]
     near = sum(float(cell[6]) <= 1.0 for cell in cells)
     behind = [f"{cell[0]} at ε = {cell[1]}" for cell in cells if cell[7] != DASH and float(cell[7]) > float(cell[2])]

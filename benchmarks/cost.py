@@ -1,4 +1,4 @@
-"""What each method's accuracy is lost to, as a table: accuracy = non-private - training - noise.
+"""Causes of each method's loss of accuracy, as a table: accuracy = non-private - training - noise.
 
 python -m benchmarks.cost [--datasets teaching,breast-cancer] [--model logistic] [--epsilon 1] [--seeds 10] [--out docs/cost.md]
 

@@ -1,4 +1,4 @@
-"""How good methods are at their automatic hyperparameters: accuracy without noise and at a few budgets, as a table.
+"""Quality of methods at their automatic hyperparameters: accuracy without noise and at a few budgets, as a table.
 
 python -m benchmarks.defaults [--pairs breast-cancer:logistic,iris:mlp] [--epsilons 0.1,1,10] [--seeds 3]
     [--out docs/defaults.md]

@@ -1,4 +1,4 @@
-"""What the papers say of their figures and what dpviz finds: statement by statement, with settings and differences.
+"""The papers' statements on their figures beside the findings of dpviz: statement by statement, with settings and differences.
 
 python -m benchmarks.figures [--panels chen-1-adult,ip-4-iris] [--out docs/figures.md] [--save]
 

@@ -212,7 +212,7 @@ class Mutant:
 
 
 def only_words(change: tuple[str, ...]) -> bool:
-    """Whether the removed and the added lines differ in texts for people only."""
+    """True where the removed and the added lines differ in texts for people only."""
     before, after = (without_words("\n".join(line[1:] for line in change if line[0] == sign)) for sign in "-+")
     return before is not None and before == after
 
@@ -273,12 +273,12 @@ def critical(modules: list[str]) -> list[str]:
 
 
 def is_written(module: str) -> bool:
-    """Whether mistakes of a module are written into its source, because its loops are compiled."""
+    """True where mistakes of a module are written into its source, because its loops are compiled."""
     return any(fnmatch.fnmatch(module, pattern) for pattern in WRITTEN)
 
 
 def about(module: str) -> str:
-    """What pytest's -k takes of tests that go through all mechanisms: those that a module concerns; "" for all tests.
+    """The argument of pytest's -k for tests that go through all mechanisms: those that a module concerns; "" for all tests.
 
     A file shared by a family concerns the family, one of base classes beside the families their subclasses.
     """
@@ -295,7 +295,7 @@ def about(module: str) -> str:
 
 
 def arguments(module: str) -> list[str]:
-    """What pytest takes, beside the tests of a module, to end at the first that notices a mistake in it."""
+    """Arguments of pytest, beside the tests of a module, to end at the first that notices a mistake in it."""
     found = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q"]
     return found + (["-k", about(module)] if about(module) else [])
 

@@ -55,7 +55,7 @@ def changed_functions(before: str, after: str) -> list[str]:
 
 
 def git(*arguments: str) -> str | None:
-    """What git says; None where it fails or is not there."""
+    """The output of git; None where it fails or is not there."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     except FileNotFoundError:
@@ -90,7 +90,7 @@ def added_lines(since: str, modules: Iterable[str]) -> set[str]:
 
 
 def on_changed_line(mutant: Mutant, added: set[str]) -> bool:
-    """Whether a mutant changes a line that is new."""
+    """True where a mutant changes a line that is new."""
     return any(line[1:].strip() in added for line in mutant.change if line[:1] == "-")
 
 

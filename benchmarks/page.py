@@ -1,4 +1,4 @@
-"""How long a person waits in Chromium: from moving ε to the finished picture, or (`--cold`) from the command to the first page.
+"""Waiting times in Chromium: from moving ε to the finished picture, or (`--cold`) from the command to the first page.
 
     python benchmarks/page.py [--dataset breast-cancer ...] [--mechanism dp-gd ...] [--metric roc-auc] [--moves 50]
     python benchmarks/page.py --cold 5

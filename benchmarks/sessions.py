@@ -50,7 +50,7 @@ MOST, BACK = 1536, 150  # megabytes of all processes at most, and above the star
 
 @dataclass
 class Waits:
-    """What people met: seconds by kind of change until the page's script had ended, and until its result; errors."""
+    """Measurements of all sessions: seconds by kind of change until the page's script had ended, and until its result; errors."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     results: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # until the sentence of the new run
@@ -265,7 +265,7 @@ def report(waits: Waits) -> None:
 
 
 def targets(people: int, waits: Waits, peak: int, grown: int | None) -> None:
-    """Which of the targets for a class were reached.
+    """The targets for a class that were reached.
 
     Args:
         peak: megabytes of all processes at most.

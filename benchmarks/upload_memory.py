@@ -1,4 +1,4 @@
-"""How much memory a person's table takes until the first model is trained, in units of its encoded rows.
+"""Memory that a person's table takes until the first model is trained, in units of its encoded rows.
 
     python -m benchmarks.upload_memory [--rows 200000] [--columns 5] [--levels 95]
 

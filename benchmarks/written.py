@@ -116,7 +116,7 @@ class Copy:
 
 
 def _pytest(place: Path, loops: Path, module: str, seconds: float) -> int | None:
-    """What pytest returns for the tests of a module; None where it takes too long."""
+    """The exit code of pytest for the tests of a module; None where it takes too long."""
     tests = sorted(mutants.tests_of(module), key=lambda test: test in mutants.LAST)
     command = [sys.executable, "-m", "pytest", *mutants.arguments(module), *tests]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(place), str(place / "tests")]), "NUMBA_CACHE_DIR": str(loops)}

@@ -15,7 +15,7 @@ SAME = 1e-4  # objectives this close to the lowest one are the same answer
 
 @dataclass(frozen=True)
 class Way:
-    """How a peer is asked.
+    """The settings with which a peer is asked.
 
     Attributes:
         request: what is sent beside the task: solver, threads.

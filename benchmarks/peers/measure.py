@@ -89,7 +89,7 @@ class Row:
 def faster(
     what: str, peer: Times, ours: Times, *, wanted: float | None = None, also: bool = True, notes: Sequence[str] = ()
 ) -> Row:
-    """How many times faster a model of ours is.
+    """The ratio of times by which a model of ours is faster.
 
     Args:
         wanted: ratio to reach by wall time.

@@ -18,7 +18,7 @@ _GAPS = dict.fromkeys(("workclass", "occupation", "native-country"), "?")
 
 @dataclass(frozen=True)
 class Track:
-    """What is raced on.
+    """The rows and labels that are raced on.
 
     Attributes:
         dataset: catalogue name.

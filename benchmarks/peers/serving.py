@@ -1,4 +1,4 @@
-"""What runs in a peer's environment: answers requests, one JSON line each, and takes its own time.
+"""The program in a peer's environment: answers requests, one JSON line each, and takes its own time.
 
 Standard library and numpy only, because a peer's environment has no dpviz.
 """

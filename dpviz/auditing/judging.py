@@ -153,7 +153,7 @@ def declares_gaussian(calibration: Calibration) -> bool:
 
 
 def _assumption(calibration: Calibration, distributions: Distributions | None) -> str:
-    """Why the trade-off may be taken for a Gaussian one."""
+    """The reason for which the trade-off may be taken for a Gaussian one."""
     sides = None if distributions is None else (distributions.first, distributions.second)
     if sides is not None and sides[0].family == "gaussian" and sides[0].scale[0] == sides[1].scale[0]:
         return (

@@ -172,7 +172,7 @@ class Mechanism(ABC):
 
     @classmethod
     def refusal(cls, setting: Setting) -> str | None:
-        """Why this mechanism cannot run on this model, or None."""
+        """The reason for which this mechanism cannot run on this model, or None."""
         if setting.weighted and not (cls.weighted and setting.linear):
             what = cls.label if setting.linear else f"{setting.model!r}"
             return f"what rows with weights cost is not derived here for {what}"

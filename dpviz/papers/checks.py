@@ -89,7 +89,7 @@ def points(share: float) -> str:
 
 
 def too_close(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str:
-    """Why nothing can be told apart at one place, whatever the methods do; "" where something can."""
+    """The reason for which nothing can be told apart at one place, whatever the methods do; "" where something can."""
     means = np.concatenate([values.mean(axis=1).to_numpy() for values in there(part, list(methods), quantity).values()] or [[]])
     first = part.iloc[0]
     if percent(quantity):

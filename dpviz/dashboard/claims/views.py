@@ -43,7 +43,7 @@ def headline(shown: Sequence[Shown]) -> None:
 
 
 def origin(shown: Sequence[Shown]) -> str:
-    """When the verdicts were computed, and by which version."""
+    """The day on which the verdicts were computed, and the version that did it."""
     kept, again = saved.load(), sum(s.again for s in shown)
     text = ""
     if again < len(shown) and kept.day is not None:

@@ -133,7 +133,7 @@ def norms(dataset: Dataset) -> tuple[str, NDArray[np.float64]]:
 
 
 def _scaled(dataset: Dataset) -> str:
-    """What row scaling did to the norms, after a comma; "" for rows that were in the ball from the start."""
+    """The effect of row scaling on the norms, after a comma; "" for rows that were in the ball from the start."""
     if dataset.norms is None:
         return ""
     if dataset.scaling == "unit":

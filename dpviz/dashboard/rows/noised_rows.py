@@ -137,7 +137,7 @@ def _rule_table(run: Inspected, view: RuleView) -> pd.DataFrame:
 
 
 def rounds(run: Inspected, theme: Theme) -> None:
-    """When rows received noise, or took part."""
+    """Charts of the steps at which rows received noise, or took part."""
     assert run.timeline is not None
     st.subheader("When", anchor=False)
     per_round, count = run.timeline.mean(axis=0), run.timeline.shape[1]

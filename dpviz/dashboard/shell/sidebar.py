@@ -152,7 +152,7 @@ class Sidebar:
 
 
 def _paid(spec: RunSpec) -> None:
-    """What private ranges cost a run, and what could not be seen."""
+    """A caption with the cost of private ranges in a run, and a remark on what could not be seen."""
     try:
         run, remark = resolve(spec), dataset_of(spec).remarks[-1]
     except (InvalidInput, MemoryError):  # the page says what is wrong

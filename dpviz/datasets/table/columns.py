@@ -51,7 +51,7 @@ def word(value: object) -> str:
 
 
 def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
-    """Why a column cannot be a feature as it is, or None.
+    """The reason for which a column cannot be a feature as it is, or None.
 
     Args:
         declared: whether its categories are declared, so that nothing needs to be guessed from the values.
@@ -87,7 +87,7 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
 
 
 def better_not(series: pd.Series) -> str | None:
-    """Why a column that can be a feature is left out by default, or None."""
+    """The reason for which a column that can be a feature is left out by default, or None."""
     gaps = int(series.isna().sum())
     like = _like_identifier(series)
     if like:

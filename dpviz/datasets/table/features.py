@@ -1,4 +1,4 @@
-"""Which columns of a table are features."""
+"""The choice of the columns of a table that are features."""
 
 import pandas as pd
 
@@ -80,7 +80,7 @@ def _reason(series: pd.Series, spec: TableSpec, every_column: bool) -> str | Non
 
 
 def default_reason(series: pd.Series, spec: TableSpec) -> str | None:
-    """Why a column is not a feature by default, or None."""
+    """The reason for which a column is not a feature by default, or None."""
     column = str(series.name)
     reason = why_not(series, declared=column in spec.categories)
     if reason is not None or column in spec.categories or column in spec.ranges or column in spec.defaults:

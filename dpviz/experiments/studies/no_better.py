@@ -86,7 +86,7 @@ def _by_hand(spec: RunSpec) -> str:
 
 
 def _limit(spec: RunSpec) -> str:
-    """What the method learns for this model at no epsilon; empty where there is no such limit."""
+    """The sentence on what the method learns for this model at no epsilon; empty where there is no such limit."""
     return spec.build().limit(get_model(spec.model).setting(1, 1, 1.0))
 
 

@@ -42,7 +42,7 @@ class SparseTable:
         return self._rows.nnz + len(self._dense)
 
     def rows(self, precision: type[np.floating]) -> Table:
-        """Where rows begin, columns, values; numbers of the dense columns, and which these are."""
+        """Starts of the rows, columns, values; values of the dense columns, and positions of these."""
         return self._double if precision is np.float64 else self._single
 
     def blocks(self, precision: type[np.floating]) -> Arrays:

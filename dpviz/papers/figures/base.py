@@ -288,7 +288,7 @@ def _in_words(declared: Knob, value: object) -> str:
 
 
 def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
-    """Why a method cannot be run on a model, or None."""
+    """The reason for which a method cannot be run on a model, or None."""
     cls = list_mechanisms().get(mechanism)
     return "it is not implemented here" if cls is None else cls.refusal(get_model(model).setting(n, 1, lam))
 
