@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from streamlit.components.v2 import manifest_scanner
 from support import LIMIT, until
+from support_shell import Shell
 from support_tables import read_here
 from threadpoolctl import threadpool_limits
 
@@ -35,6 +36,11 @@ manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.sca
 @pytest.fixture(params=["logistic", "svm"])
 def model_id(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """Opens pages without a browser."""
 
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, until
@@ -11,6 +12,15 @@ from dpviz.dashboard.work.job import State
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")} | {"": ROOT / "app.py"}
 SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
+
+
+class Page(AppTest):
+    """A page that no run may end with an exception."""
+
+    def _run(self, *given: Any, **more: Any) -> AppTest:
+        super()._run(*given, **more)
+        assert not self.exception
+        return self
 
 
 def with_open_folds(page: AppTest) -> AppTest:
@@ -24,15 +34,13 @@ def with_open_folds(page: AppTest) -> AppTest:
 
 def addressed(name: str, **query: str) -> AppTest:
     """A page with its address, before it is drawn for the first time; `name` is "" for the first page."""
-    page = AppTest.from_file(str(PAGES[name]), default_timeout=LIMIT)
+    page = Page(PAGES[name], default_timeout=LIMIT)
     page.query_params.update({"dataset": "teaching", "seeds": "2"} | query)
     return page
 
 
 def opened(name: str, **query: str) -> AppTest:
-    page = with_open_folds(addressed(name, **query)).run()
-    assert not page.exception
-    return page
+    return with_open_folds(addressed(name, **query)).run()
 
 
 def stills(page: AppTest) -> list[str]:
@@ -53,6 +61,4 @@ def address(page: AppTest) -> dict[str, str]:
 def settled(page: AppTest) -> AppTest:
     """The page when its jobs have ended; one that is paused belongs to a page of another test, and nobody goes on with it."""
     until(lambda: all(job.over or job.low or job.state is State.PAUSED for job in pool.pool().jobs()), "the end of all jobs")
-    page.run()
-    assert not page.exception
-    return page
+    return page.run()

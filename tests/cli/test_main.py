@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support_shell import Shell
 
 import dpviz
 from dpviz.cli import answers
@@ -15,10 +16,8 @@ from dpviz.cli.main import COMMANDS, app_script, main, parser
 from dpviz.cli.parser import _Formatter
 
 
-def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["datasets"]) == 0
-    assert main(["mechanisms"]) == 0
-    out = capsys.readouterr().out
+def test_lists(shell: Shell) -> None:
+    out = shell(["datasets"]) + shell(["mechanisms"])
     for name in (*dpviz.list_datasets(), *dpviz.list_mechanisms()):
         assert name in out
 
@@ -48,12 +47,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ("--metric recall@precision=2", "--metric"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *arguments.split()]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert field in captured.err
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
+    assert field in shell.refused(["run", *arguments.split()])
 
 
 @pytest.mark.parametrize(
@@ -67,18 +62,16 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: py
         ("sweep --dataset teaching --epsilons 1 --mechanisms dp-gd --out {}.csv", "cannot be written"),
     ],
 )
-def test_names_that_no_file_system_takes(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments.format(*["a" * 300] * 2).split()) == 2
-    words = capsys.readouterr().err
+def test_names_that_no_file_system_takes(arguments: str, said: str, shell: Shell) -> None:
+    words = shell.refused(arguments.format(*["a" * 300] * 2).split())
     assert said in words
-    assert words.count("\n") == 1
     assert "parts are finished" not in words
 
 
-def test_a_run_prints_the_metrics_that_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
     wanted = ["--metric", "roc-auc", "--metric", "f1", "--metric", "recall@precision=0.6"]
-    assert main(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted]) == 0
-    lines = {line.split(":")[0]: line for line in capsys.readouterr().out.splitlines()}
+    said = shell(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted])
+    lines = {line.split(":")[0]: line for line in said.splitlines()}
     assert "no value" in lines["roc auc"]
     assert "majority no value" in lines["roc auc"]
     assert "higher is better" in lines["f1"]
@@ -98,7 +91,7 @@ def test_the_app_has_its_configuration_beside_it() -> None:
     assert (app_script().parent / ".streamlit" / "config.toml").is_file()
 
 
-def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     from dpviz.dashboard.shell import server
 
     started: list[list[str]] = []
@@ -111,41 +104,27 @@ def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert guards[0].kwargs["addresses"]
     assert "localhost" in guards[0].kwargs["names"]
     for bad in ("", "a b", "http://x/", "x\n"):
-        assert main(["app", "--host", bad]) == 2
-        assert "--host" in capsys.readouterr().err
+        assert "--host" in shell.refused(["app", "--host", bad])
     assert len(started) == 1
 
 
-def test_a_limit_that_is_no_number_is_said_before_the_app_starts(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_that_is_no_number_is_said_before_the_app_starts(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_MAX_ROWS", "lots")
-    assert main(["app", "--no-browser"]) == 2
-    assert "DPVIZ_MAX_ROWS: must be a number, got 'lots'" in capsys.readouterr().err
+    assert "DPVIZ_MAX_ROWS: must be a number, got 'lots'" in shell.refused(["app", "--no-browser"])
 
 
-def test_fetch_names_what_it_cannot_do(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: object
-) -> None:
+def test_fetch_names_what_it_cannot_do(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
-    assert main(["datasets"]) == 0
-    assert "dpviz fetch adult" in capsys.readouterr().out
-    assert main(["fetch", "nothing"]) == 2
-    assert main(["fetch", "adult"]) == 2
-    out = capsys.readouterr().err.splitlines()
-    assert len(out) == 2
-    assert "unknown value 'nothing'" in out[0]
-    assert "the server cannot be reached" in out[1]
+    assert "dpviz fetch adult" in shell(["datasets"])
+    assert "unknown value 'nothing'" in shell.refused(["fetch", "nothing"])
+    assert "the server cannot be reached" in shell.refused(["fetch", "adult"])
 
 
-def test_a_rare_class_is_measured_by_balanced_accuracy_with_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rare_class_is_measured_by_balanced_accuracy_with_the_reason(tmp_path: Path, shell: Shell) -> None:
     table = tmp_path / "rare.csv"
     table.write_text("x,label\n" + "".join(f"{k % 7},{'yes' if k % 20 == 0 else 'no'}\n" for k in range(400)))
-    assert main(["run", str(table), "--target", "label", "--seeds", "2"]) == 0
-    lines = capsys.readouterr().out
+    lines = shell(["run", str(table), "--target", "label", "--seeds", "2"])
     assert "balanced accuracy:" in lines
     assert "the rarer class has 5.0 % of the rows, so the majority label alone is right 95.0 %" in lines
 
@@ -200,24 +179,19 @@ def test_help_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch, cap
         assert max(map(len, lines)) <= width, command
 
 
-def test_answers_fit_the_terminal_and_stay_whole_in_a_pipe(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["mechanisms"]) == 0
-    piped = capsys.readouterr().out
+def test_answers_fit_the_terminal_and_stay_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
+    piped = shell(["mechanisms"])
     assert max(map(len, piped.splitlines())) > 100
     monkeypatch.setattr(answers, "_width", lambda stream: 70)
     for words in (["mechanisms"], ["claims"], ["run", "--seeds", "2"], ["datasets", "teaching"]):
-        assert main(words) == 0
-        lines = capsys.readouterr().out.splitlines()
+        lines = shell(words).splitlines()
         assert max(map(len, lines)) <= 70, words
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("kind", ["bash", "zsh"])
+def test_completion_knows_every_command_and_option(kind: str, shell: Shell) -> None:
     pytest.importorskip("shtab")
-    assert main(["--print-completion", shell]) == 0
-    said = capsys.readouterr().out
+    said = shell(["--print-completion", kind])
     assert {command for command in COMMANDS if command not in said} == set()
     assert {"--round-range", "--row-scaling", "--write-toml"} <= set(re.findall(r"--[\w-]+", said))
     assert main(["--print-completion", "fish"]) == 2
@@ -238,7 +212,7 @@ def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.Ca
     ],
 )
 def test_a_place_is_looked_at_before_work_and_nothing_is_overwritten(
-    command: str, out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
@@ -247,8 +221,7 @@ def test_a_place_is_looked_at_before_work_and_nothing_is_overwritten(
     (tmp_path / f"link{ending}").symlink_to("/dev/null")
     for name in ("dpviz.experiments.sweeps.cells.attempts", "dpviz.reporting.report_of"):
         monkeypatch.setattr(name, lambda *_, **__: pytest.fail("worked before it looked"))
-    assert main([command, "--dataset", "teaching", "--out", out.format(ending, ending)]) == 2
-    assert re.search(said, capsys.readouterr().err)
+    assert re.search(said, shell.refused([command, "--dataset", "teaching", "--out", out.format(ending, ending)]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", f"link{ending}", f"mine{ending}"]
     assert (tmp_path / f"mine{ending}").read_text() == "a person's own"
 
@@ -263,7 +236,7 @@ def test_a_place_is_looked_at_before_work_and_nothing_is_overwritten(
     ],
 )
 def test_a_file_is_replaced_only_where_that_is_asked_for(
-    words: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked = [*words.split(), "--dataset", "teaching", "--out", f"a{ending}"]
@@ -276,8 +249,7 @@ def test_a_file_is_replaced_only_where_that_is_asked_for(
     assert len((tmp_path / f"a{ending}").read_bytes()) > 100
     Path("dir").mkdir()
     Path(f"dir/x{ending}").symlink_to("/dev/null")
-    assert main([*asked[:-1], f"dir/x{ending}", "--overwrite"]) == 2
-    assert "no plain file" in capsys.readouterr().err
+    assert "no plain file" in shell.refused([*asked[:-1], f"dir/x{ending}", "--overwrite"])
     assert [path.name for path in Path("dir").iterdir()] == [f"x{ending}"]
 
 

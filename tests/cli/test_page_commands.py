@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support_shell import Shell
 
 import dpviz
 from dpviz.cli import answers
@@ -165,13 +166,9 @@ def test_a_link_says_what_the_page_asks(capsys: pytest.CaptureFixture[str]) -> N
         ("claims nothing", "claim"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
     for more in ([], ["--json"]):
-        assert main([*arguments.split(), *more]) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.count("\n") == 1
-        assert field in captured.err
+        assert field in shell.refused([*arguments.split(), *more])
 
 
 @pytest.mark.parametrize("arguments", [["frobnicate"], ["run", "--frob"], ["audit", "--runs"]])

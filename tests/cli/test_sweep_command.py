@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support_shell import Shell
 
 from dpviz.cli import sweep as sweep_command
 from dpviz.cli.main import main
@@ -169,12 +170,8 @@ def test_what_cannot_be_computed_is_named_and_the_rest_saved(
         ("--intercept maybe", "intercept"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sweep(arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith(f"dpviz: {field}")
+def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
+    assert shell.refused(["sweep", *arguments.split()]).startswith(f"dpviz: {field}")
 
 
 @pytest.mark.parametrize(
@@ -192,12 +189,9 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, capsys: py
         ("x = 1", "spec file"),
     ],
 )
-def test_a_bad_file_is_one_line_and_code_2(line: str, field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_file_is_one_line_and_code_2(line: str, field: str, tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "spec.toml").write_text(line)
-    assert sweep(f"{tmp_path}/spec.toml") == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith(f"dpviz: {field}: ")
+    assert shell.refused(["sweep", f"{tmp_path}/spec.toml"]).startswith(f"dpviz: {field}: ")
 
 
 def test_progress_bar() -> None:

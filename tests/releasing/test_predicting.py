@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support_shell import Shell
 
 import dpviz
 from dpviz.cli.main import main
@@ -36,7 +37,7 @@ def table(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-def test_a_gap_blocks_its_own_row_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gap_blocks_its_own_row_only(folder: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "model", "new.csv", "--keep", "id", "--proba"]) == 0
     said = capsys.readouterr()
     lines = table(said.out)
@@ -44,12 +45,11 @@ def test_a_gap_blocks_its_own_row_only(folder: Path, capsys: pytest.CaptureFixtu
     assert lines[2] == ["p1", "", "", ""]
     assert all(line[1] and abs(float(line[2]) + float(line[3]) - 1) < 1e-5 for k, line in enumerate(lines[1:]) if k != 1)
     assert "1 of 6 rows have gaps and no prediction: age (1)" in said.err
-    assert main(["predict", "model", "whole.csv", "--keep", "id", "--proba"]) == 0
-    whole = table(capsys.readouterr().out)
+    whole = table(shell(["predict", "model", "whole.csv", "--keep", "id", "--proba"]))
     assert [line for k, line in enumerate(whole) if k != 2] == [line for k, line in enumerate(lines) if k != 2]
 
 
-def test_a_gap_can_be_filled(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gap_can_be_filled(folder: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", "model", "new.csv", "--fill", "age=40", "--out", "out.csv"]) == 0
     assert capsys.readouterr().err == ""
     assert all(line[0] for line in table(Path("out.csv").read_text()))
@@ -58,13 +58,11 @@ def test_a_gap_can_be_filled(folder: Path, capsys: pytest.CaptureFixture[str]) -
         model.scores(frame, fill={"age": 40.0}), model.scores(frame.assign(age=frame["age"].fillna(40.0)))
     )
     for wrong in ("height=3", "age=old"):
-        assert main(["predict", "model", "new.csv", "--fill", wrong]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
+        shell.refused(["predict", "model", "new.csv", "--fill", wrong])
 
 
-def test_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["predict", "model", "new.csv", "--json", "--proba", "--keep", "id"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_as_json(folder: Path, shell: Shell) -> None:
+    found = shell.json(["predict", "model", "new.csv", "--json", "--proba", "--keep", "id"])
     assert found["predictions"][1] is None
     assert found["probabilities"][1] == [None, None]
     assert found["kept"] == {"id": [f"p{k}" for k in range(6)]}
@@ -96,20 +94,17 @@ def test_probabilities_are_those_of_the_model_and_a_label_has_none(folder: Path)
         (["‮evil", " =1"], {"\\u202eevil", "' =1"}),
     ],
 )
-def test_classes_are_shown_so_that_nothing_obeys_them(
-    classes: list[str], shown: set[str], folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_classes_are_shown_so_that_nothing_obeys_them(classes: list[str], shown: set[str], folder: Path, shell: Shell) -> None:
     """Whoever made the model chose these texts; they reach a terminal and a spreadsheet."""
     values = json.loads(Path("model/model.json").read_text())
     Path("model/model.json").write_text(json.dumps(values | {"classes": classes}))
-    assert main(["predict", "model", "whole.csv", "--proba"]) == 0
-    lines = table(capsys.readouterr().out)
+    lines = table(shell(["predict", "model", "whole.csv", "--proba"]))
     assert {line[0] for line in lines[1:]} <= shown
     assert not any(sign in "".join(map("".join, lines)) for sign in "\x1b\x07\u202e")
 
 
 def test_nothing_is_overwritten_and_places_are_checked_before_work(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def trained(*_: object, **__: object) -> None:
         raise AssertionError("trained before the place was checked")
@@ -122,8 +117,7 @@ def test_nothing_is_overwritten_and_places_are_checked_before_work(
     asked = ["release", "--dataset=census-100", "--mechanism=output-gaussian", "--out"]
     places = ["mine", "model", "file", "", " ", "no/such/folder", "a" * 300, *(["closed"] if os.geteuid() else [])]
     for place in places:
-        assert main([*asked, place]) == 2
-        said = capsys.readouterr().err
+        said = shell.refused([*asked, place])
         assert said.startswith("dpviz: --out: ")
         assert said.count("\n") == 1
     assert Path("mine/card.md").read_text() == "a card of a person's own"
@@ -136,10 +130,9 @@ def test_nothing_is_overwritten_and_places_are_checked_before_work(
     check_place(folder)
 
 
-def test_a_release_refuses_a_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_refuses_a_seed(folder: Path, shell: Shell) -> None:
     """Whoever knows a seed subtracts the noise. That of a link belongs to the explorer and is left out."""
-    assert main(["release", "--dataset=census-100", "--seed=3", "--out=new"]) == 2
-    assert "subtract the noise" in capsys.readouterr().err
+    assert "subtract the noise" in shell.refused(["release", "--dataset=census-100", "--seed=3", "--out=new"])
     with pytest.raises(InvalidInput, match="subtract its noise"):
         dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", seed=3))
     link = "http://127.0.0.1:8501/?dataset=census-100&mechanism=output-gaussian&lam=0.1&seed=7&seeds=3"
@@ -168,7 +161,7 @@ def test_own_files_load_again_whatever_their_columns(tmp_path: Path) -> None:
 
 
 def test_kept_columns_stay_as_they_are_written_and_one_column_is_enough(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An identifier joins predictions to other tables: 007 is not 7, and 12 is not 12.0."""
     monkeypatch.chdir(tmp_path)
@@ -184,10 +177,8 @@ def test_kept_columns_stay_as_they_are_written_and_one_column_is_enough(
     assert [line.split(",")[:3] for line in out.splitlines()[1:]] == expected
     assert "1 value of age outside [18, 90] was clipped." in said
     Path("ages.csv").write_text("age\n30\n?\n70\n")
-    assert main(["predict", "model", "ages.csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert len(shell(["predict", "model", "ages.csv"]).splitlines()) == 4
     Path("ages.csv").write_text("age\n30\n\n70\n")
     assert main(["predict", "model", "ages.csv"]) == 2, "a row that is left out moves all others"
     assert "blank line" in capsys.readouterr().err
-    assert main(["run", "ages.csv"]) == 2
-    assert "one column only" in capsys.readouterr().err
+    assert "one column only" in shell.refused(["run", "ages.csv"])

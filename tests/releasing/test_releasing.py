@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support_shell import Shell
 
 import dpviz
 from dpviz.cli.main import main
@@ -292,22 +293,19 @@ def test_damaged_files_are_refused_in_words() -> None:
             ReleasedModel.from_json(text)
 
 
-def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_the_shell(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "model"
     link = "http://127.0.0.1:8501/?dataset=census-100&mechanism=output-gaussian&lam=0.1"
-    assert main(["release", link, "--epsilon", "5", "--out", str(out), "--audit", "40", "--tried", "2"]) == 0
-    assert "proved: (ε = 5" in capsys.readouterr().out
+    assert "proved: (ε = 5" in shell(["release", link, "--epsilon", "5", "--out", str(out), "--audit", "40", "--tried", "2"])
     assert "40 trainings on each side" in (out / "card.md").read_text()
     frame = dpviz.load_dataset("census-100").frame.iloc[:4, :-1]
     frame.to_csv(tmp_path / "new.csv", index=False)
-    assert main(["predict", str(out), str(tmp_path / "new.csv")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(shell(["predict", str(out), str(tmp_path / "new.csv")]).splitlines()) == 5
     (tmp_path / "wide.csv").write_bytes((tmp_path / "new.csv").read_bytes().replace(b",", b"|").decode().encode("utf-16-le"))
-    assert main(["predict", str(out), str(tmp_path / "wide.csv"), "--encoding=utf-16", "--delimiter=vertical bar"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    wide = ["predict", str(out), str(tmp_path / "wide.csv")]
+    assert len(shell([*wide, "--encoding=utf-16", "--delimiter=vertical bar"]).splitlines()) == 5
     for wrong_words in ("--encoding=klingon", "--encoding=koi8_r", "--delimiter=comma"):
-        assert main(["predict", str(out), str(tmp_path / "wide.csv"), wrong_words]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
+        shell.refused([*wide, wrong_words])
     frame.astype({"region": object, "age": object}).assign(region="the moon", age=500).to_csv(tmp_path / "odd.csv", index=False)
     assert main(["predict", str(out), str(tmp_path / "odd.csv")]) == 0
     said = capsys.readouterr()
@@ -316,11 +314,7 @@ def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "age" in said.err
     for wrong in (frame.drop(columns="age"), frame.assign(age="old")):
         wrong.to_csv(tmp_path / "odd.csv", index=False)
-        assert main(["predict", str(out), str(tmp_path / "odd.csv")]) == 2
-        said = capsys.readouterr()
-        assert said.out == ""
-        assert said.err.startswith("dpviz: age: ")
-        assert said.err.count("\n") == 1
+        assert shell.refused(["predict", str(out), str(tmp_path / "odd.csv")]).startswith("dpviz: age: ")
     assert main(["release", link, "--out", str(out)]) == 2
     assert main(["predict", str(tmp_path), str(tmp_path / "new.csv")]) == 2
     assert main(["release", "--dataset=census-100", "--mechanism=pidp-sgd", f"--out={tmp_path / 'other'}"]) == 2
