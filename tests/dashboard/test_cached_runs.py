@@ -35,12 +35,6 @@ def test_what_is_computed_ahead_ends_where_somebody_was_faster() -> None:
     assert cached_runs.stored(SPEC) is kept
 
 
-def test_what_is_computed_ahead_is_kept() -> None:
-    cached_runs.compute_ahead(SPEC, lambda share: None)
-    kept = cached_runs.stored(SPEC)
-    assert kept.accuracy.shape == (2,)
-
-
 def test_the_time_of_a_run_counts_no_waiting() -> None:
     pauses = iter([0.4])
     start = time.perf_counter()

@@ -504,17 +504,6 @@ def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: p
     assert done.results == [], "a session may hold it for longer"
 
 
-def test_a_task_that_two_people_watch_goes_on_when_one_leaves(slow: Slow) -> None:
-    pool = jobs.Pool()
-    task = pool.submit(Job("audit", released(slow.go)), "ann")
-    assert pool.submit(Job("audit", released(slow.go)), "bob") is task
-    pool.leave(task, "ann")
-    assert not task.over
-    slow.go.set()
-    assert task.wait(LIMIT)
-    assert task.state is State.DONE
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
 def test_a_job_and_the_threads_that_it_starts_let_pages_go_first_on_the_processor() -> None:
     def nice() -> int:
@@ -552,3 +541,17 @@ def test_all_waits_of_one_drawing_of_a_page_share_its_patience(monkeypatch: pyte
     thread.start()
     thread.join()
     assert allowed == pytest.approx([0.4, front.TOGETHER - 0.35, 0.0] * 2)
+
+
+def test_a_job_that_fails_says_why_and_what_it_gave_stays_the_last_or_all_of_it() -> None:
+    def broken(monitor: Monitor) -> Iterator[int]:
+        yield from (1, 2)
+        raise dpviz.InvalidInput("field", "is wrong", "Change it.")
+
+    pool = jobs.Pool()
+    last, every = pool.submit(Job("last", broken)), pool.submit(Job("all", broken, keep_all=True))
+    until(lambda: last.over and every.over)
+    assert [(job.state, job.results) for job in (last, every)] == [("failed", [2]), ("failed", [1, 2])]
+    assert last.problem == ("field: is wrong", "Change it.")
+    pool.remove(last)
+    assert pool.submit(Job("last", broken)) is not last

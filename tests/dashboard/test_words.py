@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from streamlit.dataframe_util import convert_pandas_df_to_arrow_bytes
 
 import dpviz
-from dpviz.cli.main import main, parser
+from dpviz.cli.main import parser
 from dpviz.cli.one_run import run_spec
 from dpviz.dashboard.kit import repeat, words
 from dpviz.dashboard.kit.tables import csv, harmless
@@ -91,26 +91,6 @@ def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
 )
 def test_three_significant_digits(value: float, text: str) -> None:
     assert words.three(value) == text
-
-
-SPECS = [
-    dpviz.RunSpec(dataset="teaching", epsilon=0.37),
-    dpviz.RunSpec(dataset="iris", mechanism="dp-gd", params={"steps": 7, "noise": "published"}, intercept=False, lam=0.01),
-    dpviz.RunSpec(dataset="census-500", model="svm", mechanism="cms-output", delta=1e-4, seeds=3, seed=5, split_seed=2),
-]
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_python_call_repeats_the_run(spec: dpviz.RunSpec) -> None:
-    scope: dict[str, object] = {}
-    exec(repeat.python_call(spec).rsplit("\n", 1)[0], scope)
-    assert dpviz.resolve(scope["result"].spec).key() == dpviz.resolve(spec).key()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_shell_call_repeats_the_run(spec: dpviz.RunSpec, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(shlex.split(repeat.shell_call(spec))[1:]) == 0
-    assert f"{dpviz.run(spec).accuracy.mean():.4f}" in capsys.readouterr().out
 
 
 def test_markdown_from_outside_is_harmless() -> None:

@@ -177,10 +177,6 @@ def test_a_file_that_cannot_be_used_is_refused_in_words(case: str) -> None:
     assert "Traceback" not in str(error)
 
 
-def test_there_are_enough_cases() -> None:
-    assert len(FILES) + len(CHOICES) >= 60
-
-
 #: what a person may choose that does not fit: (spec, field, cause)
 CHOICES: dict[str, tuple[dict, str, str]] = {
     "unknown target": ({"target": "lable"}, "target", "unknown value 'lable'"),

@@ -1,7 +1,6 @@
 """`dpviz.dataset`: a person's own rows in Python, used like a named dataset."""
 
 import dataclasses
-import io
 import itertools
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support_shell import Shell
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -137,31 +135,6 @@ def test_bad_rows_are_refused_in_words(call: object, field: str) -> None:
 def test_identifiers_of_many_digits_stay_apart() -> None:
     data = own.table(pd.DataFrame({"id": [2**60, 2**60 + 1]}))
     assert len(data["id"].cat.categories) == 2
-
-
-def test_a_file_on_the_command_line(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "mine.csv"
-    frame().to_csv(path, index=False)
-    common = ["--target", "income", "--positive", ">50K", "--range", "age=-3,3", "--seeds", "2", "--epsilon"]
-    said = shell(["run", str(path), *common, "1"])
-    assert "mine.csv" in said
-    text = path.read_text()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    piped = shell(["run", "-", *common, "1"])
-    assert [line for line in piped.splitlines() if "accuracy" in line] == [
-        line for line in said.splitlines() if "accuracy" in line
-    ]
-    (tmp_path / "mine.toml").write_text('target = "income"\npositive = [">50K"]\n[ranges]\nage = [-3, 3]\n')
-    assert shell(["run", str(path), "--seeds", "2", "--epsilon", "1"]) == said
-    sweep = ["sweep", str(path), "--mechanisms", "output-gaussian", "--epsilons", "1", "--seeds", "1", "--no-cache", "--quiet"]
-    assert "rows-" in shell(sweep)
-
-
-@pytest.mark.parametrize("arguments", [["none.csv"], ["mine.csv", "--target", "x"], ["mine.csv", "--dataset", "iris"]])
-def test_a_bad_file_is_one_line(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
-    monkeypatch.chdir(tmp_path)
-    frame().to_csv(tmp_path / "mine.csv", index=False)
-    shell.refused(["run", *arguments])
 
 
 ENDS = [1.5e308, -1.7e308, 5e-324, 1e-320, 3.4e38, 1.4e-45, 1e160, 1e-160, 0.0]

@@ -101,21 +101,6 @@ def test_a_file_that_changes_twice_within_a_tick_of_the_clock_is_noticed(data: P
     assert len(seen) == 3
 
 
-def test_delta_is_checked_again_after_rows_fall_out(data: Path) -> None:
-    path = data / "people.csv"
-    path.write_bytes(csv(500))
-    spec = dpviz.RunSpec(dataset="data/people.csv", delta=1 / 500, seeds=1)
-    with_gaps = csv(500).split(b"\n")
-    path.write_bytes(b"\n".join([*with_gaps[:452], *(b"," + line.split(b",", 1)[1] for line in with_gaps[452:-1])]) + b"\n")
-    assert dpviz.load_dataset("data/people.csv").n == 451
-    assert dpviz.run(spec).accuracy.shape == (1,)  # 1/500 is still below 1/360
-    path.write_bytes(csv(800))
-    with pytest.raises(dpviz.InvalidInput, match=r"delta: .* is not below 1/n"):
-        dpviz.run(spec)
-    with pytest.raises(dpviz.InvalidInput, match=r"delta"):
-        dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv", delta=1 / 500))
-
-
 @pytest.mark.parametrize(
     "name",
     [

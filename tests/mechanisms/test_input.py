@@ -15,14 +15,12 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.encoding import min_max, unit_rows
 from dpviz.mechanisms import NoisesRows, Training, get_mechanism
 from dpviz.mechanisms.input.dbdp import Descent
-from dpviz.mechanisms.input.fukuchi_input import symmetric_draw
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Status
-from dpviz.privacy.published_noise import input_perturbation_sigma
 
 ALPHA = 1e-6
 BUDGET = Budget(1.0, 1e-5)
@@ -38,20 +36,12 @@ def has_unit_variance(draws: np.ndarray) -> bool:
 # --- published formulas -------------------------------------------------------------------------------------------
 
 
-def test_published_noise_scales() -> None:
-    kang = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50)
-    assert kang.noise_scale == pytest.approx(0.07590932062298118, rel=1e-9)
-    dbdp = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50)
-    assert dbdp.noise_scale == pytest.approx(0.7587135646925731, rel=1e-9)
+def test_a_table_that_claims_alone_says_so() -> None:
+    dbdp, table = (dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, noise=noise) for noise in ("theorem-1", "table-1"))
     assert dbdp.details["batch_size"] == 32
-    table = dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, steps=50, noise="table-1")
-    assert table.noise_scale == pytest.approx(np.sqrt(50 * np.log(1e5)) / 1000, rel=1e-12)  # Table 1, the variance's root
     assert (table.status, table.proved_budget) == (Status.CLAIM, None)
     assert "the table alone claims" in table.notes[0]
     assert "the table alone claims" not in " ".join(dbdp.notes)
-    pl = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, lam=0.01, theorem="pl", steps=50)
-    assert pl.noise_scale == pytest.approx(kang.noise_scale * 0.01**0.25, rel=1e-12)  # eq. (12) lacks 1/sqrt(Delta)
-    assert input_perturbation_sigma(1000, 50, 1, 1e-5, c=4.0) == pytest.approx(2 * pl.noise_scale)
 
 
 @pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])
@@ -62,6 +52,7 @@ def test_claims_stay_claims(name: str) -> None:
     assert cal.claimed_budget == BUDGET
     assert any("abel" in note for note in cal.notes)
     # what does hold: rows of one label differ by 2 at most, so each report is a Gaussian mechanism with mu = 2/sigma
+    assert cal.details["same_label_local_mu"] == pytest.approx(2 / cal.noise_scale, rel=1e-12)
     assert cal.details["same_label_local_epsilon"] == pytest.approx(float(gaussian_epsilon(1e-5, 2 / cal.noise_scale)))
     with pytest.raises(InvalidInput, match="delta"):
         get_mechanism(name)().calibrate(make_problem().setting, Budget(1.0))
@@ -158,15 +149,6 @@ def test_perturbed_rows_are_rows_and_need_no_words(name: str) -> None:
     assert rows["fukuchi-input"]
 
 
-@pytest.mark.parametrize("name", ["dbdp", "input-perturbation"])
-def test_what_holds_between_rows_of_one_label_is_the_gaussian_mechanism(name: str) -> None:
-    """Rows of the unit ball are at most 2 apart, so mu = 2/sigma."""
-    cal = dpviz.calibrate(name, n=500, d=3, epsilon=1, delta=1e-5)
-    mu = cal.details["same_label_local_mu"]
-    assert mu == pytest.approx(2 / cal.noise_scale, rel=1e-12)
-    assert cal.details["same_label_local_epsilon"] == pytest.approx(float(gaussian_epsilon(1e-5, mu)), rel=1e-9)
-
-
 def test_dbdp_releases_the_mean_of_its_second_half() -> None:
     problem, setting = make_problem(n=30, d=3), make_problem(n=30, d=3).setting
 
@@ -217,18 +199,6 @@ def test_fukuchi_meets_its_budget_by_the_library() -> None:
     local = float(gaussian_epsilon(1e-5, cal.sensitivity / cal.details["local_noise_scale"]))
     assert cal.details["local_epsilon"] == pytest.approx(local)
     assert cal.status is Status.PROVED
-
-
-def test_matrix_noise_is_isotropic_in_frobenius_geometry() -> None:
-    rng = np.random.default_rng(8)
-    draws = np.array([symmetric_draw(rng, 3) for _ in range(6000)])
-    assert np.array_equal(draws, draws.transpose(0, 2, 1))
-    upper = np.triu_indices(3, 1)
-    coordinates = np.concatenate([draws[:, range(3), range(3)], math.sqrt(2) * draws[:, upper[0], upper[1]]], axis=1)
-    assert has_unit_variance(coordinates)
-    assert not has_unit_variance(0.95 * coordinates)
-    asymmetric = np.concatenate([draws[:, range(3), range(3)], draws[:, upper[0], upper[1]]], axis=1)
-    assert not has_unit_variance(asymmetric)
 
 
 def test_fukuchi_without_noise_minimises_its_quadratic() -> None:
@@ -328,21 +298,14 @@ def test_dbdp_stops_where_longer_training_would_only_meet_the_noise_again(n: int
     assert 1.256 / 2 <= u <= 1.256 * 2
 
 
-@pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])
-def test_steps_from_a_hundredth_to_ten_can_be_chosen(name: str) -> None:
-    cls = dpviz.list_mechanisms()[name]
-    for size in (0.01, 10.0):
-        assert vars(cls.from_params({"step_size": size}))["step_size"] == size
-    for size in (0.0099, 10.1):
-        with pytest.raises(InvalidInput, match="step_size"):
-            cls.from_params({"step_size": size})
+LIMITS = {"step_size": (("input-perturbation", "dbdp"), 0.01, 10.0), "c": (("input-perturbation", "dbdp", "pidp-sgd"), 0.01, 1e4)}
 
 
-@pytest.mark.parametrize("name", ["input-perturbation", "dbdp", "pidp-sgd"])
-def test_the_open_constant_of_a_publication_has_both_limits(name: str) -> None:
-    cls = dpviz.list_mechanisms()[name]
-    for c in (0.01, 10_000.0):
-        assert vars(cls.from_params({"c": c}))["c"] == c
-    for c in (0.0099, 10_001.0):
-        with pytest.raises(InvalidInput, match=r"^c:"):
-            cls.from_params({"c": c})
+@pytest.mark.parametrize(("name", "knob"), [(name, knob) for knob, (names, *_) in LIMITS.items() for name in names])
+def test_steps_and_the_open_constant_of_a_publication_have_both_limits(name: str, knob: str) -> None:
+    cls, (_, low, high) = dpviz.list_mechanisms()[name], LIMITS[knob]
+    for value in (low, high):
+        assert vars(cls.from_params({knob: value}))[knob] == value
+    for value in (0.99 * low, 1.01 * high):
+        with pytest.raises(InvalidInput, match=f"^{knob}:"):
+            cls.from_params({knob: value})

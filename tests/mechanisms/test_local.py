@@ -107,31 +107,6 @@ def test_the_mean_of_duchis_reports_is_off_by_what_the_notes_say(epsilon: float)
     assert f"about {report_length(epsilon, 6) / math.sqrt(n):.3g} (root mean square), and by {least:.3g} at least" in note
 
 
-@pytest.mark.parametrize("params", [{}, {"release": "gradient", "batches": 1}])
-def test_duchi_trains_on_such_reports(params: dict[str, object]) -> None:
-    """One person, many seeds: the model is a known multiple of the report."""
-    d, seeds = 3, 4000
-    problem = Problem(Rows(np.eye(1, d), np.ones(1)), get_model("logistic"), 0.1)
-    built = build("ldp-duchi", **params)
-    cal = built.calibrate(problem.setting, Budget(1.5))
-    theta = built.fit(Training(problem, [cal], spawn(2, seeds))).theta[0]
-    z = theta * problem.setting.L / (0.5 if not params else 1.0)
-    np.testing.assert_allclose(np.linalg.norm(z, axis=1), cal.details["B"], rtol=1e-4)
-    keep = 1 / (1 + math.exp(-1.5))
-    up = 1.0 if not params else 0.75  # the gradient at 0 is x/2, and points away from the record
-    p = keep * up + (1 - keep) * (1 - up)
-    right = int((z[:, 0] > 0).sum())
-    assert stats.binomtest(right, seeds, p).pvalue > ALPHA
-    assert stats.binomtest(right, seeds, 1 - p).pvalue < ALPHA
-    keep = 1 / (1 + math.exp(-3.0))
-    assert stats.binomtest(right, seeds, keep * up + (1 - keep) * (1 - up)).pvalue < ALPHA
-    # noise that is switched off is the limit of large epsilon, whatever the budget was
-    quiet = built.fit(Training(problem, [cal.noiseless()], spawn(2, 400))).theta[0]
-    assert (
-        ((quiet[:, 0] > 0).mean() == 1.0) if not params else stats.binomtest(int((quiet[:, 0] > 0).sum()), 400, up).pvalue > ALPHA
-    )
-
-
 @pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
 def test_row_noise_is_recorded(params: dict[str, object]) -> None:
     problem = make_problem(n=2000, d=5)

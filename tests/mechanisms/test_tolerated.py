@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from riskcal.analysis import get_advantage_from_adp, get_beta_from_adp, get_beta_from_pld
-from riskcal.calibration.dpsgd import find_noise_multiplier_for_advantage, find_noise_multiplier_for_err_rates
 from scipy.stats import norm
 
 import dpviz
@@ -60,26 +59,6 @@ def test_riskcal_says_the_same_of_epsilon_and_delta_alone() -> None:
         for fpr in (0.001, 0.01, 0.1):
             missed = float(get_beta_from_adp(epsilon, DELTA, np.array([fpr]))[0])
             assert Attacker("tpr", 0.999, fpr).by_budget(budget) == pytest.approx(1 - missed, rel=1e-6)
-
-
-def test_riskcal_finds_the_same_noise_for_full_batches() -> None:
-    """Noise over sensitivity, which does not depend on whether a row is replaced or removed."""
-    mechanism = get_mechanism("dp-gd")(steps=10)
-
-    def ours(text: str) -> float:
-        epsilon = epsilon_for(Attacker.parse(text), mechanism, SETTING, DELTA)
-        found = mechanism.calibrate(SETTING, Budget(epsilon, DELTA))
-        return found.noise_scale / found.sensitivity
-
-    rates = {"sample_rate": 1.0, "num_steps": 10}
-    by_rates = find_noise_multiplier_for_err_rates(alpha=0.01, beta=0.95, grid_step=1e-3, **rates)
-    assert ours("tpr=0.05@fpr=0.01") == pytest.approx(_multiplier(by_rates), rel=0.02)
-    by_advantage = find_noise_multiplier_for_advantage(advantage=0.1, grid_step=1e-3, **rates)
-    assert ours("advantage=0.1") == pytest.approx(_multiplier(by_advantage), rel=0.02)
-
-
-def _multiplier(found: object) -> float:
-    return float(getattr(found, "noise_multiplier", found))  # type: ignore[arg-type]
 
 
 def test_dp_accounting_and_riskcal_see_no_better_attacker_at_the_noise_found() -> None:

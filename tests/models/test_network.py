@@ -217,18 +217,6 @@ def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPa
         np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-8)
 
 
-def test_starts_differ_between_seeds_and_not_from_run_to_run() -> None:
-    model = MODELS["mlp"]
-    m = model.setting(100, 20, LAM).m
-    one, two = np.random.SeedSequence(4).spawn(2)
-    starts = model.initial(m, [one, two, one])
-    np.testing.assert_array_equal(starts[0], starts[2])
-    assert abs(np.corrcoef(starts[0], starts[1])[0, 1]) < 0.2
-    parts = Network().layer.split(starts)
-    assert parts.W[:, :, :-1].std() == pytest.approx(20**-0.5, rel=0.1)
-    assert not parts.W[:, :, -1].any()
-
-
 def test_width_is_part_of_the_models_name() -> None:
     wide = get_model("mlp-7")
     assert wide.setting(50, 3, LAM).m == 7 * (3 + 2) + 1

@@ -1,24 +1,19 @@
 """The pages Audit and Paper claims without a browser."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long, until
+from support import mostly_long
 from support_pages import opened, settled, text
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
 from dpviz.auditing.scores import SCORES
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.audit import attack
-from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.job import Job
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
 from dpviz.papers.figures import saved as whole_figures
@@ -175,51 +170,6 @@ def test_pictures_of_findings(name: str) -> None:
     page.run()
     assert f"dpviz claims {name}" in " ".join(c.value for c in page.code)
     assert len(page.get("plotly_chart")) > 1
-
-
-def _later(results: list[int]) -> Callable[[Any], Any]:
-    def work(monitor: Any) -> Any:
-        for k, r in enumerate(results):
-            monitor(k / len(results))
-            yield r
-
-    return work
-
-
-def _endless(monitor: Any) -> Any:
-    while True:
-        time.sleep(0.002)
-        monitor(0.5)
-        yield 1
-
-
-def test_tasks_stream_cancel_fail_and_are_done_once() -> None:
-    pool = jobs.Pool()
-    done = pool.submit(Job("a", _later([1, 2, 3]), keep_all=True, series="one"))
-    assert pool.submit(Job("a", _later([9]))) is done
-    slow = pool.submit(Job("b", _endless, series="one"))
-
-    def broken(monitor: Any) -> Any:
-        yield 1
-        raise InvalidInput("field", "is wrong", "Change it.")
-
-    bad = pool.submit(Job("c", broken, series="one"))
-    queued = pool.submit(Job("d", _later([1]), series="one"))
-    assert pool.position(queued) >= 2, "one after the other"
-    pool.cancel(queued)
-    until(lambda: bool(slow.results))
-    pool.cancel(slow)
-    until(lambda: bad.over and slow.over)
-    assert (done.state, done.results) == ("done", [1, 2, 3])
-    assert slow.state == "cancelled"
-    assert slow.results == [1]
-    assert (bad.state, bad.problem) == ("failed", ("field: is wrong", "Change it."))
-    assert (queued.state, queued.results) == ("cancelled", [])
-    pool.remove(queued)
-    again = pool.submit(Job("d", _later([5])))
-    assert again is not queued
-    assert again.wait(LIMIT)
-    assert again.results == [5]
 
 
 def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:

@@ -59,32 +59,19 @@ def test_every_dataset_has_a_page(dataset: str) -> None:
     assert ("before any noise. ε does not cover this" in said) != declared
 
 
+#: of each kind; every value of a run is tried in tests/experiments/run/test_spec.py
 BAD = [
-    ("epsilon", "0", "epsilon"),
-    ("epsilon", "-3", "epsilon"),
     ("epsilon", "nan", "epsilon"),
-    ("epsilon", "inf", "epsilon"),
-    ("epsilon", "much", "epsilon"),
     ("delta", "0.5", "delta"),
-    ("delta", "0", "delta"),
-    ("delta", "x", "delta"),
-    ("dataset", "nowhere", "dataset"),
     ("dataset", "census-7", "n"),
-    ("model", "gpt", "model"),
     ("mechanism", "magic", "mechanism"),
-    ("lam", "-1", "lam"),
-    ("seeds", "0", "seeds"),
-    ("seeds", "1.5", "seeds"),
-    ("seed", "-1", "seed"),
-    ("intercept", "maybe", "intercept"),
     ("dp-gd.steps", "-1", "steps"),
-    ("dp-gd.noise", "loud", "noise"),
     ("metric", "auc", "metric"),
     ("foo", "bar", "address"),
 ]
 
 
-@pytest.mark.parametrize(("key", "value", "field"), mostly_long(BAD, *BAD[::4]))
+@pytest.mark.parametrize(("key", "value", "field"), mostly_long(BAD, *BAD[::2]))
 def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: str) -> None:
     page = opened(**{key: value})
     assert len(page.warning) == 1

@@ -15,9 +15,8 @@ from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import scaling
-from dpviz.mechanisms import ReleasesGaussians
 from dpviz.models import get_model
-from dpviz.privacy.accounting import side_by_side, tables
+from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget, Status
@@ -147,18 +146,6 @@ def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.Mo
     page = settled(opened(SENSITIVITY))
     assert any("the method diverged" in e.value for e in page.error)
     assert any(b.label == "Start again" for b in page.button)
-
-
-def test_every_option_has_a_source_and_a_formula() -> None:
-    setting = recursion.setting_of(dpviz.RunSpec(dataset="teaching"))
-    for name, mechanism in recursion.algorithms(setting).items():
-        if not isinstance(mechanism, ReleasesGaussians):
-            continue
-        released = mechanism.releases(setting)
-        assert released is not None
-        for option in side_by_side.options(released, Budget(0.7, 1e-5)):
-            assert option.source, name
-            assert option.formula, name
 
 
 def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:

@@ -17,7 +17,7 @@ from dpviz.papers.rate_tables import ROWS
 from dpviz.privacy import utility_bounds
 from dpviz.privacy.accounting import account, curves, side_by_side
 from dpviz.privacy.accounting.events import Gaussian, Mixture, Repeated, Sampled, only_step, scaled
-from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon
+from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.accounting.methods import TWO_HOP, tightest
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.sensitivity.algorithm2 import algorithm2
@@ -311,11 +311,6 @@ def test_slope_of_a_line_and_of_nothing() -> None:
     assert loglog_slope([1, 10, 100], [5, 0.5, 0.05]) == pytest.approx((-1, math.log(5)))
     assert math.isnan(loglog_slope([1, 1], [2, 3])[0])
     assert math.isnan(loglog_slope([1, 2], [0.0, -1])[0])
-
-
-def test_epsilon_of_a_gaussian_inverts_its_delta() -> None:
-    mu = 0.7
-    assert gaussian_epsilon(float(gaussian_delta(1.0, mu)), mu) == pytest.approx(1.0, rel=1e-9)
 
 
 def row_of(table: str, mechanism: str) -> rates.Row:

@@ -9,14 +9,12 @@ import pytest
 from scipy.optimize import brentq
 from support import mostly_long, noisy_sums
 
-from dpviz.common.validate import InvalidInput
 from dpviz.privacy import individual
 from dpviz.privacy.accounting import account, rdp, side_by_side
 from dpviz.privacy.accounting.events import CannotAccount, Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
-from dpviz.privacy.accounting.selection import random_search
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 
@@ -93,11 +91,6 @@ def test_a_comparison_without_sampling_is_that_of_full_steps() -> None:
     assert ignored.sigma == pytest.approx(full["Exact Gaussian"])
     assert r"\sigma" in ignored.formula
     assert all(not option.sigma > ignored.sigma for option in others)
-
-
-def test_a_law_of_runs_that_does_not_exist_is_named() -> None:
-    with pytest.raises(InvalidInput, match="eta"):
-        random_search(1.0, -1.0)
 
 
 def test_rows_with_small_gradients_get_no_more_individual_epsilon_than_they_spend() -> None:

@@ -134,33 +134,9 @@ def test_noise_measured_around_known_centres_covers_and_is_sharp() -> None:
 
 @pytest.mark.parametrize(("eps", "free", "counted"), [(0.5, 0.0026, 0.40), (1.0, 0.0025, 0.84), (2.0, 0.0015, 0.999)])
 def test_power_against_four_fifths_of_the_noise(eps: float, free: float, counted: float) -> None:
-    """The ceiling of any attacker at 5,000 runs a side: documented numbers, and the counted share played out."""
-    budget, n = Budget(eps, DELTA), 5000
-    assert power(budget, n, 0.8) == pytest.approx((free, counted), abs=0.01)
-    claim = gaussian_mu(budget)
-    rng = np.random.default_rng(8)
-    p = norm.cdf(-claim / 1.6)
-    refuted = [Counts(*rng.binomial(n, p, 2), n).p_value(claim) < 0.05 for _ in range(400)]
-    assert np.mean(refuted) == pytest.approx(counted, abs=0.07)
-    # a cut near the best one, played out: no more than the best is given
-    mu, cut = claim / 0.8, 2.9
-    shown = [
-        Counts(rng.binomial(n, norm.sf(cut)), rng.binomial(n, norm.cdf(cut - mu)), n).epsilon_lower_bound(DELTA) > eps
-        for _ in range(3000)
-    ]
-    assert np.mean(shown) <= power(budget, n, 0.8)[0] + 0.003
-    assert power(budget, n, 1.0)[1] <= 0.05
-
-
-def test_roc_has_limits_and_both_ends() -> None:
-    rng = np.random.default_rng(0)
-    curve = roc(rng.standard_normal(500), rng.standard_normal(500) + 1)
-    assert (curve.false_positive.iloc[0], curve.true_positive.iloc[-1], curve.false_positive.iloc[-1]) == (0.0, 1.0, 1.0)
-    assert curve.false_positive.is_monotonic_increasing
-    assert curve.true_positive.is_monotonic_increasing
-    for rate in ("false_positive", "true_positive"):
-        assert (curve[f"{rate}_low"] <= curve[rate]).all()
-        assert (curve[rate] <= curve[f"{rate}_high"]).all()
+    """The ceiling of any attacker at 5,000 runs a side, as documented; few runs are added up outcome by outcome below."""
+    assert power(Budget(eps, DELTA), 5000, 0.8) == pytest.approx((free, counted), abs=0.01)
+    assert power(Budget(eps, DELTA), 5000, 1.0)[1] <= 0.05
 
 
 def test_threshold_on_ties_and_constants() -> None:
@@ -269,11 +245,6 @@ def test_bounds_keep_the_confidence_that_is_asked_for() -> None:
     measured = Residuals(1.0, 50.0, 60)
     assert measured.mu_lower_bound() == measured.mu_lower_bound(0.95)
     assert measured.mu_lower_bound(0.99) < measured.mu_lower_bound()
-
-
-def test_nothing_is_said_where_one_kind_of_error_always_happens() -> None:
-    for false_positives, false_negatives in ((10, 0), (0, 10), (10, 10)):
-        assert Counts(false_positives, false_negatives, 10).mu_lower_bound() == 0.0
 
 
 def test_the_binomial_tail_is_used_up_to_one_below_the_mean() -> None:

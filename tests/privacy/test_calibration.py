@@ -14,14 +14,9 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
 from dpviz.privacy.accounting.methods import Method
-from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, default_delta, trade_off
+from dpviz.privacy.budget import Budget, attack_accuracy, corner, default_delta, trade_off
 
 EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
-
-
-def test_known_values() -> None:
-    assert gaussian_sigma(Budget(1, 1e-5), 1.0) == pytest.approx(3.7306316348159436, rel=1e-9)
-    assert gaussian_delta(1.0, 0.5) == pytest.approx(0.006829594983114591, rel=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", EPS)
@@ -64,14 +59,6 @@ def test_gaussian_noise_cannot_give_delta_zero() -> None:
         gaussian_mu(Budget(1.0, 0.0))
 
 
-def test_dp_gd_noise_on_adult_size() -> None:
-    cal = dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, lam=1e-3, steps=50, clip_norm=1.0)
-    assert cal.noise_scale == pytest.approx(0.0011666688457332313, rel=1e-9)
-    assert cal.details["exact_c"] == pytest.approx(4.835473811425554, rel=1e-9)
-    assert cal.neighbouring is Neighbouring.REPLACE_ONE
-    assert cal.proved_budget == cal.budget
-
-
 def test_published_dp_gd_noise_is_told_for_what_it_is() -> None:
     def published(c: float) -> dpviz.Calibration:
         return dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, steps=50, noise="published", c=c)
@@ -80,15 +67,6 @@ def test_published_dp_gd_noise_is_told_for_what_it_is() -> None:
     assert low.claimed_budget == Budget(1.0, 1e-5)
     assert low.proved_budget.epsilon > 2.0
     assert published(4.8354738115).proved_budget.epsilon == pytest.approx(1.0, rel=1e-6)  # type: ignore[union-attr]
-
-
-def test_output_scales() -> None:
-    cms = dpviz.calibrate("cms-output", n=1000, d=10, epsilon=0.5, lam=0.01)
-    assert cms.details["beta"] == pytest.approx(1000 * 0.01 * 0.5 / 2)
-    assert cms.noise_scale == pytest.approx(1 / cms.details["beta"])
-    gauss = dpviz.calibrate("output-gaussian", n=45_222, d=10, epsilon=1.0, delta=1e-5, lam=1e-3)
-    assert gauss.sensitivity == pytest.approx(0.044226, rel=1e-4)
-    assert gauss.noise_scale == pytest.approx(0.16499, rel=1e-4)
 
 
 @pytest.mark.parametrize("n", [10, 100, 455, 1000, 39_073, 800_000])
@@ -100,14 +78,6 @@ def test_default_delta_is_well_below_one_over_n(n: int) -> None:
 @pytest.mark.parametrize("power", range(4, 12))
 def test_default_delta_of_a_power_of_ten_is_not_rounded_below_its_power(power: int) -> None:
     assert default_delta(10**power) == pytest.approx(10.0 ** (-1 - power))
-
-
-@pytest.mark.parametrize("epsilon", EPS)
-def test_attack_accuracy_is_the_best_point_of_the_trade_off(epsilon: float) -> None:
-    budget = Budget(epsilon, 1e-6)
-    grid = np.linspace(0, 1, 200_001)
-    best = (1 - (grid + trade_off(budget, grid)) / 2).max()
-    assert attack_accuracy(budget) == pytest.approx(best, abs=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])

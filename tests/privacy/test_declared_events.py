@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from mechanisms.test_noise_law import in_more, in_twos, numbers
-from support import mostly_long
+from support import mostly_long, options
 
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, DeclaresEvent
-from dpviz.mechanisms.knobs import Choice
 from dpviz.models import get_model
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scaled, steps_of
@@ -22,23 +21,13 @@ ALL = list(dpviz.list_mechanisms())
 SETTING = get_model("logistic").setting(400, 10, 1e-2)
 
 
-def forms() -> list[tuple[str, dict[str, str | bool]]]:
-    """Every mechanism that declares an event, at its defaults and at every other option of every knob of choice."""
-    out: list[tuple[str, dict[str, str | bool]]] = []
-    for name, cls in dpviz.list_mechanisms().items():
-        if not issubclass(cls, DeclaresEvent) or cls.refusal(SETTING) is not None:
-            continue
-        out.append((name, {}))
-        defaults = cls.defaults()
-        for knob_name, knob in cls.knobs().items():
-            if isinstance(knob, Choice):
-                out += [(name, {knob_name: option}) for option in knob.options if option != defaults[knob_name]]
-            elif isinstance(defaults[knob_name], bool):
-                out.append((name, {knob_name: not defaults[knob_name]}))
-    return out
-
-
-FORMS = forms()
+#: mechanisms that declare an event, at their defaults and at every other option of every knob of choice
+FORMS = [
+    (name, params)
+    for name, cls in dpviz.list_mechanisms().items()
+    if issubclass(cls, DeclaresEvent) and cls.refusal(SETTING) is None
+    for params in options(name)
+]
 #: options whose noise is more than the proof needs
 LOOSE = {"published", "classical", "rdp", "rdp-improved"}
 

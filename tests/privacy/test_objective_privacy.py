@@ -42,16 +42,6 @@ def test_cms_constants(model: str, slack: str, expected: tuple[float, float, flo
     assert found[0] + cal.details["J"] == pytest.approx(1.0, rel=1e-12)
 
 
-def test_kst_constants() -> None:
-    for relation, zeta in (("add-remove", 1), ("replace-one", 2)):
-        cal = dpviz.calibrate("kst-objective", n=1000, d=5, epsilon=1, delta=1e-5, lam=1e-3, relation=relation)
-        assert cal.noise_scale == pytest.approx(zeta * 10.08209210254704, rel=1e-12)
-        assert cal.details["Lam"] == pytest.approx(1.0 + 2 * 0.25)
-        assert cal.neighbouring == relation
-        assert cal.proved_budget == Budget(1, 1e-5)
-        assert cal.details["certified_epsilon"] < 1
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 30.0, 60.0])
 @pytest.mark.parametrize("relation", list(Neighbouring))
 def test_published_objectives_prove_what_their_noise_reaches(relation: Neighbouring, epsilon: float) -> None:
