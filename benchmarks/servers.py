@@ -16,6 +16,7 @@ from pathlib import Path
 
 PATIENCE = 120.0  # seconds after which a server that does not answer counts as lost
 GONE = 130.0  # seconds in which everything of people who left has to be gone; a session is closed after at most 110
+LOADED = 15.0  # seconds in which a server has loaded what a class uses, while nobody is there
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -11,7 +11,7 @@ prints the median, the 95th percentile and the longest wait by kind, every wait 
 pages, processor time for each change, the files and threads of the server before and after, and which of the targets for a class
 were reached. `--processes` starts several with one cache; each person stays with one of them, and `--nginx` puts nginx with
 `deploy/nginx.conf` in front. `--leave` waits 130 seconds more, in which all that people left has to go, and compares with the
-servers before anybody came.
+servers before anybody came, 15 seconds after their start.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-from benchmarks.servers import GONE, Server, nginx
+from benchmarks.servers import GONE, LOADED, Server, nginx
 
 FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
 SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
@@ -283,6 +283,7 @@ def targets(people: int, waits: Waits, peak: int, grown: int | None) -> None:
 
 def main(given: argparse.Namespace, work: Path, servers: Sequence[Server], addresses: Sequence[str]) -> None:
     """Measures and prints."""
+    time.sleep(LOADED)
     start = [server.counted() for server in servers]
     print(f"before anybody came: {start}", flush=True)
     before = sum(server.processor_seconds() for server in servers)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import LIMIT
@@ -14,7 +15,7 @@ from support import LIMIT
 from dpviz.common import threads
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import server
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import cached_runs, front
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +37,16 @@ def test_libraries_are_left_out_of_the_collections_after_every_run_of_a_page(mon
         assert len(gc.get_objects()) < gc.get_freeze_count() / 10, "what is collected is little beside what is not"
     finally:
         gc.unfreeze()
+
+
+def test_what_a_class_uses_is_loaded_when_nobody_waits_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, happened = iter([True, True, False]), list[str]()
+    monkeypatch.setattr(front, "page_waits", lambda: next(pages))
+    monkeypatch.setattr(server, "time", SimpleNamespace(sleep=lambda seconds: happened.append("waited")))
+    monkeypatch.setattr(server, "importlib", SimpleNamespace(import_module=happened.append))
+    server._load()
+    assert happened[:3] == ["waited", "waited", "sklearn.datasets"]
+    assert {"dpviz.dashboard.accounting.comparison", "dpviz.dashboard.audit.attack"} < set(happened)
 
 
 def test_a_server_has_one_thread_for_matrix_products_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +75,9 @@ def test_a_server_has_one_thread_for_matrix_products_until_it_ends(monkeypatch: 
 def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     monkeypatch.setattr(server, "_guard", None)
-    monkeypatch.setattr(server, "_warm", lambda: started.append("warm"))
+    monkeypatch.setattr(server, "_start", lambda: started.append("warm"))
     monkeypatch.setattr(server.sys, "setswitchinterval", lambda seconds: started.append(f"switch {seconds}"))
+    monkeypatch.setattr(server.memory, "c_library", lambda name, *numbers: started.append(f"{name} {numbers}"))
     monkeypatch.setattr(server.private, "stay_inside", lambda: started.append("inside"))
     monkeypatch.setattr(server.private, "look_keys_up", lambda: started.append("keys"))
     for _ in range(3):
@@ -73,7 +85,7 @@ def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: py
     for thread in threading.enumerate():
         if thread.name == "dpviz-warm":
             thread.join(LIMIT)
-    assert sorted(started) == ["inside", "keys", f"switch {server.SWITCH}", "warm"]
+    assert sorted(started) == ["inside", "keys", "mallopt (-8, 1)", f"switch {server.SWITCH}", "warm"]
 
 
 def test_the_address_is_printed_and_opened_where_a_person_sits_here(

@@ -261,7 +261,7 @@ def test_memory_is_given_back_where_the_system_can(error: type[Exception], monke
         raise error
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
-    session._give_back()
+    memory.c_library("malloc_trim", 0)
 
 
 def test_garbage_is_collected_now_and_then_and_not_after_every_drawing(monkeypatch: pytest.MonkeyPatch) -> None:

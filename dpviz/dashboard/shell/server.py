@@ -5,14 +5,17 @@ import gc
 import importlib.util
 import logging
 import os
+import pkgutil
 import re
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from starlette.middleware import Middleware
 
+from dpviz.common import memory
 from dpviz.common.limits import DEMO, Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import guard, private
@@ -20,6 +23,8 @@ from dpviz.dashboard.shell import guard, private
 #: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
 #: is drawn beside two sweeps several times slower
 SWITCH = 0.0005
+
+LATER = 5.0  # seconds after the start in which the first page comes, beside which nothing is loaded
 
 _lock = threading.Lock()
 _guard: Middleware | None = None
@@ -133,10 +138,12 @@ def prepare(guarded: Middleware) -> None:
             return
         _guard = guarded
     sys.setswitchinterval(SWITCH)
+    # M_ARENA_MAX: of many heaps, one for a few threads each, all are left full of holes
+    memory.c_library("mallopt", -8, 1)
     private.stay_inside()
     private.look_keys_up()
     logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
-    threading.Thread(target=_warm, name="dpviz-warm", daemon=True).start()
+    threading.Thread(target=_start, name="dpviz-warm", daemon=True).start()
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:
@@ -145,6 +152,12 @@ def _in_a_line(record: logging.LogRecord) -> bool:
     if isinstance(error, InvalidInput):
         record.msg, record.args, record.exc_info = "A page ended early: %s", (error,), None
     return True
+
+
+def _start() -> None:
+    _warm()
+    time.sleep(LATER)
+    _load()
 
 
 def _warm() -> None:
@@ -162,3 +175,15 @@ def _warm() -> None:
     # live as long as the server
     gc.collect()
     gc.freeze()
+
+
+def _load() -> None:
+    """Loads what the first page does not need and a class does, for half a second in which nobody waits for a page."""
+    from dpviz import dashboard
+    from dpviz.dashboard.work import front
+
+    while front.page_waits():
+        time.sleep(front.TOGETHER)
+    importlib.import_module("sklearn.datasets")  # and with it scipy.stats: for the bundled sets
+    for module in pkgutil.walk_packages(dashboard.__path__, f"{dashboard.__name__}."):
+        importlib.import_module(module.name)

@@ -4,11 +4,9 @@ Streamlit alone would keep a session that was left, its files and its event loop
 is loaded again is a new session for Streamlit; it takes over the uploads of the session that the same browser has just left.
 """
 
-import ctypes
 import gc
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,17 +163,11 @@ def _keep_watch() -> None:
             gc.collect()  # a session and its parts refer to each other, and so do the parts of a figure
             collected = now
         if closed:
-            _give_back()
+            memory.c_library("malloc_trim", 0)  # which keeps what was freed
         with _lock:
             if not _visits:
                 _watcher = None
                 return
-
-
-def _give_back() -> None:
-    # glibc keeps what was freed; other systems have no such call, and Windows no library without a name
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _see_who_left(running: private.Runtime, now: float) -> dict[str, float]:
