@@ -4,24 +4,21 @@ import argparse
 from typing import Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, one_of
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "accounting",
-        help="the noise that every accountant asks for, and the best possible attack",
-        description="Looks at public facts of the run only; nothing is trained.",
-    )
-    one_run.add(made)
-    made.add_argument("--published", action="store_true", help="also every method's published noise beside the noise needed")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "the noise that every accountant asks for, and the best possible attack"
+DESCRIPTION = "Looks at public facts of the run only; nothing is trained."
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the accountants. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--published", action="store_true", help="also every method's published noise beside the noise needed")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the accountants."""
     import pandas as pd
 
     from dpviz.experiments.run.resolve import resolve
@@ -58,20 +55,14 @@ def run(options: argparse.Namespace) -> int:
         "relations": relations,
         "attack": answers.attack(attack),
     }
+    printed = [accountants.drop(columns=["source"]), relations]
     if options.published:
         values["published"] = _published(noise_comparison.published_noise(setting_of(spec), budget))
-    if options.json:
-        answers.document(values, "accounting")
-        return 0
+        printed.append(values["published"])
     lines = [("mechanism", f"{comparison.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal, comparison.mechanism)]
     if attack is not None:
         lines.append(("best attack", f"right in {attack.accuracy:.4f} of the guesses at most, by {attack.basis}"))
-    answers.give(options, lines, values)
-    print(answers.table(accountants.drop(columns=["source"])))
-    print(answers.table(relations))
-    if options.published:
-        print(answers.table(values["published"]))
-    return 0
+    answers.give(options, lines, values, *printed)
 
 
 def _published(rows: Any) -> Any:

@@ -28,23 +28,25 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Adds the option."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document, described in docs/commands.md")
-
-
-def give(options: argparse.Namespace, lines: Sequence[tuple[str, object]], values: Mapping[str, Any]) -> None:
-    """Prints an answer: lines for people, or its values as JSON.
+def give(
+    options: argparse.Namespace, lines: Sequence[tuple[str, object]] | str, values: Mapping[str, Any], *tables: pd.DataFrame
+) -> None:
+    """Prints an answer: lines and tables for people, or its values as JSON.
 
     Args:
-        lines: (name, value); a line whose name is "" goes on with the one before.
+        lines: (name, value); a line whose name is "" goes on with the one before. Or text as it is.
         values: plain values, tables included; see `plain`.
     """
     if options.json:
         document(values, options.name_of_command)
         return
-    for name, value in lines:
-        line(name, value)
+    if isinstance(lines, str):
+        print(lines)
+    else:
+        for name, value in lines:
+            line(name, value)
+    for one in tables:
+        print(table(one))
 
 
 def line(name: str, value: object, stream: TextIO | None = None) -> None:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
@@ -18,50 +19,39 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # most exposed rows that are printed
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "attack",
-        help="membership attacks on ordinary rows: how many members are found at few false alarms, and which",
-        description="Trains shadow models on random halves of the rows and attacks other models like them. Models of datasets "
-        "with a name are kept: called again, the command goes on where it was stopped, also with more of them. Not private: it "
-        "names exposed rows.",
-    )
-    one_run.add(made)
-    made.add_argument("--shadows", metavar="K", help="models that the attacker trains, 64 to 4,096 (256)")
-    made.add_argument("--targets", metavar="T", help="models that are attacked, 16 to 1,024 (a quarter of K, at least 64)")
-    made.add_argument("--attacks", metavar="IDS", help="some of the attacks, separated by commas (all)")
-    made.add_argument("--epsilons", metavar="LIST", help="budgets separated by commas: one table over epsilon")
-    made.add_argument("--no-baseline", action="store_true", help="leave out the same attacks without privacy")
-    made.add_argument("--no-cache", action="store_true", help="neither look for kept models nor keep them")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "membership attacks on ordinary rows: how many members are found at few false alarms, and which"
+DESCRIPTION = (
+    "Trains shadow models on random halves of the rows and attacks other models like them. Models of datasets "
+    "with a name are kept: called again, the command goes on where it was stopped, also with more of them. Not private: it "
+    "names exposed rows."
+)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Attacks and prints what was found. Returns 0, also where more is found than the guarantee allows."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--shadows", metavar="K", help="models that the attacker trains, 64 to 4,096 (256)")
+    parser.add_argument("--targets", metavar="T", help="models that are attacked, 16 to 1,024 (a quarter of K, at least 64)")
+    parser.add_argument("--attacks", metavar="IDS", help="some of the attacks, separated by commas (all)")
+    parser.add_argument("--epsilons", metavar="LIST", help="budgets separated by commas: one table over epsilon")
+    parser.add_argument("--no-baseline", action="store_true", help="leave out the same attacks without privacy")
+    parser.add_argument("--no-cache", action="store_true", help="neither look for kept models nor keep them")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Attacks and prints what was found."""
+    from dpviz.auditing.attacks import study
     from dpviz.auditing.attacks.kept import KeptModels
-    from dpviz.auditing.attacks.study import (
-        LEAST_SHADOWS,
-        LEAST_TARGETS,
-        MOST_SHADOWS,
-        MOST_TARGETS,
-        attack_over_epsilon,
-        attack_run,
-    )
     from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)
-    shadows = whole(
-        "--shadows", number_from_text("--shadows", one_run.own(options, "shadows") or "256"), LEAST_SHADOWS, MOST_SHADOWS
-    )
+    asked = number_from_text("--shadows", one_run.own(options, "shadows") or "256")
+    shadows = whole("--shadows", asked, study.LEAST_SHADOWS, study.MOST_SHADOWS)
     targets = None
     if options.targets is not None:
-        targets = whole("--targets", number_from_text("--targets", options.targets), LEAST_TARGETS, MOST_TARGETS)
+        targets = whole("--targets", number_from_text("--targets", options.targets), study.LEAST_TARGETS, study.MOST_TARGETS)
     names = None if options.attacks is None else [name for name in options.attacks.split(",") if name]
     store = None if options.no_cache else KeptModels.personal()
-    bar = Bar()
     about = {"run": answers.run(resolve(spec)), "shadows": shadows}
     if options.epsilons is not None:
         if options.no_baseline:
@@ -69,21 +59,19 @@ def run(options: argparse.Namespace) -> int:
         epsilons = [number_from_text("--epsilons", text) for text in options.epsilons.split(",") if text]
         import pandas as pd
 
-        over = attack_over_epsilon(spec, epsilons, shadows, targets, attacks=names, store=store, monitor=bar)
-        table = pd.concat(list(over), ignore_index=True)
-        bar.end()
-        answers.give(
-            options,
-            [("mechanism", f"{spec.mechanism} on {spec.model}"), ("", ""), ("", _text(table))],
-            about | {"attacks": table},
-        )
+        with Bar() as bar:
+            over = study.attack_over_epsilon(spec, epsilons, shadows, targets, attacks=names, store=store, monitor=bar)
+            table = pd.concat(list(over), ignore_index=True)
+        lines = [("mechanism", f"{spec.mechanism} on {spec.model}"), ("", ""), ("", _text(table))]
+        answers.give(options, lines, about | {"attacks": table})
     else:
-        found = attack_run(spec, shadows, targets, attacks=names, baseline=not options.no_baseline, store=store, monitor=bar)
-        bar.end()
+        with Bar() as bar:
+            found = study.attack_run(
+                spec, shadows, targets, attacks=names, baseline=not options.no_baseline, store=store, monitor=bar
+            )
         answers.give(options, _lines(found), about | _values(found, spec.build()))
     for notice in store.notices if store else ():
         print(f"dpviz: {notice}", file=sys.stderr)
-    return 0
 
 
 def _values(found: AttackedRun, mechanism: Mechanism) -> dict[str, Any]:

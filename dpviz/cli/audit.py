@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
@@ -13,32 +14,30 @@ if TYPE_CHECKING:
     from dpviz.auditing import AuditResult
     from dpviz.mechanisms import Mechanism
 
+HELP = "attack a run: how often an attacker guesses right, and the epsilon that this shows"
+DESCRIPTION = (
+    "An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
+    "--person all rows of one person differ."
+)
 
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "audit",
-        help="attack a run: how often an attacker guesses right, and the epsilon that this shows",
-        description="An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
-        "--person all rows of one person differ.",
-    )
-    one_run.add(made)
-    made.add_argument("--pair", metavar="KIND", help="worst-case, without, most-influential, label-flip or two-rows")
-    made.add_argument(
+
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--pair", metavar="KIND", help="worst-case, without, most-influential, label-flip or two-rows")
+    parser.add_argument(
         "--row",
         metavar="ID",
         help="a training row, for the pairs without, label-flip and two-rows; with --person all rows of its person",
     )
-    made.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
-    made.add_argument("--runs", metavar="N", help="trainings on each side, 40 to 1,000,000 (1000)")
-    made.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")
-    made.add_argument("--confidence", default="0.95", metavar="SHARE", help="of each bound (0.95)")
-    answers.add(made)
-    made.set_defaults(command=run)
+    parser.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
+    parser.add_argument("--runs", metavar="N", help="trainings on each side, 40 to 1,000,000 (1000)")
+    parser.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")
+    parser.add_argument("--confidence", default="0.95", metavar="SHARE", help="of each bound (0.95)")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Plays the game and prints what it shows. Returns 0, also where a claim is refuted."""
+def run(options: argparse.Namespace) -> None:
+    """Plays the game and prints what it shows."""
     from dpviz.auditing.runs import KINDS, WORST, watch_run
     from dpviz.experiments.run.resolve import resolve
 
@@ -49,13 +48,11 @@ def run(options: argparse.Namespace) -> int:
     confidence = number_from_text("--confidence", options.confidence)
     if not 0 < confidence < 1:
         raise InvalidInput("--confidence", f"must lie between 0 and 1, got {confidence:g}", "For example: 0.95.")
-    bar = Bar()
-    game = watch_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar, looks=1)
-    *_, (pair, result) = game
-    bar.end()
+    with Bar() as bar:
+        game = watch_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar, looks=1)
+        *_, (pair, result) = game
     values = {"run": answers.run(resolve(spec)), "pair": kind, "pair_in_words": pair.why}
     answers.give(options, _lines(result, values), values | _values(result, spec.build()))
-    return 0
 
 
 def _row(name: str, text: str | None) -> int | None:

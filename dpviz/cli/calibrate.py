@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 if TYPE_CHECKING:
@@ -16,20 +17,16 @@ if TYPE_CHECKING:
 
 _MOST = 10**9
 
+HELP = "the noise that a budget needs, without training"
+DESCRIPTION = "With --n and --d no data is looked at; else the rows and features of the run's dataset are counted."
 
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "calibrate",
-        help="the noise that a budget needs, without training",
-        description="With --n and --d no data is looked at; else the rows and features of the run's dataset are counted.",
-    )
-    one_run.add(made)
-    made.add_argument("--n", metavar="ROWS", help="training rows, in the place of a dataset; with --d")
-    made.add_argument("--d", metavar="FEATURES", help="features, the intercept included; with --n")
-    add_attacker(made)
-    answers.add(made)
-    made.set_defaults(command=run)
+
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--n", metavar="ROWS", help="training rows, in the place of a dataset; with --d")
+    parser.add_argument("--d", metavar="FEATURES", help="features, the intercept included; with --n")
+    add_attacker(parser)
 
 
 def add_attacker(parser: argparse.ArgumentParser) -> None:
@@ -56,8 +53,8 @@ def attacker_of(options: argparse.Namespace) -> Attacker | None:
     return Attacker.parse(options.attacker)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the calibration. Returns 0."""
+def run(options: argparse.Namespace) -> None:
+    """Prints the calibration."""
     import dpviz
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.settings import PRIVATE
@@ -105,7 +102,6 @@ def run(options: argparse.Namespace) -> int:
         | ({} if attacker is None else {"attacker": _attacked(attacker, spec.build(), setting, cal)[1]})
         | {"guarantee": answers.guarantee(cal, spec.build())},
     )
-    return 0
 
 
 def _attacked(

@@ -3,63 +3,68 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 if TYPE_CHECKING:
-    from dpviz.papers.claims import Finding
+    from dpviz.papers.claims import Claim, Finding
+
+HELP = "list the papers' claims, or test one of them (or all)"
 
 
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser("claims", help="list the papers' claims, or test one of them (or all)")
-    made.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
-    made.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
-    made.add_argument("--seed", default="0", help="seed of all randomness", metavar="N")
-    made.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Paper claims")
-    answers.add(made)
-    made.set_defaults(command=run)
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    parser.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
+    parser.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
+    parser.add_argument("--seed", default="0", help="seed of all randomness", metavar="N")
+    parser.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Paper claims")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Lists or tests. Returns 0, also where a claim fails."""
+def run(options: argparse.Namespace) -> None:
+    """Lists or tests."""
     from dpviz.papers import claims
 
     listed_claims = claims.list_claims()
     if options.save:
-        return _save(options)
-    if options.claim is None:
+        _save(options)
+    elif options.claim is None:
         if options.json:
-            listed = [{"id": k, "paper": c.paper, "place": c.place, "meaning": c.meaning} for k, c in listed_claims.items()]
-            answers.document({"claims": listed}, "claims")
-            return 0
+            answers.document({"claims": [_about(name, claim) for name, claim in listed_claims.items()]}, "claims")
+            return
         for name, claim in listed_claims.items():
             answers.wrapped(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}", 42)
-        return 0
+    else:
+        _test(options, listed_claims if options.claim == "all" else [options.claim])
+
+
+def _test(options: argparse.Namespace, names: Iterable[str]) -> None:
+    from dpviz.papers import claims
+
+    seed = whole("seed", number_from_text("seed", options.seed), 0, 2**32 - 1)
     tested = []
-    for name in listed_claims if options.claim == "all" else [options.claim]:
-        bar = Bar()
-        finding = claims.check(name, full=options.full, seed=_seed(options.seed), monitor=bar)
-        bar.end()
+    for name in names:
+        with Bar() as bar:
+            finding = claims.check(name, full=options.full, seed=seed, monitor=bar)
         if options.json:
             tested.append(_values(name, finding))
         else:
             _show(name, finding)
     if options.json:
-        answers.document({"full": options.full, "seed": _seed(options.seed), "claims": tested}, "claims")
-    return 0
+        answers.document({"full": options.full, "seed": seed, "claims": tested}, "claims")
+
+
+def _about(name: str, claim: Claim) -> dict[str, Any]:
+    return {"id": name, "paper": claim.paper, "place": claim.place, "meaning": claim.meaning}
 
 
 def _values(name: str, finding: Finding) -> dict[str, Any]:
-    claim, verdict = finding.claim, finding.verdict
-    return {
-        "id": name,
-        "paper": claim.paper,
-        "place": claim.place,
-        "meaning": claim.meaning,
+    verdict = finding.verdict
+    return _about(name, finding.claim) | {
         "result": verdict.headline,
         "numbers": [{"name": label, "value": value} for label, value in verdict.numbers],
         "why": verdict.because,
@@ -88,7 +93,7 @@ def _show(name: str, finding: Finding) -> None:
         answers.line(label, value)
 
 
-def _save(options: argparse.Namespace) -> int:
+def _save(options: argparse.Namespace) -> None:
     from dpviz.papers import claims, saved
 
     if options.claim not in (None, "all") or options.full or options.seed != "0" or options.json:
@@ -103,8 +108,3 @@ def _save(options: argparse.Namespace) -> int:
     except OSError as problem:
         raise InvalidInput("--save", f"cannot write {saved.FILE.name} ({problem.strerror})", "Run it in a checkout.") from None
     print(f"Saved {len(findings)} verdicts of version {saved.version()}.")
-    return 0
-
-
-def _seed(text: str) -> int:
-    return whole("seed", number_from_text("seed", text), 0, 2**32 - 1)

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dpviz.cli import answers
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, whole
@@ -32,25 +33,21 @@ _SET = (
     ("Attacks on ordinary rows", "Audit", {"attacked": "ordinary", "shadows": "64"}),
 )
 
+HELP = "write lessons, slides of them, pages and figures of the papers as static pages"
+DESCRIPTION = "A folder of HTML files that needs no server and sends nothing. Single real rows are left out."
 
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "gallery",
-        help="write lessons, slides of them, pages and figures of the papers as static pages",
-        description="A folder of HTML files that needs no server and sends nothing. Single real rows are left out.",
-    )
-    made.add_argument("--out", required=True, metavar="FOLDER", help="where the pages go; it must hold nothing yet")
-    made.add_argument("--live", default=LIVE, metavar="ADDRESS", help="the app that “Open live” leads to")
-    made.add_argument(
+
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the pages go; it must hold nothing yet")
+    parser.add_argument("--live", default=LIVE, metavar="ADDRESS", help="the app that “Open live” leads to")
+    parser.add_argument(
         "--figure-rows", default="2000", metavar="N", help="figures on sets of up to so many rows; 0 for none, 100000 for all"
     )
-    answers.add(made)
-    made.set_defaults(command=run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Writes the pages. Returns 0."""
+def run(options: argparse.Namespace) -> None:
+    """Writes the pages."""
     from dpviz.reporting.document import gallery, render, slides
 
     out = Path(options.out)
@@ -67,22 +64,19 @@ def run(options: argparse.Namespace) -> int:
         os.makedirs(out, exist_ok=True)
     except (OSError, ValueError) as error:
         raise InvalidInput("--out", f"cannot be made: {error}", "Name a folder that can be written.") from error
-    size, bar = 0, Bar()
+    size = 0
     lessons: list[Document] = []
-    for heading, title, document in _documents(live, most, bar):
-        name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.html"
-        size += _write(out / name, render(document))
-        parts[heading].append((name, title, document.sentence))
-        lessons += [document] * (heading == _LESSONS)
+    with Bar() as bar:
+        for heading, title, document in _documents(live, most, bar):
+            name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.html"
+            size += _write(out / name, render(document))
+            parts[heading].append((name, title, document.sentence))
+            lessons += [document] * (heading == _LESSONS)
     size += _write(out / "slides.html", slides(lessons, live))
     size += _write(out / "index.html", gallery({heading: pages for heading, pages in parts.items() if pages}, live))
-    bar.end()
     count = sum(map(len, parts.values()))
-    if options.json:
-        answers.document({"out": out, "pages": count, "bytes": size}, "gallery")
-        return 0
-    print(f"{out / 'index.html'}: {count} pages, {size / 1e6:.1f} MB")
-    return 0
+    text = f"{out / 'index.html'}: {count} pages, {size / 1e6:.1f} MB"
+    answers.give(options, text, {"out": out, "pages": count, "bytes": size})
 
 
 def _write(path: Path, text: str) -> int:

@@ -4,26 +4,23 @@ import argparse
 from typing import Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "groups",
-        help="what privacy costs each group of rows",
-        description="Not private: all of it is counted on the test rows without noise.",
-    )
-    one_run.add(made)
-    made.add_argument("--group", metavar="COLUMN", help="a column of the table, also one that is not trained on")
-    made.add_argument("--cuts", metavar="A,B", help="rising numbers at which a column of numbers is cut")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "what privacy costs each group of rows"
+DESCRIPTION = "Not private: all of it is counted on the test rows without noise."
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints a line for each group. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--group", metavar="COLUMN", help="a column of the table, also one that is not trained on")
+    parser.add_argument("--cuts", metavar="A,B", help="rising numbers at which a column of numbers is cut")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints a line for each group."""
     from dpviz.experiments.run.resolve import dataset_of, resolve
     from dpviz.experiments.studies import groups
     from dpviz.experiments.studies.releases import releases
@@ -41,9 +38,8 @@ def run(options: argparse.Namespace) -> int:
         raise InvalidInput("--group", "this dataset has no column to group by", "Choose another dataset.")
     cuts = one_run.own(options, "cuts")
     numbers = tuple(number_from_text("--cuts", text) for text in cuts.split(",")) if cuts else ()
-    bar = Bar()
-    made = releases(spec, [spec.epsilon], bar)
-    bar.end()
+    with Bar() as bar:
+        made = releases(spec, [spec.epsilon], bar)
     if not made.at:
         raise made.refused[0][1]
     report = groups.report(made, groups.Grouping(name, numbers))
@@ -61,9 +57,6 @@ def run(options: argparse.Namespace) -> int:
         "gap": None if gap.empty else float(gap["mean"].iloc[0]),
         "gap_non_private": report.baseline_gap("non-private"),
     }
-    if options.json:
-        answers.document(values, "groups")
-        return 0
     lines: list[tuple[str, object]] = [
         ("dataset", one_run.shown(resolve(spec).spec.dataset, options)),
         ("mechanism", f"{spec.mechanism} on {spec.model}, epsilon = {spec.epsilon:g}"),
@@ -71,6 +64,4 @@ def run(options: argparse.Namespace) -> int:
     ]
     if values["gap"] is not None:
         lines.append(("accuracy gap", f"{values['gap']:.4f}; non-private {values['gap_non_private']:.4f}"))
-    answers.give(options, lines, values)
-    print(answers.table(table.drop(columns=[c for c in table if c.startswith("mean_score")])))
-    return 0
+    answers.give(options, lines, values, table.drop(columns=[c for c in table if c.startswith("mean_score")]))

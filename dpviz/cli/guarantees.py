@@ -5,21 +5,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpviz.cli import answers, calibrate, metrics, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser("guarantees", help="how far every method is proved at one budget")
-    one_run.add(made)
-    calibrate.add_attacker(made)
-    metrics.add(made, "train every method, and print what it achieves beside, for example accuracy; may be repeated")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "how far every method is proved at one budget"
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints a line for each method. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    calibrate.add_attacker(parser)
+    metrics.add(parser, "train every method, and print what it achieves beside, for example accuracy; may be repeated")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints a line for each method."""
     import pandas as pd
 
     from dpviz.experiments.run.resolve import resolve
@@ -32,9 +32,8 @@ def run(options: argparse.Namespace) -> int:
     measured: Mapping[str, pd.DataFrame] = {}
     baselines: dict[str, dict[str, float]] = {}
     if chosen:
-        bar = Bar()
-        *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen], attacker)
-        bar.end()
+        with Bar() as bar:
+            *_, last = guarantees.watch(spec, bar, [metric.id for metric in chosen], attacker)
         promises, measured = last.found, last.metrics
         base = setup_for(spec).baselines_in([metric.id for metric in chosen])
         baselines = {str(model): {m.id: float(base.at[model, m.column]) for m in chosen} for model in base.index}
@@ -51,9 +50,6 @@ def run(options: argparse.Namespace) -> int:
                 "metrics": {m.id: None if table is None else table[m.column].mean(skipna=False) for m in chosen},
             }
         )
-    if options.json:
-        answers.document({"run": answers.run(resolve(spec)), "methods": methods, "baselines": baselines}, "guarantees")
-        return 0
     rows = []
     for method in methods:
         promise = method["guarantee"]
@@ -63,5 +59,5 @@ def run(options: argparse.Namespace) -> int:
             status = f"{status}, refuted by audit"
         rows.append({"mechanism": method["mechanism"], "proved_epsilon": proved, **method["metrics"], "status": status})
     rows += [{"mechanism": model, "proved_epsilon": None, **values, "status": ""} for model, values in baselines.items()]
-    print(answers.table(pd.DataFrame(rows)))
-    return 0
+    values = {"run": answers.run(resolve(spec)), "methods": methods, "baselines": baselines}
+    answers.give(options, [], values, pd.DataFrame(rows))

@@ -1,9 +1,9 @@
 """`dpviz influence`: the training rows that move a model most, and what noise does to them."""
 
 import argparse
-from typing import Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import number_from_text, whole
 
@@ -19,24 +19,21 @@ _COLUMNS = {
     "individual_epsilon": "its individual epsilon",
 }
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    listed = "; ".join(f"{name}: {meaning}" for name, meaning in _COLUMNS.items())
-    made = commands.add_parser(
-        "influence",
-        help="the training rows that move the model most, and what noise does to them",
-        description=f"Not private: all of it is read from the rows. Columns: {listed}.",
-    )
-    one_run.add(made)
-    made.add_argument("--top", default="10", metavar="N", help="how many rows, most influential first; 0 for all (10)")
-    made.add_argument("--retrain", action="store_true", help="retrain without each of these rows: the exact change, beside")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "the training rows that move the model most, and what noise does to them"
+DESCRIPTION = "Not private: all of it is read from the rows. Columns: {}.".format(
+    "; ".join(f"{name}: {meaning}" for name, meaning in _COLUMNS.items())
+)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the rows. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--top", default="10", metavar="N", help="how many rows, most influential first; 0 for all (10)")
+    parser.add_argument("--retrain", action="store_true", help="retrain without each of these rows: the exact change, beside")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the rows."""
     import numpy as np
     import pandas as pd
 
@@ -45,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
 
     spec = one_run.run_spec(options)
     top = whole("--top", number_from_text("--top", options.top), 0, 10**9)
-    bar = Bar()
-    inspected_run = inspected.inspect(spec, bar)
+    with Bar() as bar:
+        inspected_run = inspected.inspect(spec, bar)
     influence = inspected.row_influence(spec)
     table = pd.DataFrame(
         {
@@ -64,8 +61,8 @@ def run(options: argparse.Namespace) -> int:
     at = np.argsort(-influence.newton_norm, kind="stable")[: top or None]
     shown = table.iloc[at]
     if options.retrain:
-        shown = shown.assign(retrained=inspected.retrained(spec, at, bar).norm)
-    bar.end()
+        with Bar() as bar:
+            shown = shown.assign(retrained=inspected.retrained(spec, at, bar).norm)
     length = float(np.linalg.norm(influence.theta))
     values = {
         "run": answers.run(resolve(spec)),
@@ -76,15 +73,10 @@ def run(options: argparse.Namespace) -> int:
         "noise_on": inspected_run.where,
         "rows": shown,
     }
-    if options.json:
-        answers.document(values, "influence")
-        return 0
     lines: list[tuple[str, object]] = [
         ("dataset", f"{one_run.shown(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}; {inspected_run.where}"),
         ("non-private", f"parameters of length {length:.6g}"),
         ("not private", "these numbers are computed from the rows without noise"),
     ]
-    answers.give(options, lines, values)
-    print(answers.table(shown.dropna(axis=1, how="all")))
-    return 0
+    answers.give(options, lines, values, shown.dropna(axis=1, how="all"))

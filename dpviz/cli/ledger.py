@@ -4,31 +4,27 @@ import argparse
 from typing import Any
 
 from dpviz.cli import answers
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, number_from_text
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "ledger",
-        help="what all releases of one table cost together, and the limit that they may reach",
-        description="Shows a ledger. --limit and --delta make a new one; --enter writes a release that was made elsewhere.",
-        epilog="Example: dpviz ledger census.toml --limit 3 --delta 1e-6 --table census; dpviz release ... --ledger census.toml",
-    )
-    made.add_argument("file", metavar="FILE.toml", help="the ledger")
-    made.add_argument("--limit", metavar="EPSILON", help="make a new ledger whose total may reach this epsilon; with --delta")
-    made.add_argument("--delta", metavar="DELTA", help="delta of the limit")
-    made.add_argument("--table", metavar="NAME", help="name of the table in a new ledger (the file's name)")
-    made.add_argument("--unit", metavar="WORD", default="row", help="what one epsilon protects in a new ledger (row)")
-    made.add_argument("--relation", choices=("replace-one", "add-remove"), default="replace-one", help="of a new ledger")
-    made.add_argument("--enter", metavar="EPSILON[,DELTA]", help="write a proved release that was made elsewhere")
-    made.add_argument("--note", metavar="TEXT", default="", help="what that release was")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "what all releases of one table cost together, and the limit that they may reach"
+DESCRIPTION = "Shows a ledger. --limit and --delta make a new one; --enter writes a release that was made elsewhere."
 
 
-def run(options: argparse.Namespace) -> int:
-    """Shows the ledger, after making it or writing an entry where that was asked for. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    parser.add_argument("file", metavar="FILE.toml", help="the ledger")
+    parser.add_argument("--limit", metavar="EPSILON", help="make a new ledger whose total may reach this epsilon; with --delta")
+    parser.add_argument("--delta", metavar="DELTA", help="delta of the limit")
+    parser.add_argument("--table", metavar="NAME", help="name of the table in a new ledger (the file's name)")
+    parser.add_argument("--unit", metavar="WORD", default="row", help="what one epsilon protects in a new ledger (row)")
+    parser.add_argument("--relation", choices=("replace-one", "add-remove"), default="replace-one", help="of a new ledger")
+    parser.add_argument("--enter", metavar="EPSILON[,DELTA]", help="write a proved release that was made elsewhere")
+    parser.add_argument("--note", metavar="TEXT", default="", help="what that release was")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Shows the ledger, after making it or writing an entry where that was asked for."""
     from pathlib import Path
 
     from dpviz.privacy.budget import Budget, Neighbouring
@@ -46,7 +42,6 @@ def run(options: argparse.Namespace) -> int:
     if options.enter is not None:
         _enter(ledger, options.enter, options.note)
     _show(options, ledger)
-    return 0
 
 
 def _enter(ledger: Any, text: str, note: str) -> None:
@@ -88,6 +83,4 @@ def _show(options: argparse.Namespace, ledger: Any) -> None:
         *(("not proved", f"{entry.call or entry.when}: {entry.status.value}") for entry in total.unproved),
         *(("condition", condition) for condition in total.conditions),
     ]
-    answers.give(options, lines, values)
-    if not options.json and len(entries):
-        print(answers.table(entries))
+    answers.give(options, lines, values, *([entries] if len(entries) else []))

@@ -1,62 +1,22 @@
 """The command line: `dpviz` starts the app; the other commands do without it, one file each."""
 
-import argparse
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
-from dpviz.cli import (
-    accounting,
-    attack,
-    audit,
-    calibrate,
-    claims,
-    gallery,
-    groups,
-    guarantees,
-    influence,
-    ledger,
-    lists,
-    output,
-    ranges,
-    release,
-    report,
-    run,
-    sweep,
-    tune,
-)
+from dpviz.cli import output
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput
 from dpviz.common.version import __version__
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: what only the extra "app" installs; the app and reports need it
 _APP_LIBRARIES = ("jinja2", "plotly", "starlette", "streamlit")
-
-
-#: modules of the commands, in the order of the help
-_MODULES = (
-    run,
-    sweep,
-    calibrate,
-    accounting,
-    guarantees,
-    influence,
-    audit,
-    attack,
-    groups,
-    claims,
-    ranges,
-    release,
-    tune,
-    ledger,
-    report,
-    gallery,
-    lists,
-)
 _SHELLS = ("bash", "zsh", "tcsh")
+#: names of the commands and of their modules, in the order of the help
 COMMANDS = """
     app run sweep calibrate accounting guarantees influence audit attack groups claims ranges release tune ledger predict
     report gallery datasets fetch mechanisms
@@ -111,7 +71,7 @@ def _command(words: list[str]) -> int:
     options.name_of_command = words[0]
     options.typed = shlex.join(["dpviz", *words])
     try:
-        return int(options.command(options))
+        return int(options.command(options) or 0)
     except InvalidInput as problem:
         more = f" See dpviz {words[0]} --help." if problem.field.startswith("--") else ""
         print(f"dpviz: {' '.join(str(problem).split())}{more}", file=sys.stderr)
@@ -151,53 +111,11 @@ def parser() -> Parser:
         help=f"print what completes commands in a shell: {', '.join(_SHELLS)}",
     )
     commands = made.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
-
-    app = commands.add_parser("app", help="start the app in the browser (the default)")
-    app.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
-    app.add_argument("--host", default=None, help="address to listen on (127.0.0.1: this machine only; 0.0.0.0: everybody)")
-    app.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="a further name to answer to, as behind a proxy"
-    )
-    app.add_argument(
-        "--frame-ancestors", action="append", default=[], metavar="ORIGIN", help="a site that may show the app in a frame"
-    )
-    app.add_argument("--base-path", default="", metavar="PATH", help="path below which the app lies behind a proxy")
-    app.add_argument("--demo", action="store_true", help="for a public server: no uploads, no downloads, no data folder")
-    app.add_argument(
-        "--qr",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="print the address for a class as a QR code, or that of the proxy in front (needs segno)",
-    )
-    app.add_argument("--no-browser", action="store_true", help="do not open a browser window")
-    app.set_defaults(command=_app)
-
-    for module in _MODULES:
-        module.add(commands)
+    for name in COMMANDS:
+        module = import_module(f"dpviz.cli.{name}")
+        command = commands.add_parser(name, help=module.HELP, description=getattr(module, "DESCRIPTION", None))
+        module.add(command)
+        if name != "app":
+            command.add_argument("--json", action="store_true", help="print one JSON document, described in docs/commands.md")
+        command.set_defaults(command=module.run)
     return made
-
-
-def _port(text: str) -> int:
-    try:
-        return whole("--port", number_from_text("--port", text), 1, 65535)
-    except InvalidInput as problem:
-        raise argparse.ArgumentTypeError(f"{problem.cause}. {problem.fix}") from None
-
-
-def _app(options: argparse.Namespace) -> int:
-    script = app_script()
-    from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
-
-    serve(
-        script,
-        options.port,
-        options.host,
-        browser=not options.no_browser,
-        allowed=options.allow_host,
-        ancestors=options.frame_ancestors,
-        base_path=options.base_path,
-        demo=options.demo,
-        qr=options.qr,
-    )
-    return 0

@@ -119,12 +119,12 @@ def content(options: argparse.Namespace, file: str) -> Content:
     """The table that was named, with what the options say of it."""
     from dpviz.datasets.sources import own
 
-    path, piped = (None, standard_input()) if file == STANDARD_INPUT else (Path(file), None)
+    path, piped = source(file)
     return own.from_file(path, piped, reading=reading(options), by_frame=lambda frame: _by_frame(options, frame), **_how(options))
 
 
-def standard_input() -> bytes:
-    """All of standard input, as far as a table may be large.
+def source(file: str) -> tuple[Path | None, bytes | None]:
+    """(path of a table, nothing), or (nothing, all of standard input) as far as a table may be large.
 
     Raises:
         InvalidInput: there is more.
@@ -132,7 +132,9 @@ def standard_input() -> bytes:
     from dpviz.common.limits import Limits
     from dpviz.datasets.sources.folder import bounded
 
-    return bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
+    if file != STANDARD_INPUT:
+        return Path(file), None
+    return None, bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
 
 
 def shown(dataset: str, file: str | None) -> str:

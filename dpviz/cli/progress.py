@@ -3,7 +3,7 @@
 import io
 import sys
 import time
-from typing import Any
+from typing import Any, Self
 
 
 class Bar:
@@ -15,6 +15,15 @@ class Bar:
         self._stream = stream or sys.stderr
         self._on = on and bool(getattr(self._stream, "isatty", lambda: False)())
         self._start, self._last, self._first = time.monotonic(), 0.0, -1.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Ends the line."""
+        if self._on and self._last:
+            self._last = 0.0
+            self._stream.write("\n")
 
     def __call__(self, share: float) -> None:
         if not self._on:
@@ -29,9 +38,3 @@ class Bar:
             full = round(self.WIDTH * min(share, 1.0))
             self._stream.write(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {text:<30}")
             self._stream.flush()
-
-    def end(self) -> None:
-        """Ends the line; a second call does nothing."""
-        if self._on and self._last:
-            self._last = 0.0
-            self._stream.write("\n")

@@ -2,37 +2,32 @@
 
 import argparse
 import shlex
-from typing import Any
 
 from dpviz.cli import answers, own_file
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "ranges",
-        help="ranges of numeric columns and categories found privately, to be declared afterwards",
-        description="Counts values with Gaussian noise: numbers in public bins, categories by themselves. They may be published, "
-        "and declared with --range and --categories; what they cost is added to the cost of models. Every call gives other ones "
-        "and spends the budget.",
-        epilog="Example: dpviz ranges people.csv --columns age,income --epsilon 0.1 --delta 1e-6 --ledger people.toml",
-    )
-    made.add_argument("file", metavar="TABLE", help="a table of your own; - reads standard input")
-    made.add_argument("--columns", metavar="NAME,NAME", help="numeric columns, named without looking at the rows")
-    made.add_argument("--categories-of", metavar="NAME,NAME", help="columns of categories, named without looking at the rows")
-    made.add_argument("--epsilon", required=True, metavar="EPSILON", help="of all ranges and categories together")
-    made.add_argument("--delta", required=True, metavar="DELTA", help="below one over the number of rows")
-    made.add_argument("--ledger", metavar="FILE.toml", help="enter the ranges into this ledger, which may refuse them")
-    own_file.add_reading(made)
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "ranges of numeric columns and categories found privately, to be declared afterwards"
+DESCRIPTION = (
+    "Counts values with Gaussian noise: numbers in public bins, categories by themselves. They may be published, "
+    "and declared with --range and --categories; what they cost is added to the cost of models. Every call gives other ones "
+    "and spends the budget."
+)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Prints the ranges, as options to declare them. Returns 0."""
-    from pathlib import Path
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    parser.add_argument("file", metavar="TABLE", help="a table of your own; - reads standard input")
+    parser.add_argument("--columns", metavar="NAME,NAME", help="numeric columns, named without looking at the rows")
+    parser.add_argument("--categories-of", metavar="NAME,NAME", help="columns of categories, named without looking at the rows")
+    parser.add_argument("--epsilon", required=True, metavar="EPSILON", help="of all ranges and categories together")
+    parser.add_argument("--delta", required=True, metavar="DELTA", help="below one over the number of rows")
+    parser.add_argument("--ledger", metavar="FILE.toml", help="enter the ranges into this ledger, which may refuse them")
+    own_file.add_reading(parser)
 
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the ranges, as options to declare them."""
     import pandas as pd
 
     from dpviz.datasets.sources import own
@@ -44,9 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
     budget = Budget(number_from_text("--epsilon", options.epsilon), number_from_text("--delta", options.delta))
     ledger = None if options.ledger is None else Ledger(options.ledger)
-    piped = options.file == own_file.STANDARD_INPUT
-    content = own_file.standard_input() if piped else None
-    frame = own.rows_in(None if piped else Path(options.file), content, reading=own_file.reading(options))
+    frame = own.rows_in(*own_file.source(options.file), reading=own_file.reading(options))
     numbers, others = ([n for n in own_file.several(text or "", ",") if n] for text in (options.columns, options.categories_of))
     for option, names in (("--columns", numbers), ("--categories-of", others)):
         for name in names:
@@ -73,7 +66,5 @@ def run(options: argparse.Namespace) -> int:
         options,
         [("guarantee", f"proved: {budget} for all of them, replace-one"), ("declare them", " ".join(options_of))],
         {"budget": budget, "relation": "replace-one", "ranges": ranges, "categories": made.categories, "least": made.least},
+        *([ranges] if len(ranges) else []),
     )
-    if not options.json and len(ranges):
-        print(answers.table(ranges))
-    return 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from dpviz.cli import answers, metrics, one_run, output
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 
@@ -15,26 +16,24 @@ if TYPE_CHECKING:
 
 FORMATS = (".html", ".ipynb")
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "report",
-        help="write a page as one HTML file that works offline, or a run as a notebook",
-        description="The page is that of a whole link of the app, or --page with a table or options as for `dpviz run`; without "
-        "one, the report is about the run itself.",
-    )
-    one_run.add(made)
-    made.add_argument("--page", metavar="NAME", help="a page of the app, for example Audit; that of the link by default")
-    made.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
-    made.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
-    output.add_place(made, "a .html or .ipynb file", required=True)
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "write a page as one HTML file that works offline, or a run as a notebook"
+DESCRIPTION = (
+    "The page is that of a whole link of the app, or --page with a table or options as for `dpviz run`; without "
+    "one, the report is about the run itself."
+)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Writes the file. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--page", metavar="NAME", help="a page of the app, for example Audit; that of the link by default")
+    parser.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
+    parser.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
+    output.add_place(parser, "a .html or .ipynb file", required=True)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Writes the file."""
     from dpviz.experiments.run.resolve import resolve
     from dpviz.reporting import render, report_of
     from dpviz.reporting.notebook import notebook_of
@@ -47,21 +46,16 @@ def run(options: argparse.Namespace) -> int:
     page = options.page or _page_of(link, kind)
     if page is not None and kind != ".html":
         raise InvalidInput("--out", "a notebook is about the run, not about a page", "Leave the page out, or write a .html file.")
-    bar = Bar()
-    if page is not None:
-        text = _page(spec, page, link, options, bar)
-    elif kind == ".html":
-        text = render(report_of(spec, bar, link=link, metric=options.metric))
-    else:
-        text = notebook_of(spec)
-    bar.end()
+    with Bar() as bar:
+        if page is not None:
+            text = _page(spec, page, link, options, bar)
+        elif kind == ".html":
+            text = render(report_of(spec, bar, link=link, metric=options.metric))
+        else:
+            text = notebook_of(spec)
     output.save(out, text.encode())
     size = len(text.encode())
-    if options.json:
-        answers.document({"run": answers.run(resolve(spec)), "out": out, "bytes": size}, "report")
-        return 0
-    print(f"{out}: {size / 1e6:.1f} MB")
-    return 0
+    answers.give(options, f"{out}: {size / 1e6:.1f} MB", {"run": answers.run(resolve(spec)), "out": out, "bytes": size})
 
 
 def _page_of(link: str, kind: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, metrics, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 
 if TYPE_CHECKING:
@@ -15,29 +16,26 @@ if TYPE_CHECKING:
 
 _MOST_LOST = 6  # lines about what a table lost on its way
 
-
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser("run", help="train once and print the numbers")
-    one_run.add(made)
-    metrics.add(made, "a measure beside accuracy, for example roc-auc, recall@precision=0.6, or all; may be repeated")
-    answers.add(made)
-    made.set_defaults(command=run)
+HELP = "train once and print the numbers"
 
 
-def run(options: argparse.Namespace) -> int:
-    """Trains and prints. Returns 0."""
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    metrics.add(parser, "a measure beside accuracy, for example roc-auc, recall@precision=0.6, or all; may be repeated")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Trains and prints."""
     import dpviz
 
     spec = one_run.run_spec(options)
     chosen = metrics.chosen(options.metric)
-    bar = Bar()
-    result = dpviz.run(spec, bar)
-    bar.end()
+    with Bar() as bar:
+        result = dpviz.run(spec, bar)
     if _rare(result) and not chosen:
         chosen = metrics.chosen(["balanced-accuracy"])
     answers.give(options, _lines(options, result, chosen), _values(result, chosen))
-    return 0
 
 
 def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]) -> list[tuple[str, object]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, metrics, output, own_file
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
 
@@ -28,47 +29,43 @@ FORMATS = (".csv", ".parquet")
 BACKENDS = ("loky", "threading", "dask")
 _SEVERAL = "mechanism", "epsilon"  # fields of which a sweep has several
 
+HELP = "train many mechanisms at many budgets, resume where it stopped, and save one table"
+DESCRIPTION = "Finished parts are kept in the cache that the app uses too; a second call goes on where the first stopped."
 
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    sweep = commands.add_parser(
-        "sweep",
-        help="train many mechanisms at many budgets, resume where it stopped, and save one table",
-        description="Finished parts are kept in the cache that the app uses too; a second call goes on where the first stopped.",
-    )
-    sweep.add_argument(
+
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    parser.add_argument(
         "spec",
         nargs="?",
         metavar="SPEC.toml|TABLE.csv",
         help="settings, as the app saves them, or a table of your own (- reads it from standard input); options below win",
     )
-    own_file.add(sweep)
-    sweep.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
-    sweep.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
-    sweep.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
-    sweep.add_argument("--epsilons", metavar="E,E", help="budgets, each above 0")
+    own_file.add(parser)
+    parser.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
+    parser.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
+    parser.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
+    parser.add_argument("--epsilons", metavar="E,E", help="budgets, each above 0")
     for name, metavar, meaning in (
         ("from", "E", "smallest budget, with --to and --points"),
         ("to", "E", "largest budget"),
         ("points", "N", "number of budgets"),
     ):
-        sweep.add_argument(f"--{name}", metavar=metavar, help=meaning)
-    sweep.add_settings(without=_SEVERAL)
-    sweep.add_argument(
+        parser.add_argument(f"--{name}", metavar=metavar, help=meaning)
+    parser.add_settings(without=_SEVERAL)
+    parser.add_argument(
         "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
     )
     metrics.add(
-        sweep, "print the means of this measure too, for example roc-auc, or all; the table always holds all; may be repeated"
+        parser, "print the means of this measure too, for example roc-auc, or all; the table always holds all; may be repeated"
     )
-    output.add_place(sweep, "a .csv or .parquet file (default: CSV on standard output)")
-    sweep.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
-    sweep.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
-    sweep.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler, with --backend dask")
-    sweep.add_argument("--cache", metavar="FOLDER", help="where finished cells are kept (DPVIZ_CACHE, or ~/.cache/dpviz)")
-    sweep.add_argument("--no-cache", action="store_true", help="neither use nor keep finished cells")
-    sweep.add_argument("--quiet", action="store_true", help="no progress bar")
-    answers.add(sweep)
-    sweep.set_defaults(command=run)
+    output.add_place(parser, "a .csv or .parquet file (default: CSV on standard output)")
+    parser.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
+    parser.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler, with --backend dask")
+    parser.add_argument("--cache", metavar="FOLDER", help="where finished cells are kept (DPVIZ_CACHE, or ~/.cache/dpviz)")
+    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep finished cells")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -85,24 +82,21 @@ def run(options: argparse.Namespace) -> int:
         spec = replace(spec, metrics=[*spec.metrics, *(metric.id for metric in wanted)])
     jobs = _jobs(options.jobs)
     store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
-    bar = Bar(not options.quiet)
     if options.repeats is not None:
-        return _cross_validated(spec, options, out, store, jobs, bar, wanted)
+        return _cross_validated(spec, options, out, store, jobs, wanted)
     cells = spec.cells()
     tables, missing = [], []
     finished = 0
     try:
-        with _backend(options.backend, options.scheduler) as everywhere:
+        with Bar(not options.quiet) as bar, _backend(options.backend, options.scheduler) as everywhere:
             for table in attempts(cells, store=store, n_jobs=-1 if everywhere else jobs, monitor=bar):
                 missing += problems(table)
                 finished += 1
                 if len(table):
                     tables.append(table)
     except ClusterLost as lost:
-        bar.end()
         kept = f"They are kept. {lost.fix} {options.typed}" if store else "They are lost, because of --no-cache."
         raise InvalidInput("--scheduler", f"{lost.cause}; {finished} of {len(cells)} parts are finished", kept) from None
-    bar.end()
     for notice in store.notices if store else ():
         print(f"dpviz: {notice}", file=sys.stderr)
     for line in dict.fromkeys(f"dpviz: missing at ε = {epsilon:g}: {' '.join(str(p).split())}" for epsilon, p in missing):
@@ -117,7 +111,10 @@ def run(options: argparse.Namespace) -> int:
                 for model, prefix in (("non-private", "non_private"), ("majority", "majority"))
             )
             for row in summarise(table, metric.column).itertuples():
-                print(f"{row.mechanism} at epsilon = {row.epsilon:g}: {_mean(metric, row.mean)}; {beside}", file=sys.stderr)
+                print(
+                    f"{row.mechanism} at epsilon = {row.epsilon:g}: {metric.within} {_number(row.mean)}; {beside}",
+                    file=sys.stderr,
+                )
         _save(table, out, kept=store is not None, quiet=options.json)
     if options.json:
         lost_cells = [{"epsilon": epsilon, "problem": " ".join(str(p).split())} for epsilon, p in missing]
@@ -125,32 +122,20 @@ def run(options: argparse.Namespace) -> int:
     return 1 if missing or not tables else 0
 
 
-def _mean(metric: Metric, value: float) -> str:
-    """ "balanced accuracy 0.8123", or that it has no value."""
-    return f"{metric.within} {_number(value)}"
-
-
 def _number(value: float) -> str:
     return "has no value" if math.isnan(value) else f"{value:.4f}"
 
 
 def _cross_validated(
-    spec: SweepSpec,
-    options: argparse.Namespace,
-    out: Path | None,
-    store: CellStore | None,
-    jobs: int,
-    bar: Bar,
-    wanted: Sequence[Metric],
+    spec: SweepSpec, options: argparse.Namespace, out: Path | None, store: CellStore | None, jobs: int, wanted: Sequence[Metric]
 ) -> int:
     """Computes and saves a sweep on several splits; means and both spreads go to standard error."""
     from dpviz.experiments.run.metrics import METRICS
     from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
 
-    table = cross_validate(
-        spec, whole("--repeats", number_from_text("--repeats", options.repeats), 1, 1000), store=store, n_jobs=jobs, monitor=bar
-    )
-    bar.end()
+    repeats = whole("--repeats", number_from_text("--repeats", options.repeats), 1, 1000)
+    with Bar(not options.quiet) as bar:
+        table = cross_validate(spec, repeats, store=store, n_jobs=jobs, monitor=bar)
     for metric in wanted or (METRICS["accuracy"],):
         named = f"{metric.within} " if wanted else ""
         unit, digits = (100, 1) if metric.shares else (1, 4)

@@ -5,22 +5,23 @@ from dataclasses import replace
 from typing import Any
 
 from dpviz.cli import answers, one_run
+from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.cli.release import named
+from dpviz.cli.release import named, summary
 from dpviz.common.validate import InvalidInput, number_from_text
 
+HELP = "release the best model of a private search over settings; epsilon pays for the choice"
+DESCRIPTION = (
+    "Trains a random number of private models with random settings of a list that is fixed beforehand, scores "
+    "each with noise on rows held out of training, and writes model.json and card.md of the best one."
+)
 
-def add(commands: Any) -> None:
-    """Adds the subcommand to a parser's subparsers."""
-    made = commands.add_parser(
-        "tune",
-        help="release the best model of a private search over settings; epsilon pays for the choice",
-        description="Trains a random number of private models with random settings of a list that is fixed beforehand, scores "
-        "each with noise on rows held out of training, and writes model.json and card.md of the best one.",
-    )
-    one_run.add(made)
-    made.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
-    made.add_argument(
+
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    one_run.add(parser)
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
+    parser.add_argument(
         "--try",
         dest="values",
         action="append",
@@ -28,27 +29,27 @@ def add(commands: Any) -> None:
         metavar="NAME=A,B,...",
         help="values of a hyperparameter, or of lam (default: five values each of lam and of the first hyperparameter)",
     )
-    made.add_argument("--mean-runs", default="10", metavar="N", help="models trained on average (10)")
-    made.add_argument(
+    parser.add_argument("--mean-runs", default="10", metavar="N", help="models trained on average (10)")
+    parser.add_argument(
         "--runs",
         dest="distribution",
         choices=("geometric", "logarithmic", "negative-binomial", "poisson"),
         default="logarithmic",
         help="distribution of their number (logarithmic, which costs least)",
     )
-    made.add_argument("--held-out", default="0.2", metavar="SHARE", help="rows that models are scored on, 0.05 to 0.5 (0.2)")
-    made.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
-    made.add_argument("--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows")
-    made.add_argument(
+    parser.add_argument("--held-out", default="0.2", metavar="SHARE", help="rows that models are scored on, 0.05 to 0.5 (0.2)")
+    parser.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
+    parser.add_argument(
+        "--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows"
+    )
+    parser.add_argument(
         "--private-ranges", action="store_true", help="find those that are not declared privately, for a tenth of ε and δ"
     )
-    made.add_argument("--ledger", metavar="FILE.toml", help="enter the search into this ledger, which may refuse it")
-    answers.add(made)
-    made.set_defaults(command=run)
+    parser.add_argument("--ledger", metavar="FILE.toml", help="enter the search into this ledger, which may refuse it")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Searches, and writes the best model. Returns 0."""
+def run(options: argparse.Namespace) -> None:
+    """Searches, and writes the best model."""
     from pathlib import Path
 
     from dpviz.experiments.run.settings import SETTINGS
@@ -60,41 +61,30 @@ def run(options: argparse.Namespace) -> int:
     out = Path(named(options.out))
     check_place(out)
     spec = replace(one_run.run_spec(options), seed=RunSpec.seed)  # that of a link belongs to the explorer
-    bar = Bar()
-    made = private_search(
-        spec,
-        _values(spec, options.values),
-        mean_runs=number_from_text("--mean-runs", options.mean_runs),
-        distribution=options.distribution,
-        held_out=number_from_text("--held-out", options.held_out),
-        all_rows=options.all_rows,
-        ranges_from_data=options.ranges_from_data,
-        private_ranges=options.private_ranges,
-        ledger=None if options.ledger is None else Ledger(options.ledger),
-        call=options.typed[:500],
-        monitor=bar,
-    )
-    bar.end()
+    with Bar() as bar:
+        made = private_search(
+            spec,
+            _values(spec, options.values),
+            mean_runs=number_from_text("--mean-runs", options.mean_runs),
+            distribution=options.distribution,
+            held_out=number_from_text("--held-out", options.held_out),
+            all_rows=options.all_rows,
+            ranges_from_data=options.ranges_from_data,
+            private_ranges=options.private_ranges,
+            ledger=None if options.ledger is None else Ledger(options.ledger),
+            call=options.typed[:500],
+            monitor=bar,
+        )
     made.save(out)
-    cal, model, card = made.calibration, out / "model.json", out / "card.md"
-    values = {
-        "run": {name: value for name, value in made.spec.to_dict().items() if name not in ("seed", "seeds")},
-        "guarantee": answers.guarantee(cal, made.spec.build()),
-        "model": model,
-        "card": card,
-        "training_rows": made.rows,
-        "searched": made.searched,
-    }
+    cal, values = made.calibration, summary(made, out) | {"searched": made.searched}
     settings = {"lam": SETTINGS["lam"].in_words(made.spec.lam), **made.spec.params}
     chosen = ", ".join(f"{name} = {value}" for name, value in settings.items())
     lines = [
         ("chosen", f"{chosen}, of {made.searched:,} settings"),
         ("guarantee", f"{cal.status.value}: {cal.proved_budget}, which pays for the choice"),
-        ("model", model),
-        ("card", card),
+        *((name, values[name]) for name in ("model", "card")),
     ]
     answers.give(options, lines, values)
-    return 0
 
 
 def _values(spec: Any, texts: list[str]) -> dict[str, list[Any]]:

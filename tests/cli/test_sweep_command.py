@@ -200,19 +200,17 @@ def test_progress_bar() -> None:
             return True
 
     screen = Terminal()
-    bar = Bar(True, screen)
-    for done in (0.0, 0.5, 1.0):
-        bar._last = 0.0
-        bar(done)
-    bar.end()
+    with Bar(True, screen) as bar:
+        for done in (0.0, 0.5, 1.0):
+            bar._last = 0.0
+            bar(done)
     assert screen.getvalue().count("\r") == 3
     assert "50%" in screen.getvalue()
     assert screen.getvalue().endswith("\n")
     log = io.StringIO()
-    bar = Bar(True, log)
-    for k in range(101):
-        bar(k / 100)
-    bar.end()
+    with Bar(True, log) as bar:
+        for k in range(101):
+            bar(k / 100)
     assert log.getvalue() == ""  # no terminal: nobody watches
     silent = io.StringIO()
     Bar(False, silent)(0.5)

@@ -1,14 +1,14 @@
-"""`dpviz datasets`, `dpviz fetch` and `dpviz mechanisms`: what there is."""
+"""`dpviz datasets`: all datasets, or how one was read and prepared."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, own_file
+from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput
 
 if TYPE_CHECKING:
@@ -17,57 +17,26 @@ if TYPE_CHECKING:
 
 _FEW = 4  # categories that are shown
 
+HELP = "list the datasets, or show how one was read and prepared"
+DESCRIPTION = (
+    "Without a name, lists the datasets. With one, or with a table of your own, shows the label, every column, "
+    "what was read from the rows, what was left out, and remarks."
+)
 
-def add(commands: Any) -> None:
-    """Adds the subcommands to a parser's subparsers."""
-    datasets = commands.add_parser(
-        "datasets",
-        help="list the datasets, or show how one was read and prepared",
-        description="Without a name, lists the datasets. With one, or with a table of your own, shows the label, every column, "
-        "what was read from the rows, what was left out, and remarks.",
-    )
-    datasets.add_argument(
+
+def add(parser: Parser) -> None:
+    """Adds the options."""
+    parser.add_argument(
         "name", nargs="?", metavar="NAME|TABLE.csv", help="a dataset, or a table of your own; - reads standard input"
     )
-    own_file.add(datasets)
-    datasets.add_argument(
+    own_file.add(parser)
+    parser.add_argument(
         "--write-toml", action="store_true", help="write every decision to a TOML file beside the table, where there is none yet"
     )
-    answers.add(datasets)
-    datasets.set_defaults(command=_datasets, dataset=None)
-    fetch = commands.add_parser("fetch", help="download a dataset once")
-    fetch.add_argument("name", help="one of those that `dpviz datasets` lists as not downloaded")
-    answers.add(fetch)
-    fetch.set_defaults(command=_fetch)
-    mechanisms = commands.add_parser("mechanisms", help="list the mechanisms and their knobs")
-    answers.add(mechanisms)
-    mechanisms.set_defaults(command=_mechanisms)
+    parser.set_defaults(dataset=None)
 
 
-def _fetch(options: argparse.Namespace) -> int:
-    from dpviz.common.validate import one_of
-    from dpviz.datasets.sources.remote import REMOTE, download
-
-    name = one_of("name", options.name, REMOTE)
-    shown = sys.stderr.isatty()
-
-    def progress(size: int) -> None:
-        if shown:
-            print(f"\r{size / 1e6:.1f} MB of about {REMOTE[name].megabytes} MB", end="", file=sys.stderr, flush=True)
-
-    try:
-        download(name, progress)
-    finally:
-        if shown:
-            print(file=sys.stderr)
-    if options.json:
-        answers.document({"name": name, "variant": REMOTE[name].variant, "rows": REMOTE[name].rows}, "fetch")
-        return 0
-    print(f"{name}: {REMOTE[name].variant} is on this machine now.")
-    return 0
-
-
-def _prepared(options: argparse.Namespace) -> int:
+def _prepared(options: argparse.Namespace) -> None:
     """Lines on how a dataset was read and prepared: decisions, values read from the rows, losses."""
     from dpviz.datasets import load_dataset
     from dpviz.datasets.catalogue import AUTOMATIC
@@ -98,7 +67,7 @@ def _prepared(options: argparse.Namespace) -> int:
     }
     if options.json:
         answers.document(values, "datasets")
-        return 0
+        return
     if dataset.label is not None:
         answers.line("label", dataset.label.sentence)
     label = " or ".join(dataset.label_names)
@@ -118,7 +87,6 @@ def _prepared(options: argparse.Namespace) -> int:
             answers.line(heading, f" {sentence}" if len(heading) > 18 else sentence)
     if written is not None:
         print(f"{written}: every decision; correct what is wrong")
-    return 0
 
 
 def _is_file(name: str) -> bool:
@@ -176,12 +144,14 @@ def _write_toml(content: Content, dataset: Dataset) -> Path:
     return target
 
 
-def _datasets(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
+    """Lists them, or shows one."""
     from dpviz.datasets import list_datasets, rows_of
     from dpviz.datasets.sources.remote import REMOTE, downloaded
 
     if options.name is not None:
-        return _prepared(options)
+        _prepared(options)
+        return
     if options.write_toml:
         raise InvalidInput("--write-toml", "writes beside a table, and none is named", "Name a file.")
     own_file.dataset_name(options, None)
@@ -198,7 +168,7 @@ def _datasets(options: argparse.Namespace) -> int:
     ]
     if options.json:
         answers.document({"datasets": here, "to_fetch": remote}, "datasets")
-        return 0
+        return
     for one in here:
         said = f"{one['rows']:>9,} rows" if one["problem"] is None else f" cannot be used: {one['problem']}"
         print(f"{one['name']:23}{said}")
@@ -206,33 +176,3 @@ def _datasets(options: argparse.Namespace) -> int:
     for one in remote:
         size = f"{one['rows']:>9,} rows, not downloaded (about {one['megabytes']} MB)"
         print(f"{one['name']:23}{size}: dpviz fetch {one['name']}")
-    return 0
-
-
-def _mechanisms(options: argparse.Namespace) -> int:
-    from dpviz.mechanisms import list_mechanisms
-
-    mechanisms = list_mechanisms()
-    if options.json:
-        listed = [
-            {
-                "id": name,
-                "family": cls.family,
-                "label": cls.label,
-                "guarantee": cls.guarantee,
-                "citation": cls.citation,
-                "knobs": [
-                    {"name": k, "default": cls.defaults()[k], "range": knob.describe(), "help": knob.help}
-                    for k, knob in cls.knobs().items()
-                ],
-            }
-            for name, cls in mechanisms.items()
-        ]
-        answers.document({"mechanisms": listed}, "mechanisms")
-        return 0
-    for name, cls in mechanisms.items():
-        answers.wrapped(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}", 33)
-        for knob_name, knob in cls.knobs().items():
-            default = knob.text(cls.defaults()[knob_name])
-            answers.wrapped(f"{'':22}--set {knob_name}={default}  ({knob.describe()}) {knob.help}", 28)
-    return 0
