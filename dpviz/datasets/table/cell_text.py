@@ -1,6 +1,5 @@
 """Cells of a table as text, and text as numbers, categories and gaps. Every conversion that is not plain gets a note."""
 
-import io
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv as arrow_csv
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.written import plain
@@ -40,36 +38,6 @@ def is_declared(series: pd.Series) -> bool:
 def declared(values: Sequence[str | None], levels: Sequence[str]) -> pd.Series:
     """A column of text by declaration; None for gaps."""
     return pd.Series(pd.Categorical(values, categories=list(levels), ordered=True))
-
-
-def cells_of(text: str, delimiter: str, width: int) -> pa.Table:
-    """All cells as text."""
-    try:
-        if re.search(re.escape(delimiter) + ' +"', text):  # Arrow takes a quote after a space for a part of the value
-            frame = pd.read_csv(
-                io.StringIO(text),
-                sep=delimiter,
-                header=None,
-                names=[str(k) for k in range(width)],
-                dtype=str,
-                keep_default_na=False,
-                na_filter=False,
-                skipinitialspace=True,
-                skip_blank_lines=True,
-                index_col=False,
-            )
-            return pa.table({c: pa.array(frame[c].to_numpy(dtype=object), pa.string()) for c in frame})
-        names = [str(k) for k in range(width)]
-        return arrow_csv.read_csv(
-            pa.BufferReader(text.encode()),
-            read_options=arrow_csv.ReadOptions(use_threads=False, column_names=names, block_size=1 << 24),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values='"' in text),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, quoted_strings_can_be_null=False
-            ),
-        )
-    except (pd.errors.ParserError, pa.ArrowInvalid, ValueError) as error:
-        raise InvalidInput("file", f"cannot be read as a table: {error}", ASK_TEXT) from error
 
 
 def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str], as_text: bool = False) -> tuple[pd.Series, int]:

@@ -7,6 +7,7 @@ Nothing is repaired in silence. What a person may want to know (encoding and del
 import csv
 import gzip
 import io
+import itertools
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.arff import is_arff, read_arff
-from dpviz.datasets.table.cell_text import ASK_TEXT, cells_of, typed
+from dpviz.datasets.table.cell_text import ASK_TEXT, typed
 from dpviz.datasets.table.decode import decode
 from dpviz.datasets.table.delimiters import DELIMITERS, WHITE_SPACE, find_delimiter, tabs
 from dpviz.datasets.table.layout import (
@@ -26,7 +28,6 @@ from dpviz.datasets.table.layout import (
     Header,
     names_on_second_line,
     one_form,
-    with_line,
     without_excel_line,
     without_line,
     without_remarks,
@@ -34,6 +35,7 @@ from dpviz.datasets.table.layout import (
 )
 from dpviz.datasets.table.names import check_names, is_number_text, named, no_data_in_header
 
+_AT_ONCE = 1 << 16  # rows that are taken from lists to columns together
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -132,22 +134,11 @@ def read_text(
             "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
         )
     found.setdefault("header", header is not False)
-    shape = _check(text, separator, header, limits, notes, verbatim is not None)
-    names, rows = shape.names, shape.rows
-    if shape.short is not None:
-        text = with_line(text, shape.short, **{"after" if shape.empty_end else "before": separator})
-    raw = cells_of(text, separator, len(names) + shape.empty_end)
-    del text
-    raw = raw[1:] if header is not False else raw  # the first row that is not blank, wherever it stands
-    if len(raw) != rows:
-        raise InvalidInput(
-            "file", "quotes are used in a way that programs read differently", "Quote whole values only, with double quotes."
-        )
+    raw = _cells(text, separator, header, limits, notes, verbatim is not None)
     trimmed = 0
     columns: dict[str, pd.Series] = {}
-    for position, name in enumerate(names):
-        values, changed = typed(name, raw[position], separator, notes, name in (verbatim or ()))
-        columns[name] = values
+    for name, cells in raw.items():
+        columns[name], changed = typed(name, cells, separator, notes, name in (verbatim or ()))
         trimmed += changed
     if trimmed:
         notes.append(f"Spaces around {trimmed:,} values were removed.")
@@ -207,8 +198,9 @@ def _numbers_only(text: str, delimiter: str) -> bool:
 
 
 def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """(first line, cells) of every row that is not blank."""
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, skipinitialspace=True, strict=True)
+    """(first line, cells) of every row that is not blank; a quote may follow blanks."""
+    blanks = re.search(rf"(?m)(^|{re.escape(delimiter)}) +\"", text) is not None
+    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, skipinitialspace=blanks, strict=True)
     line = 1
     try:
         for row in reader:
@@ -226,24 +218,8 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise InvalidInput("file", cause, "Correct the quotes on that line.") from error
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """A table whose every row has the same number of cells.
-
-    Attributes:
-        names: of the columns.
-        rows: number of data rows.
-        empty_end: whether every row ends with the delimiter, so that there is an empty last column without a name.
-        short: line of the names where they are one fewer than the values of a row, else None.
-    """
-
-    names: list[str]
-    rows: int
-    empty_end: bool
-    short: int | None
-
-
-def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str], one: bool) -> _Shape:
+def _cells(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str], one: bool) -> dict[str, pa.ChunkedArray]:
+    """The cells of each column as text, by the names of the columns; every row has the same number of cells."""
     rows = _rows(text, delimiter)
     line, first = next(rows)
     width = len(first)
@@ -251,26 +227,29 @@ def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: lis
         raise InvalidInput(
             "file", f"has {width:,} columns", f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
         )
-    names = [f"column {k + 1}" for k in range(width)]
-    if header is not False:
-        names = [cell.strip() for cell in first]
-    count = 1 if header is False else 0
-    empty_end, short, beginnings = not first[-1].strip(), None, set[str]()
-    for at, row in rows:
+    names = [f"column {k + 1}" for k in range(width)] if header is False else [cell.strip() for cell in first]
+    count, pending = 0, list[list[str]]()
+    chunks: list[list[pa.Array]] = []
+    empty_end, short, beginnings = not first[-1].strip(), False, set[str]()
+    for at, row in itertools.chain([(line, first)] if header is False else [], rows):
         if header is not False and count == 0 and len(row) == width + 1 > 2:
-            width, empty_end, short = width + 1, True, line
+            width, empty_end, short = width + 1, True, True
         if len(row) != width:
             raise _uneven(line, len(first), at, len(row))
         empty_end = empty_end and not row[-1].strip()
         count += 1
-        if short is not None:
+        pending.append(row)
+        if len(pending) == _AT_ONCE:
+            chunks.append(_columns(pending))
+            pending = []
+        if short:
             beginnings.add(row[0])
         if count > limits.rows:
             raise InvalidInput(
                 "file", f"has more than {limits.rows:,} rows", "Take a sample of the rows, or raise DPVIZ_MAX_ROWS."
             )
     empty_end = empty_end and width > 2 and count > 0
-    if short is not None and not empty_end:
+    if short and not empty_end:
         if len(beginnings) < count:
             raise _uneven(line, len(first), line + 1, width)
         names = ["", *names]  # as R writes names of rows
@@ -287,7 +266,12 @@ def _check(text: str, delimiter: str, header: Header, limits: Limits, notes: lis
         check_names(names, sure=header is True)
     if count == 0:
         raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
-    return _Shape(names, count, empty_end, short)
+    chunks += [_columns(pending)] if pending else []
+    return {name: pa.chunked_array(parts) for name, parts in zip(names, zip(*chunks, strict=True), strict=False)}
+
+
+def _columns(rows: list[list[str]]) -> list[pa.Array]:
+    return [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
 
 
 def _uneven(line: int, width: int, at: int, other: int) -> InvalidInput:

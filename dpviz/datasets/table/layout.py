@@ -160,13 +160,6 @@ def without_line(text: str) -> str:
     return text[: len(text) - len(start)] + "\n" + start.partition("\n")[2]
 
 
-def with_line(text: str, line: int, *, before: str = "", after: str = "") -> str:
-    """The text with something more at the two ends of a line, counted from 1."""
-    lines = text.split("\n", line)
-    lines[line - 1] = before + lines[line - 1] + after
-    return "\n".join(lines)
-
-
 def _is_remark(line: str) -> bool:
     start = line.lstrip()
     return start.startswith(("#", "%")) or (start.startswith("|") and start.count("|") == 1)
