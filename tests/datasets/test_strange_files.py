@@ -6,6 +6,7 @@ from support_tables import made
 
 from dpviz.cli.own_file import DELIMITER_NAMES
 from dpviz.common.validate import InvalidInput
+from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.spec import TableSpec
 
@@ -226,3 +227,13 @@ def test_dates_and_yes_or_no() -> None:
 
 def test_the_command_line_names_the_delimiters() -> None:
     assert tuple(DELIMITERS.values()) == DELIMITER_NAMES
+
+
+def test_quotes_may_follow_blanks_at_the_beginning_of_a_line() -> None:
+    made_of = made(text("age,job,y", ' "{age}",{job},{y}')).dataset
+    assert made_of.X.tolist() == PLAIN.X.tolist()
+
+
+def test_names_on_the_second_of_one_line_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="has a header but no rows"):
+        read_csv(b"age,job,y\n", header=2)

@@ -221,7 +221,9 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def _cells(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str], one: bool) -> dict[str, pa.ChunkedArray]:
     """The cells of each column as text, by the names of the columns; every row has the same number of cells."""
     rows = _rows(text, delimiter)
-    line, first = next(rows)
+    line, first = next(rows, (1, list[str]()))
+    if not first:
+        raise _no_rows()
     width = len(first)
     if width > limits.columns:
         raise InvalidInput(
@@ -265,13 +267,17 @@ def _cells(text: str, delimiter: str, header: Header, limits: Limits, notes: lis
         names = named(names, notes)
         check_names(names, sure=header is True)
     if count == 0:
-        raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
+        raise _no_rows()
     chunks += [_columns(pending)] if pending else []
     return {name: pa.chunked_array(parts) for name, parts in zip(names, zip(*chunks, strict=True), strict=False)}
 
 
 def _columns(rows: list[list[str]]) -> list[pa.Array]:
     return [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+
+
+def _no_rows() -> InvalidInput:
+    return InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
 
 
 def _uneven(line: int, width: int, at: int, other: int) -> InvalidInput:
