@@ -88,7 +88,9 @@ def times() -> str:
     lines += _judged(base.judge(figure, measured.table))
     lines += ["", f"| method | {' | '.join(f'{n:,} rows' for n in measured.sizes)} |", f"|---|{'---|' * len(measured.sizes)}"]
     lines += [
-        f"| {figure.names[m]} | {' | '.join(f'{s:.2g} s' for s in wide.loc[m])} |" for m in figure.methods if m in wide.index
+        f"| {method.name} | {' | '.join(f'{s:.2g} s' for s in wide.loc[m])} |"
+        for m, method in figure.methods.items()
+        if m in wide.index
     ]
     return "\n".join([*lines, "", *(f"- {note}" for note in figure.differs)]) + "\n"
 

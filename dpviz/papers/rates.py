@@ -93,7 +93,6 @@ class Row:
     """One row of a table.
 
     Attributes:
-        table: a key of `TABLES`.
         method: for people, with year.
         perturbs: what gets the noise.
         law: of the noise, as the table has it.
@@ -106,7 +105,6 @@ class Row:
         remarks: on this row as printed.
     """
 
-    table: str
     method: str
     perturbs: str
     law: str

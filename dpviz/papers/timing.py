@@ -108,7 +108,7 @@ def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Mo
     done = 0
     for size in sizes:
         problem = drawn(figure, dataset, size)
-        built = [(racer, get_mechanism(racer).from_params(with_rows(figure.methods[racer], size))) for racer in racers]
+        built = [(racer, get_mechanism(racer).from_params(with_rows(figure.knobs[racer], size))) for racer in racers]
         share = part(monitor, done / sum(sizes), size / sum(sizes))
         done += size
         for turn in in_turns(problem, built, Budget(figure.epsilon, figure.delta), turns=TURNS, monitor=share):

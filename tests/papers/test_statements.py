@@ -25,6 +25,12 @@ from dpviz.papers.verdict import Outcome, Scope
 SPREAD = (-0.0005, -0.0002, 0.0002, 0.0005)  # of four noise draws around their mean: far below every threshold
 
 
+@pytest.fixture(autouse=True)
+def empty_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of one's own would take the place of the sets that these tests speak of."""
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+
+
 def table(quantity: str = "accuracy", spread: Sequence[float] = SPREAD, **means: Sequence[float]) -> pd.DataFrame:
     """A sweep's table on one dataset; the objective of a model that says nothing is ln 2, and 0.5 the least."""
     rows = [
@@ -279,7 +285,6 @@ def test_every_panel_can_be_set_up(name: str) -> None:
         return
     spec = SweepSpec(epsilons=[setup.low, setup.high], **setup.values)
     assert len(spec.named) >= 2
-    assert set(figure.names) == set(figure.methods)
     assert figure.statements
     assert figure.section
     if spec.dataset != panel.dataset:
@@ -288,13 +293,13 @@ def test_every_panel_can_be_set_up(name: str) -> None:
     clips = [build["clip_norm"] for name, build in spec.named.items() if "clip_norm" in dpviz.list_mechanisms()[name].knobs()]
     assert set(clips) <= {1.0}, "papers shorten no gradient of a linear model"
     for mechanism in set(figure.methods) - set(spec.named):
-        assert any(figure.names[mechanism] in note for note in setup.notes)
+        assert any(figure.methods[mechanism].name in note for note in setup.notes)
 
 
 def test_the_papers_figures_are_all_there() -> None:
     assert [f.id for f in base.figures()] == "chen-1 chen-2 dbdp-1 dbdp-2 dbdp-small ip-2 ip-3 ip-4 pidp-1 pidp-2".split()
     chen, panel = base.panels()["chen-1-adult"]
-    assert (chen.lam, panel.delta, chen.methods["rsgd-ar"]["batch_size"]) == (1e-3, 1e-8, 4000)
+    assert (chen.lam, panel.delta, chen.methods["rsgd-ar"].knobs["batch_size"]) == (1e-3, 1e-8, 4000)
     assert base.panels()["chen-2-kddcup99"][1].delta == 1e-12
     assert all(f.low == 0.01 for f in base.figures())
     assert [f.high for f in base.figures()] == [10, 10, 7, 7, 7, 0.25, 0.25, 0.25, 3, 3]
@@ -331,8 +336,7 @@ def test_a_figure_becomes_available_with_its_model(monkeypatch: pytest.MonkeyPat
     assert "mlp" in base.setup(name).unavailable
 
 
-def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) -> None:
     rows = "\n".join(f"{k % 50},{'yes' if k % 3 else 'no'}" for k in range(200))
     (tmp_path / "bank.csv").write_text(f"age,label\n{rows}\n")
     setup = base.setup("chen-1-bank")
@@ -347,9 +351,8 @@ def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path, 
     assert any("data/bank.csv was not taken: file: line 2 has 1 values" in note for note in setup.notes)
 
 
-def test_of_two_files_the_one_that_fits_the_paper_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_files_the_one_that_fits_the_paper_is_taken(tmp_path: Path) -> None:
     """By rows and encoded features; a remark on features stands only where they differ."""
-    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
     for file, features, rows in (("bank-full.csv", 7, 300), ("BANK.csv", 33, 200)):
         lines = [",".join([*(str((k + j) % 9) for j in range(features)), "yes" if k % 3 else "no"]) for k in range(rows)]
         (tmp_path / file).write_text("\n".join([",".join([*(f"x{k}" for k in range(features)), "label"]), *lines]))
@@ -364,8 +367,8 @@ def test_all_that_trains_a_panel_is_listed() -> None:
     for name, (figure, _) in base.panels().items():
         rows = base.settings(name)
         assert len(rows) == len({row[:2] for row in rows})
-        for mechanism in figure.methods:
-            assert sum(row[0] == figure.names[mechanism] for row in rows) == len(dpviz.list_mechanisms()[mechanism].knobs())
+        for mechanism, method in figure.methods.items():
+            assert sum(row[0] == method.name for row in rows) == len(dpviz.list_mechanisms()[mechanism].knobs())
     chen, kang = base.settings("chen-1-adult"), base.settings("pidp-1-adult-lr")
     assert ("all methods", "Regularisation λ", "0.001", base.GIVEN) in chen
     assert ("all methods", "Regularisation λ", "0.001", base.OURS) in kang

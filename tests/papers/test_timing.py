@@ -24,7 +24,7 @@ from dpviz.papers.verdict import Outcome
 from dpviz.privacy.budget import Budget
 
 TABLE = "age,label\n" + "\n".join(f"{k % 50},{'yes' if k % 3 else 'no'}" for k in range(200))
-METHODS = {"rsgd-ar": {"epochs": 1, "batch_size": 40}, "kst-objective": {}}
+METHODS = {"rsgd-ar": base.Method("", {"epochs": 1, "batch_size": 40}), "kst-objective": base.Method("")}
 SMALL = replace(base.times(), instead="teaching", rows=(50, 100, 400), delta=1e-6, methods=METHODS)
 
 

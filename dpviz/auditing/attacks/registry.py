@@ -24,8 +24,8 @@ def _declares(value: object, module: str) -> bool:
 def list_attacks() -> dict[str, MembershipAttack]:
     """All membership attacks by id.
 
-    >>> list(list_attacks())
-    ['lira-offline', 'lira-online', 'loss-threshold', 'quantile-regression', 'rmia']
+    >>> list_attacks()["rmia"].label
+    'RMIA'
     """
     return dict(_all())
 

@@ -51,7 +51,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         if setup.unavailable:
             panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
         st.markdown(words.markdown(f"{_where(figure, figure.where(panel))}: {panel.title}, {panel.rows:,} rows."))
-        methods = ", ".join(figure.names[m] for m in figure.methods)
+        methods = ", ".join(method.name for method in figure.methods.values())
         st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
         for note in setup.notes:
             st.markdown(f"- {words.markdown(note)}")
@@ -65,7 +65,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
     _times_section()
 
 
-def _where(figure: base.Figure | base.Times, number: str) -> str:
+def _where(figure: base.Experiment, number: str) -> str:
     """The paper, the number and the section of a figure."""
     return f"{figure.source.name}, {number}, section {figure.section}"
 

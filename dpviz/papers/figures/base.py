@@ -97,57 +97,85 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of a paper.
+class Method:
+    """A method of a figure.
 
     Attributes:
-        id: short name, used in addresses.
+        name: what the paper calls it.
+        knobs: hyperparameters as the paper gives them; "1/sqrt(n)" is computed from the training rows.
+        fixed: hyperparameters whose default is what the paper has.
+    """
+
+    name: str
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """What all figures have.
+
+    Attributes:
         paper: key of `PAPERS`.
         number, section: where it stands.
-        shows: the quantity on its vertical axis.
-        panels: datasets and models, by short name.
-        methods: mechanism id to knobs; a knob of the form "1/sqrt(n)" is computed from the training rows.
-        names: mechanism id to what the paper calls it.
-        low, high: range of epsilon.
+        methods: by mechanism id.
         given: further settings, as the paper gives them.
         differs: what is different here, and why.
         statements: what the paper says that it shows.
         lam: regularisation.
-        seeds: repeats here.
-        fixed: mechanism id to hyperparameters whose default is what the paper has; "" for settings that all methods share.
     """
 
-    id: str
     paper: str
     number: str
     section: str
-    shows: str
-    panels: Mapping[str, Panel]
-    methods: Mapping[str, Mapping[str, Any]]
-    names: Mapping[str, str]
-    low: float
-    high: float
+    methods: Mapping[str, Method]
     given: tuple[str, ...]
     differs: tuple[str, ...]
     statements: tuple[Statement, ...]
     lam: float = 1e-3
-    seeds: int = 10
-    points: int = 7
-    fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def source(self) -> Paper:
         """The paper."""
         return PAPERS[self.paper]
 
+    @property
+    def knobs(self) -> dict[str, Mapping[str, Any]]:
+        """Mechanism id to hyperparameters."""
+        return {name: method.knobs for name, method in self.methods.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Experiment):
+    """A figure over epsilon.
+
+    Attributes:
+        id: short name, used in addresses.
+        shows: the quantity on its vertical axis.
+        panels: datasets and models, by short name.
+        low, high: range of epsilon.
+        seeds: repeats here.
+        points: budgets here.
+        fixed: settings that all methods share and the paper gives.
+    """
+
+    id: str
+    shows: str
+    panels: Mapping[str, Panel]
+    high: float
+    low: float = 0.01
+    seeds: int = 10
+    points: int = 7
+    fixed: tuple[str, ...] = ()
+
     def where(self, panel: Panel) -> str:
         """The place of a panel in the paper."""
         return panel.instead or self.number
 
 
-@dataclass(frozen=True)
-class Times:
-    """A figure of processing times over the number of rows; fields as in `Figure`.
+@dataclass(frozen=True, kw_only=True)
+class Times(Experiment):
+    """A figure of processing times over the number of rows.
 
     Attributes:
         dataset: the paper's set, of which random rows are taken.
@@ -155,25 +183,11 @@ class Times:
         rows: how many.
     """
 
-    paper: str
-    number: str
-    section: str
     dataset: str
     instead: str
     rows: tuple[int, ...]
     delta: float
-    methods: Mapping[str, Mapping[str, Any]]
-    names: Mapping[str, str]
-    given: tuple[str, ...]
-    differs: tuple[str, ...]
-    statements: tuple[Statement, ...]
     epsilon: float = 1.0
-    lam: float = 1e-3
-
-    @property
-    def source(self) -> Paper:
-        """The paper."""
-        return PAPERS[self.paper]
 
 
 @dataclass(frozen=True)
@@ -234,19 +248,19 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
     if model not in MODELS:
         return Setup({}, figure.low, figure.high, figure.points, figure.shows, tuple(notes), f"There is no model {model!r} here.")
     able = []
-    for name in figure.methods:
+    for name, method in figure.methods.items():
         why = _refusal(name, model, n, figure.lam)
         if why is None:
             able.append(name)
         else:
-            notes.append(f"{figure.names[name]} is left out: {why}.")
+            notes.append(f"{method.name} is left out: {why}.")
     unavailable = "" if able else "None of its methods can be run on this model."
     delta = panel.delta
     if delta is None:
         notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
     elif delta >= 1 / n:
         delta = None
-    chosen = {name: with_rows({**sets.unclipped(name), **knobs}, n) for name, knobs in figure.methods.items() if name in able}
+    chosen = {name: with_rows({**sets.unclipped(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
     values = {
         "dataset": dataset,
         "model": panel.model,
@@ -266,19 +280,18 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     """
     figure, _ = panels()[panel_id]
     shared = {"lam": f"{figure.lam:g}", "row_scaling": "unit length"}
-    fixed = figure.fixed.get("", ())
-    rows = [("all methods", SHARED[name], value, GIVEN if name in fixed else OURS) for name, value in shared.items()]
-    for name, params in figure.methods.items():
+    rows = [("all methods", SHARED[name], value, GIVEN if name in figure.fixed else OURS) for name, value in shared.items()]
+    for name, method in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
-            used = {**sets.unclipped(name), **params}
-            given = knob in params or knob in figure.fixed.get(name, ())
+            used = {**sets.unclipped(name), **method.knobs}
+            given = knob in method.knobs or knob in method.fixed
             automatic = bool(declared.automatic) and not given and knob not in used
             value = (
                 str(declared.automatic)
                 if automatic
                 else _in_words(declared, used.get(knob, list_mechanisms()[name].defaults()[knob]))
             )
-            rows.append((figure.names[name], str(declared.label), value, GIVEN if given else SILENT if automatic else OURS))
+            rows.append((method.name, str(declared.label), value, GIVEN if given else SILENT if automatic else OURS))
     return rows
 
 
@@ -319,12 +332,12 @@ def times() -> Times:
 
 
 def judge(
-    figure: Figure | Times, table: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]] | None = None
+    figure: Experiment, table: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[tuple[Statement, Verdict]]:
     """Each statement of a figure with its verdict on a computed table.
 
     Args:
         methods: mechanism id to the knobs that the table was computed with, the figure's by default.
     """
-    params = figure.methods if methods is None else methods
+    params = figure.knobs if methods is None else methods
     return [(one, one.judge(table, params)) for one in figure.statements]

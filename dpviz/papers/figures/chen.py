@@ -1,10 +1,8 @@
 """Figures 1 to 3 of Chen, Lee, Kifer 2019: accuracy, objective and processing time of RSGD-AR and its baselines."""
 
-from typing import Any
-
 from dpviz.papers import sentences
 from dpviz.papers.checks import as_good
-from dpviz.papers.figures.base import Figure, Panel, Statement, Times
+from dpviz.papers.figures.base import Figure, Method, Panel, Statement, Times
 from dpviz.papers.times import as_fast
 
 _CHEN = "chen-rsgd"
@@ -17,24 +15,15 @@ _CHEN_GIVEN = (
     "mini-batches of 4,000 for RSGD-AR, √n for SGD-MA",
     "categories one-hot, numbers scaled to [0, 1], rows scaled to length 1",
 )
-_CHEN_METHODS: dict[str, dict[str, Any]] = {
-    "rsgd-ar": {"batch_size": 4000},
-    "kst-objective": {},
-    "outpert-gd": {"calibration": "published"},
-    "dp-agd": {},
-    "dp-sgd": {"sampling_rate": "1/sqrt(n)"},
-    "nsgd": {"batch_size": 4000},
+# steps η₀/s: Algorithm 3
+_CHEN_METHODS = {
+    "rsgd-ar": Method("RSGD-AR", {"batch_size": 4000}, ("decay", "averaging", "restarts")),
+    "kst-objective": Method("ObjPert"),
+    "outpert-gd": Method("OutPert-GD", {"calibration": "published"}),
+    "dp-agd": Method("DP-AGD"),
+    "dp-sgd": Method("SGD-MA", {"sampling_rate": "1/sqrt(n)"}),
+    "nsgd": Method("NSGD", {"batch_size": 4000}, ("decay",)),
 }
-_CHEN_NAMES = {
-    "rsgd-ar": "RSGD-AR",
-    "kst-objective": "ObjPert",
-    "outpert-gd": "OutPert-GD",
-    "dp-agd": "DP-AGD",
-    "dp-sgd": "SGD-MA",
-    "nsgd": "NSGD",
-}
-# λ and unit rows: section 5; steps η₀/s: Algorithm 3
-_CHEN_FIXED = {"": ("lam", "row_scaling"), "rsgd-ar": ("decay", "averaging", "restarts"), "nsgd": ("decay",)}
 _CHEN_OBJECTIVE = as_good("rsgd-ar", tuple(name for name in _CHEN_METHODS if name != "rsgd-ar"), "objective")
 _CHEN_DIFFERS = (
     _ONE_SPLIT,
@@ -77,68 +66,49 @@ def _chen(model: str) -> dict[str, Panel]:
     }
 
 
+def _figure(number: int, model: str, competitive: str, given: tuple[str, ...] = ()) -> Figure:
+    """Figure 1 or 2, whose statements differ in a word."""
+    return Figure(
+        id=f"chen-{number}",
+        paper=_CHEN,
+        number=f"Figure {number}",
+        section="5.1",
+        shows="accuracy",
+        panels=_chen(model),
+        methods=_CHEN_METHODS,
+        high=10.0,
+        given=(*_CHEN_GIVEN, *given),
+        differs=_CHEN_DIFFERS,
+        statements=(
+            Statement(f"{competitive}: accuracy.", sentences.RSGD_COMPETITIVE, claim="rsgd-ar-best"),
+            Statement(f"{competitive}: objective.", _CHEN_OBJECTIVE),
+            _SURGE,
+        ),
+        fixed=("lam", "row_scaling"),  # section 5: λ and unit rows
+    )
+
+
 FIGURES = (
-    *(
-        Figure(
-            f"chen-{k}",
-            _CHEN,
-            f"Figure {k}",
-            "5.1",
-            "accuracy",
-            _chen(model),
-            _CHEN_METHODS,
-            _CHEN_NAMES,
-            0.01,
-            10.0,
-            (*_CHEN_GIVEN, *(("huberised hinge with h = 0.5",) if model == "svm" else ())),
-            _CHEN_DIFFERS,
-            said,
-            fixed=_CHEN_FIXED,
-        )
-        for k, model, said in (
-            (
-                1,
-                "logistic",
-                (
-                    Statement(
-                        "For all ε, RSGD-AR outperforms or is competitive: accuracy.",
-                        sentences.RSGD_COMPETITIVE,
-                        claim="rsgd-ar-best",
-                    ),
-                    Statement("For all ε, RSGD-AR outperforms or is competitive: objective.", _CHEN_OBJECTIVE),
-                    _SURGE,
-                ),
-            ),
-            (
-                2,
-                "svm",
-                (
-                    Statement("RSGD-AR outperforms or is similar: accuracy.", sentences.RSGD_COMPETITIVE, claim="rsgd-ar-best"),
-                    Statement("RSGD-AR outperforms or is similar: objective.", _CHEN_OBJECTIVE),
-                    _SURGE,
-                ),
-            ),
-        )
-    ),
+    _figure(1, "logistic", "For all ε, RSGD-AR outperforms or is competitive"),
+    _figure(2, "svm", "RSGD-AR outperforms or is similar", ("huberised hinge with h = 0.5",)),
 )
 
 TIMES = Times(
-    _CHEN,
-    "Figure 3",
-    "5.2",
-    "kddcup99",
-    "census-250000",
-    (50_000, 100_000, 150_000, 200_000, 250_000),
-    1e-12,
-    _CHEN_METHODS,
-    _CHEN_NAMES,
-    ("KDDCup99, random subsamples of 50,000 to 250,000 rows, 120 columns", "δ = 1e-12", "λ = 0.001"),
-    (
+    paper=_CHEN,
+    number="Figure 3",
+    section="5.2",
+    dataset="kddcup99",
+    instead="census-250000",
+    rows=(50_000, 100_000, 150_000, 200_000, 250_000),
+    delta=1e-12,
+    methods=_CHEN_METHODS,
+    given=("KDDCup99, random subsamples of 50,000 to 250,000 rows, 120 columns", "δ = 1e-12", "λ = 0.001"),
+    differs=(
         "Here: logistic regression, one training at ε = 1 on all rows of a subsample, on this machine.",
         "Here: processor time, the median of five turns after one that warms up.",
         "KDDCup99 is its 10 % file, or your own table of that name. Where neither is here, it is the synthetic census.",
     ),
-    (
+    statements=(
         Statement("ObjPert, which uses L-BFGS, is the fastest.", sentences.OBJECTIVE_FASTEST, claim="objective-fastest"),
         Statement("RSGD-AR needs more iterations but is as fast as ObjPert.", as_fast("rsgd-ar", "kst-objective")),
     ),

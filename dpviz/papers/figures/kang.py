@@ -1,13 +1,12 @@
 """Figures of the three papers by Kang et al.: accuracy and optimality gap of DBDP, input perturbation and PIDP-SGD."""
 
-from typing import Any
+from functools import partial
 
 from dpviz.papers import sentences
 from dpviz.papers.checks import ahead, almost_zero, close_at_start, fluctuates, grows_apart, rises, similar
-from dpviz.papers.figures.base import Figure, Panel, Statement
+from dpviz.papers.figures.base import Figure, Method, Panel, Statement
 from dpviz.papers.verdict import Scope
 
-_DBDP, _IP, _PIDP = "kang-dbdp", "kang-ip", "kang-pidp"
 _TUNED = (
     "The paper chooses the number of iterations and the learning rate by cross validation on the private data, outside its ε; "
     "here every default follows from public facts by a rule."
@@ -16,64 +15,44 @@ _DRAWS = "The paper does not say how often it repeats; here 10 noise draws on on
 _LAMBDA = "The paper gives no regularisation; here λ = 0.001."
 
 
-def _large(*, small: bool = False) -> dict[str, Panel]:
-    """KDDCup99, Adult and Bank, logistic and MLP, as in the three Kang papers; or their small sets."""
-    if small:
-        return {
-            "breast-cancer": Panel("Breast Cancer", "breast-cancer-original", ("breast-cancer",), 699, "logistic"),
-            "credit-card": Panel("Credit Card Fraud", "credit-card-balanced", ("census-984",), 984, "logistic"),
-            "iris": Panel("Iris", "iris", ("iris",), 150, "logistic"),
-        }
+def _large() -> dict[str, Panel]:
+    """KDDCup99, Adult and Bank, logistic and MLP, as in the three Kang papers."""
     sets = {
-        "kddcup99": Panel("KDDCup99", "kddcup99-70000", ("census-70000",), 70_000, "logistic"),
-        "adult": Panel("Adult", "adult-complete", ("census-45222",), 45_222, "logistic"),
-        "bank": Panel("Bank", "bank-additional", ("bank", "census-41188"), 41_188, "logistic"),
+        "kddcup99": ("KDDCup99", "kddcup99-70000", ("census-70000",), 70_000),
+        "adult": ("Adult", "adult-complete", ("census-45222",), 45_222),
+        "bank": ("Bank", "bank-additional", ("bank", "census-41188"), 41_188),
     }
-    out = {}
-    for name, p in sets.items():
-        for model in ("logistic", "mlp"):
-            out[f"{name}-{'lr' if model == 'logistic' else model}"] = Panel(
-                f"{p.title}, {'LR' if model == 'logistic' else 'MLP'}", p.dataset, p.nearest, p.rows, model
-            )
-    return out
+    return {
+        f"{name}-{short}": Panel(f"{title}, {short.upper()}", dataset, nearest, rows, model)
+        for name, (title, dataset, nearest, rows) in sets.items()
+        for short, model in (("lr", "logistic"), ("mlp", "mlp"))
+    }
 
 
-# Algorithm 1 releases the last iterate
-_DBDP_METHODS: dict[str, dict[str, Any]] = {
-    "dbdp": {"average": False},
-    "dbdp-pi": {},
-    "dp-sgd": {},
-    "bolt-on-psgd": {},
-    "dp-lssgd": {},
+_SMALL = {
+    "breast-cancer": Panel("Breast Cancer", "breast-cancer-original", ("breast-cancer",), 699, "logistic"),
+    "credit-card": Panel("Credit Card Fraud", "credit-card-balanced", ("census-984",), 984, "logistic"),
+    "iris": Panel("Iris", "iris", ("iris",), 150, "logistic"),
 }
-# Algorithm 2, lines 3 and 9, and section 5
-_DBDP_FIXED = {"dbdp-pi": ("local_steps", "rule", "start", "scaling")}
-_DBDP_NAMES = {
-    "dbdp": "DBDP-ERM",
-    "dbdp-pi": "performance improving DBDP-ERM",
-    "dp-sgd": "Abadi et al. 2016",
-    "bolt-on-psgd": "Wu et al. 2017",
-    "dp-lssgd": "DP-LSSGD (Wang et al. 2019)",
+
+_DBDP_METHODS = {
+    "dbdp": Method("DBDP-ERM", {"average": False}),  # Algorithm 1 releases the last iterate
+    # Algorithm 2, lines 3 and 9, and section 5
+    "dbdp-pi": Method("performance improving DBDP-ERM", {}, ("local_steps", "rule", "start", "scaling")),
+    "dp-sgd": Method("Abadi et al. 2016"),
+    "bolt-on-psgd": Method("Wu et al. 2017"),
+    "dp-lssgd": Method("DP-LSSGD (Wang et al. 2019)"),
 }
-_DBDP_GIVEN = ("ε from 0.01 to 7", "T_local = 10, R = T/10", "MLP with one hidden layer as wide as the input")
 _DBDP_BEST = ("dp-sgd", "bolt-on-psgd", "dp-lssgd")
 _KANG_DIFFERS = (_TUNED, _DRAWS, _LAMBDA)
 
-_IP_METHODS: dict[str, dict[str, Any]] = {
-    "input-perturbation": {},
-    "kst-objective": {},
-    "outpert-gd": {"calibration": "published"},
-    "bassily-sgd": {},
-    "dp-gd": {},
+_IP_METHODS = {
+    "input-perturbation": Method("input perturbation (the paper's)"),
+    "kst-objective": Method("objective perturbation [29]"),
+    "outpert-gd": Method("output perturbation [49]", {"calibration": "published"}),
+    "bassily-sgd": Method("gradient perturbation [4]"),
+    "dp-gd": Method("gradient perturbation [43]"),
 }
-_IP_NAMES = {
-    "input-perturbation": "input perturbation (the paper's)",
-    "kst-objective": "objective perturbation [29]",
-    "outpert-gd": "output perturbation [49]",
-    "bassily-sgd": "gradient perturbation [4]",
-    "dp-gd": "gradient perturbation [43]",
-}
-_IP_GIVEN = ("ε from 0.01 to 0.25", "MLP with one hidden layer as wide as the input")
 _IP_DIFFERS = (
     *_KANG_DIFFERS,
     "[4] asks for n² steps, which the paper cannot have run either; here its noise is calibrated for the steps that are made.",
@@ -96,32 +75,50 @@ _IP_GAP = (
     Statement("The gap of [4] fluctuates sharply.", fluctuates(("bassily-sgd",), "optimality_gap")),
 )
 
-_PIDP_METHODS: dict[str, dict[str, Any]] = {"pidp-sgd": {"share": 0.75}, "dp-sgd": {}, "bolt-on-psgd": {}, "dp-lssgd": {}}
-# Algorithm 1, its input, and lines 9 and 10
-_PIDP_FIXED = {"pidp-sgd": ("rule", "start", "batch_size")}
-_PIDP_NAMES = {
-    "pidp-sgd": "PIDP-SGD",
-    "dp-sgd": "gradient perturbation [1]",
-    "bolt-on-psgd": "output perturbation [44]",
-    "dp-lssgd": "DP-LSSGD [39]",
+_PIDP_METHODS = {
+    # Algorithm 1, its input, and lines 9 and 10
+    "pidp-sgd": Method("PIDP-SGD", {"share": 0.75}, ("rule", "start", "batch_size")),
+    "dp-sgd": Method("gradient perturbation [1]"),
+    "bolt-on-psgd": Method("output perturbation [44]"),
+    "dp-lssgd": Method("DP-LSSGD [39]"),
 }
-_PIDP_GIVEN = ("ε from 0.01 to 3", "ε₁ = 3ε₂ = 3ε/4", "R T_local = T", "MLP with one hidden layer as wide as the input")
+
+_WIDTH = "MLP with one hidden layer as wide as the input"
+_of_dbdp = partial(
+    Figure,
+    paper="kang-dbdp",
+    section="5",
+    methods=_DBDP_METHODS,
+    high=7.0,
+    given=("ε from 0.01 to 7", "T_local = 10, R = T/10", _WIDTH),
+    differs=_KANG_DIFFERS,
+)
+_of_ip = partial(
+    Figure,
+    paper="kang-ip",
+    section="6",
+    methods=_IP_METHODS,
+    high=0.25,
+    given=("ε from 0.01 to 0.25", _WIDTH),
+    differs=_IP_DIFFERS,
+)
+_of_pidp = partial(
+    Figure,
+    paper="kang-pidp",
+    section="7",
+    methods=_PIDP_METHODS,
+    high=3.0,
+    given=("ε from 0.01 to 3", "ε₁ = 3ε₂ = 3ε/4", "R T_local = T", _WIDTH),
+    differs=_KANG_DIFFERS,
+)
 
 FIGURES = (
-    Figure(
-        "dbdp-1",
-        _DBDP,
-        "Figure 1",
-        "5",
-        "accuracy",
-        _large(),
-        _DBDP_METHODS,
-        _DBDP_NAMES,
-        0.01,
-        7.0,
-        _DBDP_GIVEN,
-        _KANG_DIFFERS,
-        (
+    _of_dbdp(
+        id="dbdp-1",
+        number="Figure 1",
+        shows="accuracy",
+        panels=_large(),
+        statements=(
             Statement("As ε increases, so does the accuracy.", rises(tuple(_DBDP_METHODS))),
             Statement("DBDP-ERM is similar to some of the best previous methods.", similar("dbdp", _DBDP_BEST)),
             Statement(
@@ -141,22 +138,13 @@ FIGURES = (
                 fluctuates(("dp-lssgd",), scope=Scope.SOME),
             ),
         ),
-        fixed=_DBDP_FIXED,
     ),
-    Figure(
-        "dbdp-2",
-        _DBDP,
-        "Figure 2",
-        "5",
-        "optimality_gap",
-        _large(),
-        _DBDP_METHODS,
-        _DBDP_NAMES,
-        0.01,
-        7.0,
-        _DBDP_GIVEN,
-        _KANG_DIFFERS,
-        (
+    _of_dbdp(
+        id="dbdp-2",
+        number="Figure 2",
+        shows="optimality_gap",
+        panels=_large(),
+        statements=(
             Statement("The gap of DBDP-ERM is similar to previous methods.", similar("dbdp", _DBDP_BEST, "optimality_gap")),
             Statement(
                 "The gap of the performance improving algorithm is almost 0 on some datasets.",
@@ -166,83 +154,25 @@ FIGURES = (
             ),
             Statement("The optimality gap decreases as ε increases.", rises(tuple(_DBDP_METHODS), "optimality_gap")),
         ),
-        fixed=_DBDP_FIXED,
     ),
-    Figure(
-        "dbdp-small",
-        _DBDP,
-        "small datasets of the appendix",
-        "5 and appendix",
-        "accuracy",
-        _large(small=True),
-        _DBDP_METHODS,
-        _DBDP_NAMES,
-        0.01,
-        7.0,
-        _DBDP_GIVEN,
-        (*_KANG_DIFFERS, "The appendix with these figures was not available; section 5 names the sets."),
-        (Statement("As ε increases, so does the accuracy.", rises(tuple(_DBDP_METHODS))),),
-        fixed=_DBDP_FIXED,
+    _of_dbdp(
+        id="dbdp-small",
+        number="small datasets of the appendix",
+        shows="accuracy",
+        panels=_SMALL,
+        section="5 and appendix",
+        differs=(*_KANG_DIFFERS, "The appendix with these figures was not available; section 5 names the sets."),
+        statements=(Statement("As ε increases, so does the accuracy.", rises(tuple(_DBDP_METHODS))),),
     ),
-    Figure(
-        "ip-2",
-        _IP,
-        "Figure 2",
-        "6",
-        "accuracy",
-        _large(),
-        _IP_METHODS,
-        _IP_NAMES,
-        0.01,
-        0.25,
-        _IP_GIVEN,
-        _IP_DIFFERS,
-        _IP_ACCURACY,
-    ),
-    Figure(
-        "ip-3",
-        _IP,
-        "Figure 3",
-        "6",
-        "optimality_gap",
-        _large(),
-        _IP_METHODS,
-        _IP_NAMES,
-        0.01,
-        0.25,
-        _IP_GIVEN,
-        _IP_DIFFERS,
-        _IP_GAP,
-    ),
-    Figure(
-        "ip-4",
-        _IP,
-        "Figure 4",
-        "6",
-        "accuracy",
-        _large(small=True),
-        _IP_METHODS,
-        _IP_NAMES,
-        0.01,
-        0.25,
-        _IP_GIVEN,
-        _IP_DIFFERS,
-        (*_IP_ACCURACY[:3], *_IP_GAP[:4]),
-    ),
-    Figure(
-        "pidp-1",
-        _PIDP,
-        "Figure 1",
-        "7",
-        "accuracy",
-        _large(),
-        _PIDP_METHODS,
-        _PIDP_NAMES,
-        0.01,
-        3.0,
-        _PIDP_GIVEN,
-        _KANG_DIFFERS,
-        (
+    _of_ip(id="ip-2", number="Figure 2", shows="accuracy", panels=_large(), statements=_IP_ACCURACY),
+    _of_ip(id="ip-3", number="Figure 3", shows="optimality_gap", panels=_large(), statements=_IP_GAP),
+    _of_ip(id="ip-4", number="Figure 4", shows="accuracy", panels=_SMALL, statements=(*_IP_ACCURACY[:3], *_IP_GAP[:4])),
+    _of_pidp(
+        id="pidp-1",
+        number="Figure 1",
+        shows="accuracy",
+        panels=_large(),
+        statements=(
             Statement("As ε increases, so does the accuracy.", rises(tuple(_PIDP_METHODS))),
             Statement(
                 "PIDP-SGD raises the accuracy on most datasets.",
@@ -253,22 +183,13 @@ FIGURES = (
             Statement("At small ε the difference is small, or PIDP-SGD is worse.", close_at_start("pidp-sgd", "dp-sgd")),
             Statement("As ε increases, PIDP-SGD becomes more and more competitive.", grows_apart("pidp-sgd", "dp-sgd")),
         ),
-        fixed=_PIDP_FIXED,
     ),
-    Figure(
-        "pidp-2",
-        _PIDP,
-        "Figure 2",
-        "7",
-        "optimality_gap",
-        _large(),
-        _PIDP_METHODS,
-        _PIDP_NAMES,
-        0.01,
-        3.0,
-        _PIDP_GIVEN,
-        _KANG_DIFFERS,
-        (
+    _of_pidp(
+        id="pidp-2",
+        number="Figure 2",
+        shows="optimality_gap",
+        panels=_large(),
+        statements=(
             Statement(
                 "On some datasets the gap of PIDP-SGD is almost 0.", sentences.PIDP_GAP, claim="pidp-gap-zero", starts="pidp-sgd"
             ),
@@ -277,6 +198,5 @@ FIGURES = (
                 "On some datasets some of the methods fluctuate.", fluctuates(tuple(_PIDP_METHODS), "optimality_gap", Scope.SOME)
             ),
         ),
-        fixed=_PIDP_FIXED,
     ),
 )

@@ -26,7 +26,6 @@ from dpviz.papers.rates import Formula, Row
 
 DBDP: tuple[Row, ...] = (
     Row(
-        "dbdp",
         "Song et al. 2013",
         "gradient",
         "exponential",
@@ -40,7 +39,6 @@ DBDP: tuple[Row, ...] = (
         mechanism="song-sgd",
     ),
     Row(
-        "dbdp",
         "Abadi et al. 2016",
         "gradient",
         "Gaussian",
@@ -51,7 +49,6 @@ DBDP: tuple[Row, ...] = (
         remarks=("The table has q = 1/n in place of Abadi's q.",),
     ),
     Row(
-        "dbdp",
         "Wu et al. 2017",
         "output",
         "Gaussian",
@@ -72,7 +69,6 @@ DBDP: tuple[Row, ...] = (
         mechanism="bolt-on-psgd",
     ),
     Row(
-        "dbdp",
         "Wang et al. 2019 (DP-LSSGD)",
         "gradient",
         "Gaussian",
@@ -92,7 +88,6 @@ DBDP: tuple[Row, ...] = (
         mechanism="dp-lssgd",
     ),
     Row(
-        "dbdp",
         "DBDP-ERM",
         "input",
         "Gaussian",
@@ -108,7 +103,6 @@ DBDP: tuple[Row, ...] = (
         ),
     ),
     Row(
-        "dbdp",
         "DBDP-ERM, performance improving",
         "input",
         "Gaussian",

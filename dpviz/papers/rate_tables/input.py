@@ -41,7 +41,6 @@ def _kst_noise(f: Facts) -> float:
 
 INPUT: tuple[Row, ...] = (
     Row(
-        "input",
         "Chaudhuri et al. 2011, output",
         "output",
         "γ-exponential",
@@ -62,7 +61,6 @@ INPUT: tuple[Row, ...] = (
         remarks=("The table's L is the loss's own, so L + λ is what L is elsewhere.",),
     ),
     Row(
-        "input",
         "Chaudhuri et al. 2011, objective",
         "objective",
         "γ-exponential",
@@ -89,7 +87,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="cms-objective",
     ),
     Row(
-        "input",
         "Kifer et al. 2012",
         "objective",
         "Gaussian",
@@ -116,7 +113,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="kst-objective",
     ),
     Row(
-        "input",
         "Bassily et al. 2014",
         "gradient",
         "Gaussian",
@@ -140,7 +136,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="bassily-sgd",
     ),
     Row(
-        "input",
         "Zhang et al. 2017",
         "output",
         "Gaussian",
@@ -161,7 +156,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="outpert-gd",
     ),
     Row(
-        "input",
         "Wang et al. 2017, DP-SVRG",
         "gradient",
         "Gaussian",
@@ -172,7 +166,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="dp-svrg",
     ),
     Row(
-        "input",
         "Wang et al. 2017, gradient descent",
         "gradient",
         "Gaussian",
@@ -184,7 +177,6 @@ INPUT: tuple[Row, ...] = (
         remarks=("The PIDP paper gives the same result with log² n.",),
     ),
     Row(
-        "input",
         "Duchi et al. 2013, local",
         "reports",
         "randomised response",
@@ -195,7 +187,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="ldp-duchi",
     ),
     Row(
-        "input",
         "Wang et al. 2018, local",
         "reports",
         "Laplace",
@@ -209,7 +200,6 @@ INPUT: tuple[Row, ...] = (
         ),
     ),
     Row(
-        "input",
         "Fukuchi et al. 2017",
         "input",
         "Gaussian",
@@ -229,7 +219,6 @@ INPUT: tuple[Row, ...] = (
         mechanism="fukuchi-input",
     ),
     Row(
-        "input",
         "Input perturbation (Kang)",
         "input",
         "Gaussian",

@@ -49,7 +49,6 @@ EER_TEXT = "The table names excess empirical risk too, but has no such column; t
 
 PIDP: tuple[Row, ...] = (
     Row(
-        "pidp",
         "Bassily et al. 2019",
         "gradient",
         "Gaussian",
@@ -57,7 +56,6 @@ PIDP: tuple[Row, ...] = (
         assumes=("G-Lipschitz", "L-smooth", "convex"),
     ),
     Row(
-        "pidp",
         "Feldman et al. 2020, strongly convex",
         "gradient",
         "Gaussian",
@@ -70,7 +68,6 @@ PIDP: tuple[Row, ...] = (
         assumes=("G-Lipschitz", "strongly convex"),
     ),
     Row(
-        "pidp",
         "Feldman et al. 2020, convex",
         "gradient",
         "Gaussian",
@@ -78,7 +75,6 @@ PIDP: tuple[Row, ...] = (
         assumes=("G-Lipschitz", "convex"),
     ),
     Row(
-        "pidp",
         "DP-SGD (Kang), Theorems 1 and 3",
         "gradient",
         "Gaussian",
@@ -97,7 +93,6 @@ PIDP: tuple[Row, ...] = (
         remarks=(EER_TEXT + "Theorem 1.", RANGE_LEFT_OUT, "The proof of Theorem 1 drops the variance of drawing one row."),
     ),
     Row(
-        "pidp",
         "PIDP-SGD, Theorems 6 and 7",
         "gradient",
         "Gaussian",
