@@ -140,6 +140,17 @@ def test_curvature_that_holds_noise_back_needs_less_lambda() -> None:
         assert found < length / (setting.n * 20)
 
 
+def test_curvature_costs_cms_objective_a_tenth_of_epsilon_where_noise_asks_for_less_lambda() -> None:
+    """The least lambda on a grid with ln(1 + beta/(n lambda)) <= epsilon/10, up to rounding; many features need more."""
+    n, lams, built = 500, np.geomspace(1e-6, 0.1, 100_001), dpviz.list_mechanisms()["cms-objective"]()
+    few, many = (get_model("logistic").setting(n, d, rules.regularisation(n, d)) for d in (5, 400))
+    for epsilon in (3.0, 10.0):
+        wanted = lams[np.log1p(0.25 / (n * lams)) <= epsilon / 10].min()
+        found = built.automatic_lam(few, Budget(epsilon))
+        assert abs(math.log(found / wanted)) <= math.log(2.5) / 2 + 1e-3
+        assert built.automatic_lam(many, Budget(epsilon)) > 3 * found
+
+
 @pytest.mark.parametrize("name", ["objective-tight", "cms-objective", "output-gaussian", "cms-output", "fukuchi-input"])
 def test_lambda_falls_as_the_budget_grows_and_is_that_of_the_non_private_model_at_last(name: str) -> None:
     runs = [dpviz.resolve(dpviz.RunSpec("census-2000", mechanism=name, epsilon=e)) for e in (0.1, 1.0, 10.0, 1e6)]
