@@ -14,8 +14,8 @@ from scipy import stats
 from support_noise import ALPHA, Floats, Trial, blank, filled, mean_is, normal, share_is, sphere, with_values
 
 from dpviz.common.random import generator, spawn, substreams
-from dpviz.mechanisms import NoisesRows, PublicSteps, Training
-from dpviz.mechanisms.gradient.dp_agd import DPAGD, Runs
+from dpviz.mechanisms import PublicSteps, Training
+from dpviz.mechanisms.gradient.dp_agd import Runs
 from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
 
@@ -110,7 +110,6 @@ def of_song(trial: Trial) -> Iterator[bool]:
 def of_dp_agd(trial: Trial) -> Iterator[bool]:
     """The noise on a gradient, on one that is measured better, and the Gumbel noise of a choice, replayed."""
     problem, built = blank(lam=5.0), trial.built
-    assert isinstance(built, DPAGD)
     cal, streams = trial.declared(problem), spawn(11, trial.seeds)
     runs = Runs(built, problem, [trial.used(cal)], streams)
     runs.measure()
@@ -231,7 +230,6 @@ def replayed(trial: Trial, built: Any) -> bool:
 def of_rows(trial: Trial) -> Iterator[bool]:
     """Noise on rows before training: its size, and that the model is trained on these very rows."""
     problem, built = filled(), trial.built
-    assert isinstance(built, NoisesRows)
     cal = trial.declared(problem)
     streams = spawn(11, trial.seeds)
     shared = getattr(built, "sharing", "per-record") == "shared"

@@ -41,6 +41,7 @@ from dpviz.privacy.audit_bounds import Counts, epsilon_lower_bound
 from dpviz.privacy.budget import Budget
 
 SVM = get_model("svm")
+BUDGET = Budget(1.0, 1e-5)
 SVM_PAIR = make("quiet", SVM, 20, 3, 0.2)
 
 
@@ -65,8 +66,7 @@ def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float
 
 @pytest.mark.parametrize(("double", "warned"), [(WeakNoise, False), (QuietlyWeakNoise, True)])
 def test_a_law_that_the_outputs_contradict_is_named_in_the_result(double: type[Mechanism], warned: bool) -> None:
-    budget = Budget(1.0, 1e-5)
-    result = audit(*quiet(double(share=0.8), budget), budget, runs=5000, seed=0)  # type: ignore[call-arg]
+    result = audit(*quiet(double(share=0.8), BUDGET), BUDGET, runs=5000, seed=0)  # type: ignore[call-arg]
     assert bool(result.warnings) is warned
     assert (result.score == "likelihood") is not warned, "no score by a law that is contradicted"
 
@@ -108,10 +108,9 @@ def test_noise_that_is_not_gaussian_is_not_measured_as_if_it_were() -> None:
             made.theta[:, ::2] = training.problem.optimum
             return made
 
-    budget = Budget(1.0, 1e-5)
-    result = audit(*quiet(Half(), budget), budget, runs=1000, seed=0)
+    result = audit(*quiet(Half(), BUDGET), BUDGET, runs=1000, seed=0)
     assert result.noise is None
-    assert result.against(budget) == BY_ERRORS
+    assert result.against(BUDGET) == BY_ERRORS
 
 
 @pytest.mark.long
@@ -129,10 +128,9 @@ def test_the_exact_attacker_reaches_what_an_exact_gaussian_gives() -> None:
 
 
 def test_pure_epsilon_is_nearly_reached_and_has_no_gaussian_bound() -> None:
-    budget = Budget(1.0, 1e-5)
-    result = audit(*quiet(CMSOutput(), budget), budget, runs=10_000, seed=0)
+    result = audit(*quiet(CMSOutput(), BUDGET), BUDGET, runs=10_000, seed=0)
     assert result.gaussian_epsilon_lower is None
-    assert result.p_value(budget) is None
+    assert result.p_value(BUDGET) is None
     assert result.measured_epsilon_lower is None
     assert 0.6 < result.epsilon_lower <= 1
 
@@ -147,18 +145,16 @@ def test_a_learning_attacker_needs_no_law() -> None:
 
 
 def test_no_privacy_is_seen_and_nothing_is_claimed() -> None:
-    budget = Budget(1.0, 1e-5)
-    result = audit(*quiet(NonPrivate(), budget), budget, runs=200, seed=0)
+    result = audit(*quiet(NonPrivate(), BUDGET), BUDGET, runs=200, seed=0)
     assert result.verdict == NO_CLAIM
     assert result.epsilon_lower > 3
     assert result.epsilon_lower <= result.ceiling
 
 
 def test_same_seed_same_result_and_the_sides_share_no_randomness() -> None:
-    budget = Budget(1.0, 1e-5)
-    first = audit(*quiet(DPGD(steps=2), budget), budget, runs=200, seed=5)
-    second = audit(*quiet(DPGD(steps=2), budget), budget, runs=200, seed=5)
-    other = audit(*quiet(DPGD(steps=2), budget), budget, runs=200, seed=6)
+    first = audit(*quiet(DPGD(steps=2), BUDGET), BUDGET, runs=200, seed=5)
+    second = audit(*quiet(DPGD(steps=2), BUDGET), BUDGET, runs=200, seed=5)
+    other = audit(*quiet(DPGD(steps=2), BUDGET), BUDGET, runs=200, seed=6)
     assert first.counts == second.counts
     np.testing.assert_array_equal(first.cloud.to_numpy(), second.cloud.to_numpy())
     assert not np.array_equal(first.cloud.to_numpy(), other.cloud.to_numpy())
@@ -168,9 +164,8 @@ def test_same_seed_same_result_and_the_sides_share_no_randomness() -> None:
 
 def test_several_attackers_and_several_pairs_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two attackers at 5 % each, or two pairs, would accuse a mechanism that is right in more than 5 % of audits."""
-    budget = Budget(1.0, 1e-5)
-    mechanism, first, second = quiet(OutputGaussian(), budget)
-    game = _prepare(mechanism, first, second, budget, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    mechanism, first, second = quiet(OutputGaussian(), BUDGET)
+    game = _prepare(mechanism, first, second, BUDGET, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
     outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
     assert known is not None
     half = dataclasses.replace(game, confidence=0.95)  # the other half is for the Gaussian test
@@ -186,7 +181,7 @@ def test_several_attackers_and_several_pairs_share_the_error_probability(monkeyp
     monkeypatch.undo()
     pairs = [make(name, SVM, 20, 2, 0.2) for name in ("quiet", "pushed")]
     told: list[float] = []
-    results = audit_pairs(OutputGaussian(), pairs, budget, runs=40, seed=3, confidence=0.9, monitor=told.append)
+    results = audit_pairs(OutputGaussian(), pairs, BUDGET, runs=40, seed=3, confidence=0.9, monitor=told.append)
     assert told == sorted(told)
     assert (told[0], told[-1]) == (pytest.approx(0.5), pytest.approx(1.0))
     assert [(name, r.confidence, r.seed) for name, r in results.items()] == [
@@ -197,9 +192,8 @@ def test_several_attackers_and_several_pairs_share_the_error_probability(monkeyp
 
 def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The learning one has less of the error probability: its bound would be the larger one at the other's."""
-    budget = Budget(1.0, 1e-5)
-    mechanism, first, second = quiet(OutputGaussian(), budget)
-    game = _prepare(mechanism, first, second, budget, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
+    mechanism, first, second = quiet(OutputGaussian(), BUDGET)
+    game = _prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
     outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
     assert known is not None
     exact, learned = judging._exact(game, known, *outputs), judging._learned(game, *outputs, judging.LEARNED_SHARE)
@@ -290,9 +284,8 @@ def test_can_be_cancelled() -> None:
         if done > 0.3:
             raise Enough
 
-    budget = Budget(1.0, 1e-5)
     with pytest.raises(Enough):
-        audit(*quiet(DPGD(), budget), budget, runs=5000, monitor=monitor)
+        audit(*quiet(DPGD(), BUDGET), BUDGET, runs=5000, monitor=monitor)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -391,9 +384,8 @@ def test_a_gaussian_guarantee_is_one_whose_mu_the_budget_allows() -> None:
 
 
 def test_quiet_pair_uses_up_the_sensitivity() -> None:
-    budget = Budget(1.0, 1e-5)
-    pair = worst_case(OutputGaussian(), SVM, budget, n=50, d=3, lam=0.1)
-    bound = OutputGaussian().calibrate(pair.first.setting, budget).sensitivity
+    pair = worst_case(OutputGaussian(), SVM, BUDGET, n=50, d=3, lam=0.1)
+    bound = OutputGaussian().calibrate(pair.first.setting, BUDGET).sensitivity
     assert np.linalg.norm(pair.first.optimum - pair.second.optimum) == pytest.approx(bound, rel=1e-6)
 
 
@@ -413,28 +405,26 @@ def test_pairs_from_data() -> None:
 
 
 def test_bad_arguments_name_themselves() -> None:
-    budget = Budget(1.0, 1e-5)
     for field, change in (("runs", {"runs": 3}), ("seed", {"seed": -1}), ("score", {"score": "magic"})):
         with pytest.raises(InvalidInput, match=field):
-            audit(*quiet(OutputGaussian(), budget), budget, **change)  # type: ignore[arg-type]
+            audit(*quiet(OutputGaussian(), BUDGET), BUDGET, **change)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="iterates"):
-        audit(*quiet(OutputGaussian(), budget), budget, iterates=(1,))
+        audit(*quiet(OutputGaussian(), BUDGET), BUDGET, iterates=(1,))
     with pytest.raises(InvalidInput, match="score"):
-        audit(*quiet(DPGD(steps=1), budget), budget, runs=40, score="likelihood")
+        audit(*quiet(DPGD(steps=1), BUDGET), BUDGET, runs=40, score="likelihood")
 
 
 def test_what_cannot_be_audited_is_refused_before_the_first_run() -> None:
-    budget = Budget(1.0, 1e-5)
     with pytest.raises(InvalidInput, match="pairs"):
-        audit_pairs(OutputGaussian(), [], budget)
+        audit_pairs(OutputGaussian(), [], BUDGET)
     network = make("quiet", get_model("mlp"), 20, 2, 0.2)
     with pytest.raises(InvalidInput, match="mechanism"):
-        audit(OutputGaussian(), network.first, network.second, budget, runs=40)
-    _, first, second = quiet(OutputGaussian(), budget)
+        audit(OutputGaussian(), network.first, network.second, BUDGET, runs=40)
+    _, first, second = quiet(OutputGaussian(), BUDGET)
     smaller, looser = make("quiet", SVM, 19, 2, 0.2), make("quiet", SVM, 20, 2, 0.3)
     for strange in (smaller, looser, make("quiet", get_model("logistic"), 20, 2, 0.2)):
         with pytest.raises(InvalidInput, match="pair"):
-            audit(OutputGaussian(), first, strange.second, budget, runs=40)  # type: ignore[arg-type]
+            audit(OutputGaussian(), first, strange.second, BUDGET, runs=40)  # type: ignore[arg-type]
     assert differing_rows(first, second) >= 0  # type: ignore[arg-type]
 
 
@@ -464,11 +454,10 @@ def test_outputs_that_are_not_finite_are_no_evidence() -> None:
 
 
 def test_the_bound_by_the_mid_point_stands_only_under_its_assumption() -> None:
-    budget = Budget(1.0, 1e-5)
     for mechanism, assumed in ((OutputGaussian(), True), (CMSOutput(), False)):
-        result = audit(*quiet(mechanism, budget), budget if assumed else Budget(1.0), runs=40)
+        result = audit(*quiet(mechanism, BUDGET), BUDGET if assumed else Budget(1.0), runs=40)
         assert bool(result.assumption) is assumed
-        expected = result.middle.gaussian_epsilon_lower_bound(budget.delta, result.confidence) if assumed else None
+        expected = result.middle.gaussian_epsilon_lower_bound(BUDGET.delta, result.confidence) if assumed else None
         assert result.gaussian_epsilon_lower == expected
 
 
@@ -515,15 +504,14 @@ def test_input_perturbation_exceeds_its_claim() -> None:
 
 
 def test_correct_guesses_reach_what_is_allowed_and_no_more_unless_noise_is_missing() -> None:
-    budget = Budget(1.0, 1e-5)
-    good = audit(*quiet(OutputGaussian(), budget), budget, runs=5000)
+    good = audit(*quiet(OutputGaussian(), BUDGET), BUDGET, runs=5000)
     low, high = good.guessed_right_limits
     assert good.allowed == pytest.approx(0.5529, abs=2e-3)  # Phi(mu/2) of exact Gaussian noise at ε = 1, δ = 1e-5
     assert low < good.guessed_right < high
     assert low < good.allowed < high  # the pair is the worst one, so the attack is as good as it can be
-    weak = audit(*quiet(WeakNoise(share=0.6), budget), budget, runs=5000)
+    weak = audit(*quiet(WeakNoise(share=0.6), BUDGET), BUDGET, runs=5000)
     assert weak.guessed_right_limits[0] > weak.allowed
-    assert audit(*quiet(NonPrivate(), budget), budget, runs=40).allowed is None
+    assert audit(*quiet(NonPrivate(), BUDGET), BUDGET, runs=40).allowed is None
 
 
 def test_with_and_without_a_row_is_a_pair_for_both_relations() -> None:

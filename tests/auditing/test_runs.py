@@ -8,10 +8,10 @@ from support import Cancelled, cancel
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, worst_case
-from dpviz.auditing.pairs import Pair, differing_rows, most_influential
+from dpviz.auditing.pairs import differing_rows, most_influential
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
-from dpviz.auditing.survey import Surveyed, survey, table
+from dpviz.auditing.survey import survey, table
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.models import get_model
@@ -61,9 +61,8 @@ def test_what_is_no_training_row_is_refused() -> None:
 def test_the_game_of_a_run_has_the_runs_own_mechanism_budget_and_seed() -> None:
     pair, budget = pair_of(SPEC), dpviz.resolve(SPEC).budget
     assert (pair.first.n, pair.first.rows.X.shape[1], pair.first.lam) == (1000, 2, 0.1)
-    *_, (shown, last) = watch_run(SPEC, runs=120, confidence=0.9, looks=2)
+    *_, (_, last) = watch_run(SPEC, runs=120, confidence=0.9, looks=2)
     by_hand = audit(SPEC.build(), pair.first, pair.second, budget, 120, SPEC.seed, confidence=0.9)
-    assert isinstance(shown, Pair)
     for result in (last, audit_run(SPEC, runs=120, confidence=0.9)):
         assert (result.seed, result.confidence, result.runs, result.score) == (3, 0.9, 120, by_hand.score)
         assert result.counts == by_hand.counts
@@ -96,7 +95,6 @@ def test_a_survey_audits_every_mechanism_on_its_worst_pair() -> None:
 def test_a_survey_says_who_refuses() -> None:
     few = {"cms-output": dpviz.list_mechanisms()["cms-output"]}
     (row,) = survey(get_model("mlp-2"), Budget(1.0, 1e-5), mechanisms=few)
-    assert isinstance(row, Surveyed)
     assert "strongly convex" in row.verdict
     assert "\n" not in row.verdict
     assert math.isnan(row.audited)

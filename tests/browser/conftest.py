@@ -238,3 +238,9 @@ def reader(chromium: Any, server: str) -> Iterator[Callable[..., Reader]]:
         one.context.close()
     assert not [e for one in readers for e in one.errors]
     assert not [u for one in readers for u in one.foreign]
+
+
+@pytest.fixture
+def one(reader: Callable[..., Reader]) -> Reader:
+    """A reader with a window of the usual size."""
+    return reader()

@@ -22,8 +22,7 @@ def test_an_attack_grows_and_ends_in_a_verdict(reader: Callable[..., Any], width
 
 
 @pytest.mark.long
-def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., Any]) -> None:
-    one = reader()
+def test_every_epsilon_leads_to_its_audit_and_its_claims(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=dbdp-pi&seeds=2")
     page.get_by_role("link", name="claims of papers about it").click()
     page.wait_for_function("() => location.pathname.includes('Paper_claims') && location.search.includes('mechanism=dbdp-pi')")
@@ -45,8 +44,7 @@ def test_every_epsilon_leads_to_its_audit_and_its_claims(reader: Callable[..., A
     ["/", "/Trade-off", "/Sensitivity_and_rates", "/Influence_and_noise", "/Privacy_accounting"],
     ids=lambda path: path[1:],
 )
-def test_each_page_with_an_epsilon_links_to_audit_and_claims(reader: Callable[..., Any], where: str) -> None:
-    one = reader()
+def test_each_page_with_an_epsilon_links_to_audit_and_claims(one: Any, where: str) -> None:
     page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path=where)
     if where == "/Trade-off":
         page.locator(".st-key-progress [data-testid=stProgress]").wait_for(state="detached")
@@ -61,8 +59,7 @@ def test_each_page_with_an_epsilon_links_to_audit_and_claims(reader: Callable[..
 
 
 @pytest.mark.long
-def test_what_was_retrained_is_there_after_a_look_at_another_page(reader: Callable[..., Any]) -> None:
-    one = reader()
+def test_what_was_retrained_is_there_after_a_look_at_another_page(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path="/Sensitivity_and_rates")
     page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").click()
     retrained = page.get_by_text("Observed points come from training on the rows without noise")

@@ -13,8 +13,7 @@ PAGES = sorted((Path(__file__).parents[2] / "pages").glob("*.py"))
 
 
 @pytest.mark.long
-def test_the_run_goes_along_to_every_page_and_back(reader: Callable[..., Any]) -> None:
-    one = reader()
+def test_the_run_goes_along_to_every_page_and_back(one: Any) -> None:
     page = one.open("?dataset=iris&epsilon=0.5&seeds=3")
     sentence = one.sentence
     assert "at ε = 0.5 " in sentence
@@ -32,8 +31,7 @@ def test_the_run_goes_along_to_every_page_and_back(reader: Callable[..., Any]) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("link", ["Attack this", "claim"])
-def test_one_back_undoes_one_link(reader: Callable[..., Any], link: str) -> None:
-    one = reader()
+def test_one_back_undoes_one_link(one: Any, link: str) -> None:
     page = one.open("?dataset=teaching&epsilon=0.5&seeds=3&mechanism=dp-gd&dp-gd.steps=20")
     before = page.evaluate("history.length")
     page.locator("[data-testid=stPageLink]", has_text=link).first.locator("a").click()
@@ -68,10 +66,7 @@ def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> Non
         ("/Trade-off", "?dataset=teaching&seeds=3&points=2&methods=dp-gd&tune=steps,clip_norm", "Song SGD"),
     ],
 )
-def test_one_back_undoes_one_choice_that_the_pages_own_settings_do_not_fit(
-    reader: Callable[..., Any], path: str, query: str, other: str
-) -> None:
-    one = reader()
+def test_one_back_undoes_one_choice_that_the_pages_own_settings_do_not_fit(one: Any, path: str, query: str, other: str) -> None:
     page = one.page
     page.goto(f"{one.address}{path}{query}")
     page.get_by_role("slider", name="Privacy budget ε").wait_for()

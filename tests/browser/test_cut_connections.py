@@ -105,8 +105,7 @@ def agree(one: Any, *epsilons: str) -> None:
     [(request, 0), (begins, 0), (address, 0), (part, 10), (ends, 0)],
     ids=lambda v: v.__name__ if callable(v) else str(v),
 )
-def test_what_was_set_just_before_a_cut_is_not_lost(reader: Callable[..., Any], what: Any, number: int) -> None:
-    one = reader()
+def test_what_was_set_just_before_a_cut_is_not_lost(one: Any, what: Any, number: int) -> None:
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     slider = one.page.get_by_role("slider", name="Privacy budget ε")
@@ -119,8 +118,7 @@ def test_what_was_set_just_before_a_cut_is_not_lost(reader: Callable[..., Any], 
 
 @pytest.mark.long
 @pytest.mark.parametrize("delay", [20, 60, 100])
-def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(reader: Callable[..., Any], delay: int) -> None:
-    one = reader()
+def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(one: Any, delay: int) -> None:
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     one.unfold("More settings, compare, report")
@@ -133,8 +131,7 @@ def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(reader: Callable[.
 
 
 @pytest.mark.long
-def test_what_was_set_stays_when_a_second_request_leaves_before_the_first_is_answered(reader: Callable[..., Any]) -> None:
-    one = reader()
+def test_what_was_set_stays_when_a_second_request_leaves_before_the_first_is_answered(one: Any) -> None:
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     line.loses = address
@@ -147,8 +144,7 @@ def test_what_was_set_stays_when_a_second_request_leaves_before_the_first_is_ans
 
 
 @pytest.mark.long
-def test_a_page_of_which_only_the_end_arrived_is_drawn_when_the_connection_is_back(reader: Callable[..., Any]) -> None:
-    one = reader()
+def test_a_page_of_which_only_the_end_arrived_is_drawn_when_the_connection_is_back(one: Any) -> None:
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     line.loses = part

@@ -19,8 +19,7 @@ def query(page: Any) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_first_page_answers_in_one_sentence_and_a_picture(reader: Make) -> None:
-    one = reader()
+def test_first_page_answers_in_one_sentence_and_a_picture(one: Any) -> None:
     page = one.open()
     said = r"at ε = 1 is right \d+\.\d % of the time, \d+\.\d points worse than the .* noise \d+\.\d\.\s.*at most \d+\.\d %"
     assert re.search(said, one.sentence.replace("\u00a0", " "))
@@ -30,8 +29,7 @@ def test_first_page_answers_in_one_sentence_and_a_picture(reader: Make) -> None:
     assert page.title().startswith("dpviz")
 
 
-def test_moving_epsilon_changes_sentence_picture_and_address(reader: Make) -> None:
-    one = reader()
+def test_moving_epsilon_changes_sentence_picture_and_address(one: Any) -> None:
     page = one.open("?dataset=breast-cancer")
     before = page.locator(PICTURE).inner_html()
     one.press("ArrowLeft")
@@ -40,8 +38,7 @@ def test_moving_epsilon_changes_sentence_picture_and_address(reader: Make) -> No
     assert "at ε = 0.9 " in one.sentence
 
 
-def test_a_link_restores_the_run_and_back_goes_back(reader: Make) -> None:
-    one = reader()
+def test_a_link_restores_the_run_and_back_goes_back(one: Any) -> None:
     page = one.open("?dataset=iris&model=svm&epsilon=0.37&lam=0.01&dp-gd.steps=20&seeds=5")
     assert "at ε = 0.37 " in one.sentence
     assert "over 5 noise draws" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
@@ -70,8 +67,7 @@ BAD = [
 
 @pytest.mark.long
 @pytest.mark.parametrize(("bad", "field"), BAD)
-def test_a_bad_address_is_explained_and_the_page_works(reader: Make, bad: str, field: str) -> None:
-    one = reader()
+def test_a_bad_address_is_explained_and_the_page_works(one: Any, bad: str, field: str) -> None:
     page = one.open(f"?{bad}")
     warning = page.locator("[data-testid=stAlert]").first.inner_text()
     assert field in warning
@@ -109,8 +105,7 @@ def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) ->
 
 
 @pytest.mark.long
-def test_typing_epsilon_and_delta(reader: Make) -> None:
-    one = reader()
+def test_typing_epsilon_and_delta(one: Any) -> None:
     page = one.open()
     one.unfold("More settings, compare, report")
     box = page.get_by_role("textbox", name="ε, exactly")

@@ -38,8 +38,7 @@ def lasso(page: Any) -> None:
 
 
 @pytest.mark.long
-def test_a_click_chooses_the_person_and_the_address(reader: Make) -> None:
-    one = reader()
+def test_a_click_chooses_the_person_and_the_address(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)
     x, y, row = place(page, 5)
     page.mouse.move(x, y)
@@ -54,8 +53,7 @@ def test_a_click_chooses_the_person_and_the_address(reader: Make) -> None:
 
 
 @pytest.mark.long
-def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(reader: Make) -> None:
-    one = reader()
+def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=output-gaussian", PATH)
     lasso(page)
     page.get_by_role("button", name="Clear the group").wait_for()
@@ -81,8 +79,7 @@ def test_a_link_shows_the_same_two_people(reader: Make) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("dataset", ["census-40000"])
-def test_a_lasso_over_many_points_answers(reader: Make, dataset: str) -> None:
-    one = reader()
+def test_a_lasso_over_many_points_answers(one: Any, dataset: str) -> None:
     page = one.open(f"?dataset={dataset}&mechanism=output-gaussian", PATH)
     lasso(page)
     page.get_by_role("button", name="Clear the group").wait_for()
@@ -91,8 +88,7 @@ def test_a_lasso_over_many_points_answers(reader: Make, dataset: str) -> None:
 
 
 @pytest.mark.long
-def test_the_chosen_row_goes_along_to_other_pages_and_back(reader: Make) -> None:
-    one = reader()
+def test_the_chosen_row_goes_along_to_other_pages_and_back(one: Any) -> None:
     page = one.open("?dataset=teaching&row=8&y=principal component 1", PATH)
     page.get_by_role("link", name="One private model").click()
     page.wait_for_function("/ is right /.test(document.querySelector('.st-key-headline')?.innerText)")

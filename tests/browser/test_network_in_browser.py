@@ -39,8 +39,7 @@ def test_the_line_of_a_network_bends(reader: Make, model: str, curved: bool) -> 
 
 
 @pytest.mark.long
-def test_the_width_goes_along_and_back(reader: Make) -> None:
-    one = reader()
+def test_the_width_goes_along_and_back(one: Any) -> None:
     page = one.open("?dataset=teaching&model=mlp-12&seeds=2")
     one.unfold("More settings, compare, report")
     units = page.get_by_role("spinbutton", name="Hidden units")

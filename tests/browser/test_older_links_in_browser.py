@@ -1,14 +1,12 @@
 """A link without a version in a browser."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 
 @pytest.mark.long
-def test_one_click_opens_a_link_as_it_was_meant_and_back_returns(reader: Callable[..., Any]) -> None:
-    one = reader()
+def test_one_click_opens_a_link_as_it_was_meant_and_back_returns(one: Any) -> None:
     page = one.open("?dataset=iris&epsilon=0.5&seeds=2", version="")
     assert page.url.endswith("?dataset=iris&epsilon=0.5&seeds=2")  # as it was typed: nothing new for Back
     page.get_by_text("This link names no version").wait_for()

@@ -15,8 +15,7 @@ def main(page: Any) -> str:
 
 
 @pytest.mark.long
-def test_sensitivity_answers_and_links(reader: Make) -> None:
-    one = reader()
+def test_sensitivity_answers_and_links(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=rsgd-ar&part=training", SENSITIVITY)
     page.wait_for_selector(".st-key-slack .main-svg")
     for words in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
@@ -32,16 +31,14 @@ def test_sensitivity_answers_and_links(reader: Make) -> None:
 
 
 @pytest.mark.long
-def test_observed_points_come_on_request(reader: Make) -> None:
-    one = reader()
+def test_observed_points_come_on_request(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=output-gaussian&over=lam", SENSITIVITY)
     page.get_by_role("button", name="Retrain on neighbouring datasets").click()
     page.wait_for_function("document.body.innerText.includes('observed, adversarial')")
 
 
 @pytest.mark.long
-def test_accounting_names_the_tightest_proof(reader: Make) -> None:
-    one = reader()
+def test_accounting_names_the_tightest_proof(one: Any) -> None:
     page = one.open("?dataset=teaching&mechanism=dp-sgd", ACCOUNTING)
     assert "PLD, remove and add" in one.sentence
     assert "Neighbouring datasets" in main(page)

@@ -127,8 +127,7 @@ def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Mak
 
 
 @pytest.mark.long
-def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
-    one = reader()
+def test_a_click_on_a_point_opens_that_very_run(one: Any) -> None:
     page = open_page(one, QUICK)
     over(page)
     marks = (
@@ -159,8 +158,7 @@ def test_a_click_on_a_point_opens_that_very_run(reader: Make) -> None:
 
 
 @pytest.mark.long
-def test_epsilon_from_the_accuracy_wanted(reader: Make) -> None:
-    one = reader()
+def test_epsilon_from_the_accuracy_wanted(one: Any) -> None:
     page = open_page(one, QUICK)
     over(page)
     first = one.sentence
@@ -205,8 +203,7 @@ def test_the_page_fits_and_has_words(reader: Make, width: int, scheme: str) -> N
 
 
 @pytest.mark.long
-def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_controls(reader: Make) -> None:
-    one = reader()
+def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_controls(one: Any) -> None:
     # the code of the controls comes late, as on a slow line
     late = re.compile(r"/static/js/(Slider|NumberInput|Selectbox|Checkbox|TextInput)[^/]*\.js")
     one.page.route(late, lambda route: (one.page.wait_for_timeout(3000), route.continue_()))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
+from support_pages import Page
 
 from dpviz import dashboard
 from dpviz.common.validate import InvalidInput
@@ -304,10 +305,9 @@ def test_the_full_address_of_the_sidebar_has_every_control() -> None:
 def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> None:
     full = FULL[page]
     asked = {"mechanism": "rsgd-ar", "seeds": "2"} | full  # of the default dataset, teaching
-    test = AppTest.from_file(str(ROOT / "pages" / f"{PAGES[page][1]}.py"), default_timeout=LIMIT)
+    test = Page(ROOT / "pages" / f"{PAGES[page][1]}.py", default_timeout=LIMIT)
     test.query_params.update(asked)
     test.run()
-    assert not test.exception
     assert not [w.value for w in test.warning if "address" in w.value or "default" in w.value or "ignored" in w.value]
     assert not address_problems(test)
     assert {k: v if isinstance(v, str) else v[0] for k, v in test.query_params.items()} == asked
@@ -315,10 +315,9 @@ def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> N
 
 def test_settings_of_other_pages_are_kept_for_them() -> None:
     asked = {key: value for full in FULL.values() for key, value in full.items()}
-    page = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=LIMIT)
+    page = Page(ROOT / "pages" / "8_Data.py", default_timeout=LIMIT)
     page.query_params.update(asked)
     page.run()
-    assert not page.exception
     assert not address_problems(page)
     assert {k: v if isinstance(v, str) else v[0] for k, v in page.query_params.items()} == asked
 

@@ -51,17 +51,19 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
 
 
 def start(pool: jobs.Pool, key: str = "a", store: CellStore | None = None, spec: SweepSpec = SPEC, who: str = "me") -> SweepJob:
-    job = pool.submit(SweepJob(key, spec.cells(), store), who)
-    assert isinstance(job, SweepJob)
-    return job
+    return pool.submit(SweepJob(key, spec.cells(), store), who)
+
+
+@pytest.fixture
+def pool() -> jobs.Pool:
+    return jobs.Pool()
 
 
 def state_of(pool: jobs.Pool, job: SweepJob) -> SweepStatus:
     return job.status(pool.position(job))
 
 
-def test_a_job_gives_what_a_sweep_gives(tmp_path: Path) -> None:
-    pool = jobs.Pool()
+def test_a_job_gives_what_a_sweep_gives(tmp_path: Path, pool: jobs.Pool) -> None:
     job = start(pool, store=CellStore(tmp_path))
     until(lambda: job.over)
     pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
@@ -90,11 +92,10 @@ def test_what_is_made_of_finished_rows_is_made_again_only_when_there_are_more() 
     assert not job._made
 
 
-def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path) -> None:
+def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path, pool: jobs.Pool) -> None:
     store = CellStore(tmp_path)
     for cell in SPEC.cells()[:2]:
         store.put(cell, cell.compute())
-    pool = jobs.Pool()
     job = start(pool, store=store)
     until(lambda: len(job.tables()) == 2)
     assert len(job.table()) == 2 * 2 * 2
@@ -105,8 +106,7 @@ def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path) -> None:
     assert len(job.table()) == 2 * 2 * 12
 
 
-def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: Path) -> None:
-    pool = jobs.Pool()
+def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: Path, pool: jobs.Pool) -> None:
     job = start(pool, store=CellStore(tmp_path))
     until(lambda: slow.steps > 3)
     pool.cancel(job, "me")
@@ -181,9 +181,8 @@ def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypat
     assert len(job.table()) == 2 * 2 * 12
 
 
-def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
+def test_going_on_while_the_thread_still_stops(slow: Slow, pool: jobs.Pool) -> None:
     others = set(threading.enumerate())  # of other tests
-    pool = jobs.Pool()
     job = start(pool)
     until(lambda: slow.steps > 3)
     for _ in range(20):
@@ -197,7 +196,7 @@ def test_going_on_while_the_thread_still_stops(slow: Slow) -> None:
     assert len(job.table()) == 2 * 2 * 12
 
 
-def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     first = start(jobs.Pool(), store=CellStore(tmp_path))
     until(lambda: first.over)
     victim = sorted(tmp_path.glob("*.cell"))[0]
@@ -205,7 +204,6 @@ def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.M
     computed: list[str] = []
     true = Cell.attempt
     monkeypatch.setattr(Cell, "attempt", lambda self, monitor: computed.append(self.key()) or true(self, monitor))
-    pool = jobs.Pool()
     second = start(pool, store=CellStore(tmp_path))
     until(lambda: second.over)
     assert computed == [victim.stem], "only the damaged one is computed again"
@@ -213,10 +211,9 @@ def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.M
     assert len(state_of(pool, second).notices) == 1
 
 
-def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
     monkeypatch.setattr(jobs, "SLICE", LIMIT)
-    pool = jobs.Pool()
     four = [start(pool, key) for key in "abcd"]
     until(lambda: sorted(state_of(pool, job).position for job in four) == [0, 0, 1, 2])
     waiting = sorted(four, key=lambda job: state_of(pool, job).position)
@@ -229,10 +226,9 @@ def test_at_most_two_heavy_jobs_and_places_in_the_queue(slow: Slow, monkeypatch:
     assert [job.status().state for job in waiting] == [State.CANCELLED, State.DONE, State.CANCELLED, State.DONE]
 
 
-def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.02)
     monkeypatch.setattr(jobs, "SLICE", LIMIT)
-    pool = jobs.Pool()
     heavy = [start(pool, key) for key in "abc"]
     until(lambda: sorted(state_of(pool, job).position for job in heavy) == [0, 0, 1])
     monkeypatch.setattr(jobs, "LIGHT", LIMIT)  # what comes now stays light
@@ -243,8 +239,7 @@ def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest
     until(lambda: small.over and all(job.over for job in heavy))
 
 
-def test_what_nobody_wants_any_more_is_paused(slow: Slow) -> None:
-    pool = jobs.Pool()
+def test_what_nobody_wants_any_more_is_paused(slow: Slow, pool: jobs.Pool) -> None:
     job = start(pool, who="ann")
     assert start(pool, who="bob") is job
     pool.leave(job, "ann")
@@ -259,8 +254,9 @@ def test_what_nobody_wants_any_more_is_paused(slow: Slow) -> None:
     assert job.state is State.DONE
 
 
-def test_work_is_paused_while_everybody_who_wants_it_is_away_and_goes_on_when_somebody_is_back(slow: Slow) -> None:
-    pool = jobs.Pool()
+def test_work_is_paused_while_everybody_who_wants_it_is_away_and_goes_on_when_somebody_is_back(
+    slow: Slow, pool: jobs.Pool
+) -> None:
     job = start(pool, who="ann")
     start(pool, who="bob")
     until(lambda: job.state is State.RUNNING)
@@ -279,8 +275,7 @@ def test_work_is_paused_while_everybody_who_wants_it_is_away_and_goes_on_when_so
     assert pool.find("a") is job, "its cells stay"
 
 
-def test_cancelling_takes_ones_own_interest_away_and_nobody_elses(slow: Slow) -> None:
-    pool = jobs.Pool()
+def test_cancelling_takes_ones_own_interest_away_and_nobody_elses(slow: Slow, pool: jobs.Pool) -> None:
     job = start(pool, who="ann")
     start(pool, who="bob")
     pool.cancel(job, "ann")
@@ -300,12 +295,11 @@ def test_cancelling_takes_ones_own_interest_away_and_nobody_elses(slow: Slow) ->
 
 
 def test_places_are_shared_by_sessions_and_a_short_job_comes_before_a_long_one(
-    slow: Slow, monkeypatch: pytest.MonkeyPatch
+    slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
 ) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
     monkeypatch.setattr(jobs, "SLICE", 0.05)
     monkeypatch.setattr(jobs, "ASIDE", 0.0)
-    pool = jobs.Pool()
     greedy = [start(pool, f"ann {k}", who="ann") for k in range(4)]
     until(lambda: len(pool._heavy) == 2 and len(pool._waiting) == 2)
     modest = start(pool, "bob", who="bob")
@@ -324,8 +318,7 @@ def test_places_are_shared_by_sessions_and_a_short_job_comes_before_a_long_one(
     until(lambda: late in pool._heavy)
 
 
-def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = jobs.Pool()
+def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     steps: list[float] = []
 
     def stream(monitor: Monitor) -> Iterator[int]:
@@ -350,9 +343,8 @@ def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch
     until(lambda: low.over and other.over and more.over)
 
 
-def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     monkeypatch.setattr(jobs, "AT_ONCE", 1)
-    pool = jobs.Pool()
     first, second, third = (start(pool, key) for key in "abc")
     assert [state_of(pool, job).position for job in (first, second, third)] == [0, 1, 2]
     assert state_of(pool, third).state is State.QUEUED
@@ -371,7 +363,9 @@ def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: py
         (FloatingPointError("overflow in step 3"), "overflow in step 3"),
     ],
 )
-def test_failures_become_words_and_the_others_go_on(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_become_words_and_the_others_go_on(
+    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
+) -> None:
     true = Cell.compute
 
     def compute(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
@@ -380,7 +374,6 @@ def test_failures_become_words_and_the_others_go_on(error: Exception, words: str
         return true(cell, monitor)
 
     monkeypatch.setattr(Cell, "compute", compute)
-    pool = jobs.Pool()
     job = start(pool)
     until(lambda: job.over)
     status = state_of(pool, job)
@@ -390,9 +383,8 @@ def test_failures_become_words_and_the_others_go_on(error: Exception, words: str
     assert all(words in str(problem) for _, _, problem in status.problems)
 
 
-def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     monkeypatch.setattr(jobs, "KEPT", 3)
-    pool = jobs.Pool()
     for key in "abcdefgh":
         job = start(pool, key, spec=SweepSpec(dataset="teaching", mechanisms=["cms-output"], epsilons=[1.0], seeds=1))
         until(lambda job=job: job.over and job not in pool._alive)
@@ -451,9 +443,8 @@ def released(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
     return stream
 
 
-def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
-    pool = jobs.Pool()
     first, second = start(pool, "a"), pool.submit(Job("attack", released(slow.go)))
     until(lambda: {first, second} == set(pool._heavy))
     third = pool.submit(Job("claim", released(slow.go)))
@@ -464,10 +455,11 @@ def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch:
     assert third.results == [1]
 
 
-def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
+) -> None:
     monkeypatch.setattr(jobs, "LIGHT", 0.0)
     monkeypatch.setattr(jobs, "AT_ONCE", 3)
-    pool = jobs.Pool()
     heavy = [pool.submit(Job(key, released(slow.go))) for key in "abcd"]
     until(lambda: len(pool._waiting) == 2)
     monkeypatch.setattr(jobs, "LIGHT", LIMIT)  # what comes now stays light
@@ -478,8 +470,7 @@ def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(slow: Slow,
     until(lambda: all(job.over for job in heavy))
 
 
-def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow) -> None:
-    pool = jobs.Pool()
+def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow, pool: jobs.Pool) -> None:
     lined = [pool.submit(Job(key, released(slow.go), series="claims")) for key in "abc"]
     other = pool.submit(Job("other", lambda monitor: iter([3])))
     until(lambda: other.over and lined[0].state is State.RUNNING)
@@ -488,10 +479,9 @@ def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow) -> None:
     until(lambda: all(job.over for job in lined))
 
 
-def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
     there = {"mine", ""}
     monkeypatch.setattr(uploads, "there", there.__contains__)
-    pool = jobs.Pool()
     done = pool.submit(Job("done", lambda monitor: iter([1]), dataset="mine"))
     at_work = pool.submit(Job("at work", released(slow.go), dataset="mine"))
     others = pool.submit(Job("others", lambda monitor: iter([1])))
@@ -515,7 +505,6 @@ def test_a_job_and_the_threads_that_it_starts_let_pages_go_first_on_the_processo
 
     here = nice()
     task = jobs.Pool().submit(Job("nice", work))
-    assert isinstance(task, Job)
     until(lambda: task.over)
     least = min(here + NICE, 19)  # the last of all
     assert task.results == [(least, least)]
@@ -543,12 +532,11 @@ def test_all_waits_of_one_drawing_of_a_page_share_its_patience(monkeypatch: pyte
     assert allowed == pytest.approx([0.4, front.TOGETHER - 0.35, 0.0] * 2)
 
 
-def test_a_job_that_fails_says_why_and_what_it_gave_stays_the_last_or_all_of_it() -> None:
+def test_a_job_that_fails_says_why_and_what_it_gave_stays_the_last_or_all_of_it(pool: jobs.Pool) -> None:
     def broken(monitor: Monitor) -> Iterator[int]:
         yield from (1, 2)
         raise dpviz.InvalidInput("field", "is wrong", "Change it.")
 
-    pool = jobs.Pool()
     last, every = pool.submit(Job("last", broken)), pool.submit(Job("all", broken, keep_all=True))
     until(lambda: last.over and every.over)
     assert [(job.state, job.results) for job in (last, every)] == [("failed", [2]), ("failed", [1, 2])]

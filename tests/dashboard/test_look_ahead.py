@@ -56,9 +56,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> jobs.Pool:
 
 
 def ahead(pool: jobs.Pool, seed: int, who: str) -> LookAhead:
-    job = pool.submit(LookAhead([replace(SPEC, seed=seed, epsilon=e) for e in EPSILONS]), who)
-    assert isinstance(job, LookAhead)
-    return job
+    return pool.submit(LookAhead([replace(SPEC, seed=seed, epsilon=e) for e in EPSILONS]), who)
 
 
 def test_two_people_get_a_run_each_in_turn(computed: Computed, pool: jobs.Pool) -> None:

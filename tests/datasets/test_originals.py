@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import ROOT
+from support_pages import PAGES, Page
 
 import dpviz
 from dpviz.cli.main import main
@@ -108,17 +107,15 @@ def test_the_published_test_file_can_be_the_test_part(data: Path, capsys: pytest
 
 def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data: Path) -> None:
     adult(data, 400, 200)
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=LIMIT)
+    page = Page(PAGES[""], default_timeout=LIMIT)
     page.query_params.update({"dataset": "adult", "mechanism": "output-gaussian", "seeds": "2", "published_split": "true"})
     page.run()
-    assert not page.exception
     assert page.toggle(key="published_split").value
     assert [name for name in page.selectbox(key="dataset").options if "dult" in name] == ["Adult"], "one Adult, not its files"
     assert [card.name for card in cards() if card.name and "adult" in card.name] == ["adult", "adult-complete"]
     assert page.query_params["published_split"] in ("true", ["true"])
     assert "(400 training rows)" in page.text_input(key="delta").help
     page.selectbox(key="dataset").set_value("iris").run()
-    assert not page.exception
     assert "published_split" not in page.query_params
     assert not page.session_state["dpviz.problems"]
     assert "published_split" not in {toggle.key for toggle in page.toggle}
@@ -126,10 +123,9 @@ def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data: Pa
 
 def test_the_data_page_names_the_published_test_rows(data: Path) -> None:
     adult(data, 400, 200)
-    page = AppTest.from_file(str(ROOT / "pages" / "8_Data.py"), default_timeout=LIMIT)
+    page = Page(PAGES["Data"], default_timeout=LIMIT)
     page.query_params.update({"dataset": "adult", "published_split": "true"})
     page.run()
-    assert not page.exception
     said = " ".join(one.value for one in page.markdown).replace("\u00a0", " ")
     assert "set 200 of the rows aside as a test file" in said
     assert "400 rows are trained on" in said

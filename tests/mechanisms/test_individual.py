@@ -1,6 +1,7 @@
 """Epsilon of one person against the exact privacy loss, dp_accounting and reference values, with controls."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from support import make_problem, mostly_long
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.influence import influence_of
-from dpviz.mechanisms import IndividualBudget, Training
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Training
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
@@ -33,13 +34,15 @@ from dpviz.privacy.individual import (
 )
 
 
-def individual(
-    mechanism: str, problem: Problem, epsilon: float = 1.0, delta: float = 1e-5, **params: object
-) -> IndividualEpsilon:
+def fitted(mechanism: str, problem: Problem, seeds: int = 2, **params: object) -> tuple[Any, Calibration, Fit]:
     built = dpviz.list_mechanisms()[mechanism].from_params(params)
-    calibration = built.calibrate(problem.setting, Budget(epsilon, delta))
-    fit = built.fit(Training(problem, [calibration], spawn(0, 2)))
-    found = built.individual(problem, calibration, fit.theta[0], fit.record.at(0))
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    return built, cal, built.fit(Training(problem, [cal], spawn(0, seeds)))
+
+
+def individual(mechanism: str, problem: Problem, **params: object) -> IndividualEpsilon:
+    built, cal, fit = fitted(mechanism, problem, **params)
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     assert found is not None
     return found
 
@@ -271,9 +274,7 @@ def along_by_hand(
 @pytest.mark.parametrize(("mechanism", "params"), mostly_long(POISSON, POISSON[1], POISSON[6], POISSON[-1]))
 def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, params: dict[str, object]) -> None:
     problem = make_problem(n=12, d=3, lam=0.05, seed=3)
-    built = dpviz.list_mechanisms()[mechanism].from_params(params)
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    fit = built.fit(Training(problem, [cal], spawn(0, 2)))
+    built, cal, fit = fitted(mechanism, problem, **params)
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     path, own = fit.record.path[0, 1], found.epsilon[1]
     # no row costs more than the worst case by the mechanism's own accountant, which is tighter: those rows are left out
@@ -316,10 +317,8 @@ def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatc
     one = individual("dp-sgd", problem)
     np.testing.assert_array_equal(one.epsilon, everything.epsilon[:1])
     assert "first 1 of 2 noise draws" in one.method
-    built = dpviz.list_mechanisms()["dp-sgd"]()
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
     monkeypatch.setattr(shared, "_PATH_BYTES", 100)
-    fit = built.fit(Training(problem, [cal], spawn(0, 2)))
+    built, cal, fit = fitted("dp-sgd", problem)
     assert fit.record.path is None
     assert built.individual(problem, cal, fit.theta[0], fit.record) is None
 
@@ -327,18 +326,14 @@ def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatc
 def test_published_single_row_steps_have_no_individual_epsilon() -> None:
     problem = make_problem(n=20, d=3)
     for mechanism, params in (("bassily-sgd", {"mode": "faithful"}), ("dp-svrg", {"noise": "published"})):
-        built = dpviz.list_mechanisms()[mechanism].from_params(params)
-        cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-        fit = built.fit(Training(problem, [cal], spawn(0, 1)))
+        built, cal, fit = fitted(mechanism, problem, 1, **params)
         assert built.individual(problem, cal, fit.theta[0], fit.record.at(0)) is None
 
 
 @pytest.mark.parametrize("when_spent", ["leave", "give what is left"])
 def test_filtered_rows_spend_their_budget_and_no_more(when_spent: str) -> None:
     problem = make_problem(n=30, d=3)
-    built = dpviz.list_mechanisms()["renyi-filter"].from_params({"full_steps": 5, "stretch": 6.0, "when_spent": when_spent})
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    fit = built.fit(Training(problem, [cal], spawn(0, 2)))
+    built, cal, fit = fitted("renyi-filter", problem, full_steps=5, stretch=6.0, when_spent=when_spent)
     record = fit.record.at(0)
     assert record.gradient_energy.max() <= 5 * (1 + 1e-9)
     stopped = record.visits < len(record.timeline[0, 0])  # type: ignore[index]
@@ -437,17 +432,13 @@ def test_without_noise_nobody_has_an_epsilon(name: str) -> None:
     built = dpviz.list_mechanisms()[name]()
     quiet = built.calibrate(problem.setting, Budget(1.0, 0.0 if built.pure else 1e-5)).noiseless()
     fit = built.fit(Training(problem, [quiet], spawn(0, 2)))
-    assert isinstance(built, IndividualBudget)
     found = built.individual(problem, quiet, fit.theta[0], fit.record.at(0))
     assert found is None or not np.isfinite(found.epsilon).any()
 
 
 def test_a_path_that_nobody_would_wait_for_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = make_problem(n=40, d=3, lam=0.05)
-    built = dpviz.list_mechanisms()["dp-sgd"]()
-    declared = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    fit = built.fit(Training(problem, [declared], spawn(0, 2)))
-    assert isinstance(built, IndividualBudget)
+    built, declared, fit = fitted("dp-sgd", problem)
     for most, followed in ((10**9, True), (100, False)):
         monkeypatch.setattr("dpviz.mechanisms.individual._MOST_NORMS", most)
         assert (built.individual(problem, declared, fit.theta[0], fit.record.at(0)) is not None) is followed
@@ -459,11 +450,8 @@ def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
     By one row at a time, with gradients by finite differences and the Rényi sums of `rdp`.
     """
     problem = make_problem(n=8, d=3, lam=0.05, seed=3, model="mlp-2")
-    built = dpviz.list_mechanisms()["dp-svrg"].from_params({"rounds": 2, "inner_steps": 3, "clip_norm": 0.4})
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    fit = built.fit(Training(problem, [cal], spawn(0, 1)))
+    built, cal, fit = fitted("dp-svrg", problem, 1, rounds=2, inner_steps=3, clip_norm=0.4)
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
-    assert found is not None
     path, details = fit.record.path[0, 0], cal.details
 
     def loss(i: int, theta: np.ndarray) -> float:

@@ -12,7 +12,7 @@ from dpviz.common.progress import silent
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import influence_of
 from dpviz.mechanisms import Training
-from dpviz.models import MODELS, Network, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer, line_losses_of, margins
+from dpviz.models import MODELS, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer, line_losses_of, margins
 from dpviz.models.capabilities import Derivatives
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.network_training import _BATCH, _adam, best_of_starts
@@ -362,7 +362,6 @@ def test_a_start_follows_its_law_and_draws_from_a_stream_that_nothing_else_uses(
     model, streams = get_model("mlp-9"), spawn(5, 400)
     m = model.setting(100, 6, LAM).m
     starts = model.initial(m, streams)
-    assert isinstance(model, Network)
     W, a, c = model.layer.split(starts)
     inputs = W.shape[2] - 1
     # of 400 starts: the variance of k normal numbers is within 5 sqrt(2/k) of theirs

@@ -23,41 +23,8 @@ pytestmark = pytest.mark.usefixtures("fresh_pool")
 
 COUNT = int(os.environ.get("DPVIZ_ADDRESSES", "8"))
 FILES = {name or "first": path for name, path in PAGES.items()}
-VALUES = (
-    "",
-    " ",
-    "0",
-    "1",
-    "2",
-    "-1",
-    "0.5",
-    "1e-9",
-    "1e6",
-    "1e400",
-    "-0",
-    "nan",
-    "inf",
-    "１",
-    "1_0",
-    "0x10",
-    "true",
-    "None",
-    "[]",
-)
-TEXTS = (
-    "x",
-    "a,b",
-    "a&b=c#d",
-    "%2e%2e",
-    "../../etc/passwd",
-    "';--",
-    "<b>x</b>",
-    "$\\frac{1}{2}$",
-    ":material/x:",
-    "👾",
-    "\u202e",
-    "\x00",
-)
+VALUES = ("", " ", *"0 1 2 -1 0.5 1e-9 1e6 1e400 -0 nan inf １ 1_0 0x10 true None []".split())
+TEXTS = (*r"x a,b a&b=c#d %2e%2e ../../etc/passwd ';-- <b>x</b> $\frac{1}{2}$ :material/x: 👾".split(), "\u202e", "\x00")
 PLAIN = ("teaching", "iris", "breast-cancer", "census-100")
 DATASETS = (*PLAIN, "census-99", "census-１００", "data/x.csv", "upload-0123456789abcdef", "rows-0", "ä" * 300)
 MODELS = ("logistic", "svm", "mlp", "mlp-2", "mlp-0", "mlp-99999999", "Logistic")

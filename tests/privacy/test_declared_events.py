@@ -34,7 +34,6 @@ LOOSE = {"published", "classical", "rdp", "rdp-improved"}
 
 def declared(name: str, params: dict[str, str | bool], budget: Budget) -> tuple[Calibration, Event] | None:
     mechanism = dpviz.list_mechanisms()[name].from_params(params)
-    assert isinstance(mechanism, DeclaresEvent)
     try:
         calibration = mechanism.calibrate(SETTING, budget)
     except InvalidInput:
@@ -121,7 +120,6 @@ def test_every_number_at_another_value_costs_what_is_proved(name: str, model: st
     for params in numbers(name):
         mechanism = cls.from_params(params)
         calibration = mechanism.calibrate(setting, Budget(1.0, 1e-5))
-        assert isinstance(mechanism, DeclaresEvent)
         event, proved = mechanism.released(setting, calibration), calibration.proved_budget
         if event is None or proved is None:
             assert name == "majority"
@@ -146,7 +144,6 @@ def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibration
         calibration, event = found
         weak = dataclasses.replace(calibration, noise_scale=0.95 * calibration.noise_scale)
         mechanism = dpviz.list_mechanisms()[name]()
-        assert isinstance(mechanism, DeclaresEvent)
         again = mechanism.released(SETTING, weak)
         assert again is not None
         delta = calibration.proved_budget.delta or 1e-12
@@ -157,7 +154,6 @@ def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibration
 @pytest.mark.parametrize(("name", "params"), FORMS, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))
 def test_without_noise_nothing_is_declared(name: str, params: dict[str, str | bool]) -> None:
     mechanism = dpviz.list_mechanisms()[name].from_params(params)
-    assert isinstance(mechanism, DeclaresEvent)
     try:
         calibration = mechanism.calibrate(SETTING, Budget(1.0, 1e-5)).noiseless()
     except InvalidInput:

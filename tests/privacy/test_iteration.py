@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import HasTrace, get_mechanism
+from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.accounting.account import noise_for
 from dpviz.privacy.accounting.events import Mixture
@@ -121,7 +121,6 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
     method = Method("hockey-stick", Neighbouring.REPLACE_ONE)
     for name in ("rsgd", "nsgd"):
         mechanism = get_mechanism(name).from_params({"batch_size": 300, "epochs": 7}).settled(setting, budget)
-        assert isinstance(mechanism, HasTrace)
         noisy = mechanism.noise_in_steps(setting)
         end, last, every = (noise_for(e, method, budget) for e in (mechanism.releases(setting), noisy.last, noisy.every))
         assert end < last * noisy.spread < every * noisy.spread

@@ -20,6 +20,11 @@ SPEC = dpviz.RunSpec("iris", mechanism="dp-gd", epsilon=1.0, seeds=1, params={"s
 UPLOAD = f"{PREFIX}{0:016x}"
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> KeptModels:
+    return KeptModels(tmp_path)
+
+
 def all_models(spec: dpviz.RunSpec, count: int, store: KeptModels | None = None, role: str = SHADOW) -> np.ndarray:
     return np.concatenate([models for _, _, models in trained(Halves.of(spec), [(role, count)], store)])
 
@@ -58,8 +63,7 @@ def test_a_model_of_a_half_is_what_the_mechanism_trains_on_those_rows() -> None:
     )
 
 
-def test_more_models_begin_with_those_that_are_there(tmp_path: Path) -> None:
-    store = KeptModels(tmp_path)
+def test_more_models_begin_with_those_that_are_there(tmp_path: Path, store: KeptModels) -> None:
     few = all_models(SPEC, BLOCK, store)
     assert len(list(tmp_path.glob("*.models"))) == 1
     many = all_models(SPEC, 2 * BLOCK + 3, store)
@@ -68,8 +72,7 @@ def test_more_models_begin_with_those_that_are_there(tmp_path: Path) -> None:
     assert (all_models(SPEC, 2 * BLOCK + 3) == many).all()
 
 
-def test_what_was_finished_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = KeptModels(tmp_path)
+def test_what_was_finished_is_not_trained_again(store: KeptModels, monkeypatch: pytest.MonkeyPatch) -> None:
     before = all_models(SPEC, BLOCK, store)
 
     def never(*_: object) -> None:
@@ -81,8 +84,7 @@ def test_what_was_finished_is_not_trained_again(tmp_path: Path, monkeypatch: pyt
         all_models(replace(SPEC, seed=1), BLOCK, store)
 
 
-def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
-    store = KeptModels(tmp_path)
+def test_a_damaged_file_is_made_anew(tmp_path: Path, store: KeptModels) -> None:
     before = all_models(SPEC, BLOCK, store)
     (path,) = tmp_path.glob("*.models")
     content = path.read_bytes()
@@ -111,8 +113,7 @@ def test_models_that_others_can_write_are_made_anew_for_their_owner_only(tmp_pat
         os.umask(before_umask)
 
 
-def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path) -> None:
-    store = KeptModels(tmp_path)
+def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path, store: KeptModels) -> None:
 
     class Enough(Exception):
         pass
@@ -154,8 +155,7 @@ def test_what_is_declared_to_release_labels_does_and_nothing_else() -> None:
             assert (fit.constant_label is not None) == mechanism.releases_label
 
 
-def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path) -> None:
-    store = KeptModels(tmp_path)
+def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path, store: KeptModels) -> None:
     store.put("key", UPLOAD, np.ones((2, 3)))
     assert not list(tmp_path.iterdir())
     assert store.get("key", UPLOAD, (2, 3)) is None

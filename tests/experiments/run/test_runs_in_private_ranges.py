@@ -87,7 +87,6 @@ def test_every_method_has_the_noise_of_what_is_left(name: str) -> None:
 def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
     """Accounted for part by part, and within the whole budget; one without the ranges would cost less."""
     mechanism, setting = list_mechanisms()[name](), replace(SETTING, private_ranges=True)
-    assert isinstance(mechanism, DeclaresEvent)
     cal, of_method = mechanism.calibrate(setting, WHOLE), shares(WHOLE)[1]
     event, own = mechanism.released(setting, cal), mechanism.released(SETTING, mechanism.calibrate(SETTING, of_method))
     assert event is not None
