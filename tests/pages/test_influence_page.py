@@ -16,7 +16,7 @@ from support_pages import address, text
 import dpviz
 from dpviz.dashboard.rows import selection
 from dpviz.experiments.run.links import signed
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.capabilities import HasRule
 from dpviz.models import get_model
@@ -229,6 +229,19 @@ def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
     assert new["row id"].iloc[0] == setup.split.test[change.argmax()]
     assert new["change if added"].to_numpy() == pytest.approx(np.sort(change)[::-1])
     assert "is not among the 320 training rows" in opened(row="100000").warning[0].value
+
+
+@pytest.mark.long
+def test_new_rows_weigh_what_they_would_in_training() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", class_weight=8.0)
+    setup, influence = setup_for(spec), dpviz.influence_of(spec)
+    page = support_pages.addressed("Influence_and_noise", mechanism=spec.mechanism, class_weight="8")
+    page.session_state["fold-new"] = True
+    page.run()
+    shown = next(frame.value for frame in page.dataframe if "change if added" in frame.value)["change if added"].to_numpy()
+    weighed = influence.added_norm(rows_in(setup.dataset, setup.split.test, (1 / 8, 1.0)))
+    assert shown == pytest.approx(np.sort(weighed)[::-1])
+    assert shown != pytest.approx(np.sort(influence.added_norm(setup.test))[::-1]), "control: without weights"
 
 
 def test_the_share_to_noise_stands_right_of_its_threshold() -> None:

@@ -15,7 +15,7 @@ from support_pages import address, addressed, text
 import dpviz
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import links
-from dpviz.dashboard.trade_off import running, settings
+from dpviz.dashboard.trade_off import repeated, running, settings
 from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.sweeps.cells import Cell
@@ -273,6 +273,20 @@ def test_a_private_search_stands_beside_the_heat_map() -> None:
     assert 3.9 <= proved <= 4.0
     assert "Each of its models had ε =" in text(page)
     assert "no private search" in text(opened(tune="lam,curvature_share", mechanism="objective-tight"))
+
+
+def test_methods_that_refuse_are_left_out_of_cross_validation() -> None:
+    refused = {"bassily-sgd": {"mode": "faithful", "relation": "add-remove"}}  # published for replace-one
+    able = {"dp-gd": {"steps": 5}}
+
+    def left(mechanisms: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+        return repeated._able(dpviz.SweepSpec("teaching", mechanisms=mechanisms, epsilons=(2.0,), seeds=2)).named
+
+    assert left(able | refused) == able
+    both = able | {"bassily-sgd": {"mode": "faithful"}}
+    assert left(both) == both, "control: in its own relation it stays"
+    with pytest.raises(dpviz.InvalidInput, match="defined for replace-one"):
+        left(refused)
 
 
 @pytest.mark.long
