@@ -15,10 +15,12 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tokenize
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -294,10 +296,26 @@ def about(module: str) -> str:
     return " or ".join([*ids, *own]) if ids else ""  # what models do concerns all mechanisms
 
 
-def arguments(module: str) -> list[str]:
-    """Arguments of pytest, beside the tests of a module, to end at the first that notices a mistake in it."""
-    found = ["-n", "0", "-p", "no:cacheprovider", "-x", "-q"]
-    return found + (["-k", about(module)] if about(module) else [])
+def tests_say(module: str, place: Path, seconds: float, **environment: str) -> int | None:
+    """What pytest returns for the tests of a module, which end at the first that notices a mistake; None where it takes too long.
+
+    Args:
+        place: the copy of the project in which they run.
+    """
+    tests = sorted(tests_of(module), key=lambda test: test in LAST)
+    some = ["-k", about(module)] if about(module) else []
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-x", "-q", *some, *tests]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, cwd=place, env=os.environ | environment, stdout=quiet, stderr=quiet, start_new_session=True
+    ) as started:
+        try:
+            return started.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
 
 
 def configuration(modules: Sequence[str]) -> str:
@@ -313,10 +331,15 @@ def configuration(modules: Sequence[str]) -> str:
     return "\n".join(["", "[tool.mutmut]", *lines, ""])
 
 
-def copy_with(copy: Path, modules: Sequence[str]) -> None:
-    """Copies the project, with a configuration for mutants of these modules."""
+def copy_to(copy: Path) -> None:
+    """Copies the project."""
     ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
     shutil.copytree(ROOT, copy, ignore=ignore)
+
+
+def copy_with(copy: Path, modules: Sequence[str]) -> None:
+    """Copies the project, with a configuration for mutants of these modules."""
+    copy_to(copy)
     with (copy / "pyproject.toml").open("a") as file:
         file.write(configuration(modules))
 

@@ -1,6 +1,6 @@
 """Waiting times in Chromium: from moving ε to the finished picture, or (`--cold`) from the command to the first page.
 
-    python benchmarks/page.py [--dataset breast-cancer ...] [--mechanism dp-gd ...] [--metric roc-auc] [--moves 50]
+    python -m benchmarks.page [--dataset breast-cancer ...] [--mechanism dp-gd ...] [--metric roc-auc] [--moves 50]
     python benchmarks/page.py --cold 5
 
 Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart. Every
@@ -19,12 +19,10 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +31,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.servers import ROOT, Server
+
 ROUND = 10  # moves with one seed
 #: when the key was pressed, as the browser saw it: what the driver takes to press it does not count
 KEY = "addEventListener('keydown', event => { window.pressed = event.timeStamp }, true)"
@@ -78,27 +77,14 @@ WATCH = """(stages) => { window.reached = []; const look = () => {
 
 
 @contextmanager
-def app(root: Path) -> Iterator[int]:
-    """The app of these sources, from its command until it answers; its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"PYTHONPATH": str(root), "DPVIZ_CACHE": cache}
-        command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser"]
-        quiet = subprocess.DEVNULL
-        server = subprocess.Popen(command, cwd=cache, env=environment, stdout=quiet, stderr=quiet)
+def app(root: Path) -> Iterator[str]:
+    """The app of these sources, from its command until it answers; its address."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(Path(folder), root=root)
         try:
-            for _ in range(1500):
-                try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=1).close()
-                    break
-                except OSError:
-                    time.sleep(0.02)
-            yield port
+            yield server.address
         finally:
-            server.terminate()
-            server.wait(10)
+            server.stop()
 
 
 def first_pages(browser: Any, count: int) -> None:
@@ -115,11 +101,11 @@ def first_pages(browser: Any, count: int) -> None:
             subprocess.run([sys.executable, "-B", "-c", imports], cwd=root, env=os.environ | {"PYTHONPATH": folder}, check=True)
             marks = [time.time() - begun]
             begun = time.time()
-            with app(root) as port:
+            with app(root) as address:
                 answered = time.time()
                 page = browser.new_page(viewport={"width": 1280, "height": 900})
                 page.add_init_script(f"({WATCH})({json.dumps(list(STAGES.values()))})")
-                page.goto(f"http://127.0.0.1:{port}/")
+                page.goto(address)
                 page.wait_for_function(f"window.reached.length === {len(STAGES)}", timeout=120_000)
                 reached = [at / 1000 for at in page.evaluate("window.reached")]
                 page.close()
@@ -162,21 +148,21 @@ def main() -> None:
         if given.cold:
             first_pages(browser, given.cold)
         else:
-            with app(ROOT) as port:
+            with app(ROOT) as address:
                 for dataset, mechanism in itertools.product(given.dataset, given.mechanism):
                     query = {"dataset": dataset, "mechanism": mechanism} | ({"metric": given.metric} if given.metric else {})
-                    measure(browser, port, query, given.moves, given.pause)
+                    measure(browser, address, query, given.moves, given.pause)
         browser.close()
 
 
-def measure(browser: Any, port: int, query: dict[str, str], count: int, pause: float) -> None:
+def measure(browser: Any, address: str, query: dict[str, str], count: int, pause: float) -> None:
     """Prints how long one run's page takes to show another budget."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.add_init_script(KEY)
     rows: list[list[float]] = []
     while len(rows) < count:
         seed = len(rows) // ROUND
-        page.goto(f"http://127.0.0.1:{port}/?{urlencode(query | {'seed': seed})}")
+        page.goto(f"{address}/?{urlencode(query | {'seed': seed})}")
         page.wait_for_selector(PICTURE, timeout=120_000)
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=120_000)
         page.wait_for_timeout(3000)

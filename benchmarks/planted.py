@@ -11,16 +11,13 @@ subject's before those that go through all mechanisms. The score of a draw estim
 
 import argparse
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,22 +76,11 @@ class Tree:
 
     def tried(self, mutant: Mutant, seconds: float) -> Mutant:
         """A mutant and what its tests say of it; one that takes longer stays as it was."""
-        module = self.module_of(mutant.name)
-        tests = sorted(mutants.tests_of(module), key=lambda test: test in mutants.LAST)
-        command = [sys.executable, "-m", "pytest", *mutants.arguments(module), *tests]
         place = self._copy / "mutants"
-        environment = os.environ | {"MUTANT_UNDER_TEST": mutant.name, "PYTHONPATH": str(place)}
-        with subprocess.Popen(
-            command, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        ) as started:
-            try:
-                code = started.wait(seconds)
-            except subprocess.TimeoutExpired:
-                return mutant
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(started.pid, signal.SIGKILL)
-        return replace(mutant, outcome=OUTCOMES.get(code, "killed"))
+        found = mutants.tests_say(
+            self.module_of(mutant.name), place, seconds, MUTANT_UNDER_TEST=mutant.name, PYTHONPATH=str(place)
+        )
+        return mutant if found is None else replace(mutant, outcome=OUTCOMES.get(found, "killed"))
 
     def try_all(self, wanted: Sequence[Mutant], children: int, end: float, told: Callable[[Mutant], None]) -> list[Mutant]:
         """Tries mutants one after the other, some at once.

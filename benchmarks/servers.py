@@ -37,7 +37,7 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
             return
         assert process.poll() is None, "the server stopped"
         assert time.monotonic() < end, "the server does not answer"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 @contextmanager
@@ -63,7 +63,12 @@ def nginx(folder: Path, servers: Sequence[Server]) -> Iterator[str]:
 class Server:
     """The app in a process of its own."""
 
-    def __init__(self, folder: Path, log: str = "log", base_path: str = "") -> None:
+    def __init__(self, folder: Path, log: str = "log", base_path: str = "", root: Path = ROOT) -> None:
+        """
+        Args:
+            folder: of its log and caches.
+            root: of the sources.
+        """
         port = free_port()
         self.address = f"http://127.0.0.1:{port}/{base_path}".rstrip("/")
         command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser", "--base-path", base_path]
@@ -71,7 +76,7 @@ class Server:
         self._process = subprocess.Popen(
             command,
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": str(folder)},
+            env=os.environ | {"PYTHONPATH": str(root), "DPVIZ_CACHE": str(folder)},
             stderr=self._log,
             stdout=self._log,
             start_new_session=True,

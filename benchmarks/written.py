@@ -9,9 +9,6 @@ import ast
 import io
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 import tokenize
 from contextlib import suppress
@@ -84,8 +81,7 @@ class Copy:
 
     def __init__(self, folder: Path, modules: list[str]) -> None:
         self.place, self._folder, self._lock = folder / "written", folder, threading.Lock()
-        ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
-        shutil.copytree(ROOT, self.place, ignore=ignore)
+        mutants.copy_to(self.place)
         self.changes: dict[str, tuple[str, Change]] = {}
         for module in modules:
             for k, change in enumerate(changes((ROOT / module).read_text("utf-8"))):
@@ -106,27 +102,11 @@ class Copy:
             path.write_text(change.of(source), "utf-8")
             loops = self._folder / "loops"
             try:
-                code = _pytest(self.place, loops, module, seconds)
+                places = os.pathsep.join([str(self.place), str(self.place / "tests")])
+                code = mutants.tests_say(module, self.place, seconds, PYTHONPATH=places, NUMBA_CACHE_DIR=str(loops))
             finally:
                 path.write_text(source, "utf-8")
                 shutil.rmtree(loops, ignore_errors=True)
         if code is None:
             return mutant
         return Mutant(mutant.name, "survived" if code == 0 else "killed", mutant.change)
-
-
-def _pytest(place: Path, loops: Path, module: str, seconds: float) -> int | None:
-    """The exit code of pytest for the tests of a module; None where it takes too long."""
-    tests = sorted(mutants.tests_of(module), key=lambda test: test in mutants.LAST)
-    command = [sys.executable, "-m", "pytest", *mutants.arguments(module), *tests]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(place), str(place / "tests")]), "NUMBA_CACHE_DIR": str(loops)}
-    with subprocess.Popen(
-        command, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as started:
-        try:
-            return started.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(started.pid, signal.SIGKILL)

@@ -11,6 +11,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.measure import Row, three
+from benchmarks.peers.rows import those_that_fit
+from benchmarks.peers.serving import clock
+from dpviz.common.random import spawn
+from dpviz.datasets import load_dataset
+from dpviz.mechanisms import Training, get_mechanism
+from dpviz.models import Rows, get_model, kernels
+from dpviz.models.problem import Problem
+from dpviz.privacy.budget import Budget, default_delta
 
 EPSILONS = (0.5, 5.0)
 SEEDS = 1
@@ -18,7 +26,7 @@ SEEDS = 1
 
 def growth(sizes: list[int], repeats: int) -> list[Row]:
     """CPU time and peak memory of every mechanism at each size, and how far time is from growing as the rows do."""
-    names = _mechanisms()
+    names = those_that_fit("census-5000")[0]
     taken: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
@@ -63,26 +71,8 @@ def growth(sizes: list[int], repeats: int) -> list[Row]:
     ]
 
 
-def _mechanisms() -> list[str]:
-    """All that train logistic regression."""
-    from dpviz.common.validate import InvalidInput
-    from dpviz.experiments.run.spec import RunSpec
-    from dpviz.mechanisms import list_mechanisms
-
-    names = []
-    for name in list_mechanisms():
-        try:
-            RunSpec(dataset="census-5000", mechanism=name)
-        except InvalidInput:
-            continue
-        names.append(name)
-    return names
-
-
 def _rows(folder: Path, size: int) -> Path:
     """Training rows of the census as a file that loads without a detour through more memory."""
-    from dpviz.datasets import load_dataset
-
     dataset = load_dataset(f"census-{size}")
     path = folder / f"{size}.npy"
     train = dataset.split(0).train
@@ -101,13 +91,6 @@ def _child(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
-    from benchmarks.peers.serving import clock
-    from dpviz.common.random import spawn
-    from dpviz.mechanisms import Training, get_mechanism
-    from dpviz.models import Rows, get_model
-    from dpviz.models.problem import Problem
-    from dpviz.privacy.budget import Budget, default_delta
-
     table = np.load(rows)
     x, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
     del table
@@ -132,12 +115,6 @@ def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
 
 def _warm(x: np.ndarray, y: np.ndarray, mechanisms: list[str]) -> None:
     """Imports and BLAS buffers, which do not grow with the data, so that they count for none."""
-    from dpviz.common.random import spawn
-    from dpviz.mechanisms import Training, get_mechanism
-    from dpviz.models import Rows, get_model, kernels
-    from dpviz.models.problem import Problem
-    from dpviz.privacy.budget import Budget
-
     kernels.available()  # loaded for large tables only
     small = Problem(Rows(x[:2000].copy(), y[:2000].copy()), get_model("logistic"), 1e-3)
     for name in mechanisms:

@@ -11,6 +11,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
 
 ADULT_ROWS = 48_842
 _GAPS = dict.fromkeys(("workclass", "occupation", "native-country"), "?")
@@ -54,6 +55,13 @@ def track(folder: Path | None, work: Path, rows: int = ADULT_ROWS) -> Track:
     what = "Adult (UCI), all rows, gaps as a category" if folder else "synthetic census, because no folder with Adult was given"
     words = f"{what}: {len(train):,} training rows, {train.X.shape[1] - 1} features and a constant; {len(test):,} test rows"
     return Track(name, words, found, arrays)
+
+
+def those_that_fit(dataset: str) -> tuple[list[str], list[str]]:
+    """(mechanisms that train logistic regression on a dataset, those that refuse)."""
+    setting = setup_for(RunSpec(dataset=dataset, mechanism="majority")).problem.setting
+    able = [name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None]
+    return able, [name for name in list_mechanisms() if name not in able]
 
 
 def _adult(folder: Path, work: Path) -> str:

@@ -12,13 +12,10 @@ from benchmarks.peers.environments import Peer
 from benchmarks.peers.fastest import SOLVERS, fastest, ways
 from benchmarks.peers.measure import Row, Times, three
 from benchmarks.peers.races import LAM
-from benchmarks.peers.rows import Track
+from benchmarks.peers.rows import Track, those_that_fit
 from dpviz.common.threads import processors
-from dpviz.common.validate import InvalidInput
-from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.cells import attempts, problems, seconds
 from dpviz.experiments.sweeps.sweep import SweepSpec
-from dpviz.mechanisms import list_mechanisms
 
 SHARED = "the minimum that all are compared with"
 FITS = 5  # of scikit-learn, before and after the figure
@@ -37,13 +34,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
     A round is some fits of scikit-learn, the minimum and the figure, and the same fits again. What is loaded when it is first
     used counts in the first round only, as scikit-learn's first fit does not count at all.
     """
-    chosen, refused = [], []
-    for name in list_mechanisms():
-        try:
-            RunSpec(dataset=track.dataset, mechanism=name, lam=LAM)
-            chosen.append(name)
-        except InvalidInput:
-            refused.append(name)
+    chosen, refused = those_that_fit(track.dataset)
     epsilons = [float(e) for e in np.geomspace(0.01, 10.0, budgets)]
     spec = SweepSpec(dataset=track.dataset, mechanisms=chosen, epsilons=epsilons, seeds=seeds, lam=LAM, row_scaling="unit")
     fits, rounds, totals = Times(), [], []
