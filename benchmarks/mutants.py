@@ -132,6 +132,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/reporting/calls.py": ("tests/reporting", "tests/cli/test_own_table.py"),
     "dpviz/reporting/*.py": ("tests/reporting",),
     "dpviz/common/memory.py": ("tests/common/test_memory.py",),
+    "dpviz/common/kept.py": ("tests/experiments/sweeps/test_cells.py", "tests/auditing/attacks/test_halves.py"),
     "dpviz/experiments/sweeps/store.py": ("tests/experiments/sweeps",),
     "dpviz/experiments/studies/releases.py": ("tests/experiments/studies/test_releases.py",),
     "dpviz/experiments/studies/odds.py": ("tests/test_one_number_of_odds.py",),

@@ -1,31 +1,23 @@
-"""Finished cells as files.
-
-They are written at once or not at all and checked when read, so that whatever stops the work, what was finished stays.
-"""
+"""Finished cells as files, checked when read, so that whatever stops the work, what was finished stays."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from dpviz.common import files
+from dpviz.common.kept import Kept
 from dpviz.datasets.catalogue import only_here
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.run.metrics import METRICS, get_metric
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.sweeps.cell import Cell
 from dpviz.privacy.budget import Neighbouring, Status
-
-STORE_BYTES = 1 << 30
-_CELL_BYTES = 1 << 26  # of one file
 
 Check = Callable[[object], bool]
 
@@ -80,103 +72,41 @@ def columns(cell: Cell) -> dict[str, Check]:
     }
 
 
-class CellStore:
-    """Finished cells as files: written at once or not at all, checked when read.
+class CellStore(Kept):
+    """Finished cells as files; `notices` has a line for each damaged file that was set aside."""
 
-    A folder that cannot be read or written is no error: everything is computed, and one notice says so.
-
-    Attributes:
-        folder: where the files are; made when first written to.
-        notices: what a person should know, one line for each damaged file that was set aside, and one where nothing
-            can be kept.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        self.notices: list[str] = []
-        self._refused = False
-
-    @classmethod
-    def personal(cls) -> CellStore:
-        """The store in `cache_folder()`, which the app and the shell share; the oldest cells beyond 1 GiB are deleted."""
-        store = cls(files.cache_folder() / "cells")
-        store.prune()
-        return store
-
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.cell"
+    room, suffix, what, then = "cells", ".cell", "Results", "after a restart they are computed again"
+    most, most_of_all = 1 << 26, 1 << 30
 
     def get(self, cell: Cell) -> pd.DataFrame | None:
         """A finished cell, or None. A file that is damaged or is no cell is renamed, noted, and counts as not there."""
         if is_upload(cell.spec.dataset):
             return None
         key = cell.key()
-        path, table = self._path(key), None
-        try:
-            table = _decoded(files.read_own(path, _CELL_BYTES), cell, key)
-        except FileNotFoundError:
+        content = self.read(key)
+        if content is None:
             return None
-        except OSError as error:
-            self._cannot(error)
-            return None
-        except files.Untrusted:
-            pass
+        table = _decoded(content, cell)
         if table is None:
-            aside = path.with_suffix(".damaged")
+            aside = self.path(key).with_suffix(".damaged")
             with contextlib.suppress(OSError):  # in a folder that cannot be written it is overlooked in place
-                os.replace(path, aside)
+                os.replace(self.path(key), aside)
             self.notices.append(
                 f"A stored result was damaged, or others can write it. It is set aside as {aside.suffix} and computed again."
             )
         return table
 
     def put(self, cell: Cell, table: pd.DataFrame) -> None:
-        """Keeps a finished cell, unless it is of an upload; where that is impossible the work goes on, with a notice."""
+        """Keeps a finished cell, unless it is of an upload."""
         if is_upload(cell.spec.dataset):
             return  # nothing of an upload goes to the disk
         if len(table) and list(table.columns) != list(columns(cell)):
             raise ValueError(f"a cell's table has other columns than it should: {list(table.columns)}")
-        key = cell.key()
-        try:
-            files.write(self._path(key), _encoded(table, key), mode=0o600)
-        except OSError as error:
-            self._cannot(error)
-
-    def _cannot(self, error: OSError) -> None:
-        if not self._refused:
-            self._refused = True
-            self.notices.append(
-                f"Results cannot be kept in {self.folder} ({error.strerror}); after a restart they are computed again."
-            )
-
-    def prune(self, most: int = STORE_BYTES, *, stale: float = 86_400.0) -> None:
-        """Deletes the oldest files until at most `most` bytes are left, and half-written ones older than `stale` seconds."""
-        files.remove_stale_parts(self.folder, stale)
-        kept: list[tuple[float, int, Path]] = []
-        for path in [*files.found(self.folder, "*.cell"), *files.found(self.folder, "*.damaged")]:
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                kept.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in kept)
-        for _, size, path in sorted(kept):
-            if total <= most:
-                break
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-                total -= size
+        self.write(cell.key(), json.dumps({"columns": table.to_dict("list"), "attributes": table.attrs}).encode())
 
 
-def _encoded(table: pd.DataFrame, key: str) -> bytes:
-    """A cell's file: the SHA-256 of the cell's key and the rest in hexadecimal, a line break, the table as JSON."""
-    content = json.dumps({"columns": table.to_dict("list"), "attributes": table.attrs}).encode()
-    return _digest(key, content) + b"\n" + content
-
-
-def _decoded(content: bytes, cell: Cell, key: str) -> pd.DataFrame | None:
-    """The table in a cell's file; None where the file is damaged or holds anything else than this cell."""
-    digest, _, content = content.partition(b"\n")
-    if _digest(key, content) != digest:
-        return None
+def _decoded(content: bytes, cell: Cell) -> pd.DataFrame | None:
+    """The table in a cell's file; None where it holds anything else than this cell."""
     try:
         values = json.loads(content)
     except (RecursionError, ValueError):
@@ -189,10 +119,6 @@ def _decoded(content: bytes, cell: Cell, key: str) -> pd.DataFrame | None:
     table = pd.DataFrame(found)
     table.attrs = attributes
     return table
-
-
-def _digest(key: str, content: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + b"\n" + content).hexdigest().encode()
 
 
 def _is_table_of(found: Any, attributes: Any, cell: Cell) -> bool:

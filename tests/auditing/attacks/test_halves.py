@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import chisquare
 
 import dpviz
-from dpviz.auditing.attacks import kept
 from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, signals, trained
 from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.common import kept
 from dpviz.datasets.sources.uploads import PREFIX
 from dpviz.experiments.run.setup import setup_for
 

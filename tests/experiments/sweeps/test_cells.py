@@ -404,7 +404,7 @@ def test_only_plain_files_of_the_owner_are_opened(kind: str, tmp_path: Path, mon
     if kind == "others may write":
         path.chmod(0o622)
     elif kind == "too large":
-        monkeypatch.setattr(store_module, "_CELL_BYTES", path.stat().st_size - 1)
+        monkeypatch.setattr(CellStore, "most", path.stat().st_size - 1)
     else:
         path.rename(tmp_path / "away")
         {
