@@ -43,6 +43,15 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
+@pytest.fixture
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder of a test, which begins empty; what is downloaded is kept beside it."""
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
 @pytest.fixture(autouse=True)
 def _calibrations_of_this_test() -> None:
     """A test may change how a method calibrates."""

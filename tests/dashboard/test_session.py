@@ -168,15 +168,22 @@ def test_a_page_that_is_still_drawn_is_let_finish_before_its_session_is_emptied(
     assert server.full("a") == {False}
 
 
-def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest_ends_with_it(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def until_set(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
+    """Work that goes on until then."""
+
     def stream(monitor: Monitor) -> Iterator[int]:
         while not go.wait(0.005):
             monitor(0.5)
         yield 1
 
+    return stream
+
+
+def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest_ends_with_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     go, jobs = threading.Event(), Pool()
+    stream = until_set(go)
     monkeypatch.setattr(session, "pool", lambda: jobs)
     hers, shared = jobs.submit(Job("hers", stream), "ann"), jobs.submit(Job("shared", stream), "ann")
     jobs.submit(shared, "bob")
@@ -202,12 +209,8 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
 def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stream(monitor: Monitor) -> Iterator[int]:
-        while not go.wait(0.005):
-            monitor(0.5)
-        yield 1
-
     go, jobs, state = threading.Event(), Pool(), {}
+    stream = until_set(go)
     for name, value in {"pool": lambda: jobs, "_watcher": object()}.items():
         monkeypatch.setattr(session, name, value)
     for name, answer in {"session_id": "c", "running": server, "browser": b"x", "watch_no_files": None}.items():

@@ -26,14 +26,6 @@ from dpviz.experiments.sweeps.folds import splits
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
 
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "data").mkdir()
-    return tmp_path / "data"
-
-
 def person(k: int, end: str = "") -> str:
     work = ["Private", "?", "State-gov"][k % 3]
     return f"{20 + k}, {work}, {k * 7919}, HS-grad, 9, Divorced, Sales, Wife, White, Female, {k % 4}, 0, 40, United-States, " + (
@@ -43,14 +35,14 @@ def person(k: int, end: str = "") -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("header", [True, False])
-def test_adult_is_both_files_joined(data: Path, header: bool) -> None:
+def test_adult_is_both_files_joined(data_folder: Path, header: bool) -> None:
     names = ", ".join(originals.ORIGINALS["openml-1590"].columns) + "\n"
     with pytest.raises(dpviz.InvalidInput, match=r"or put adult\.data and adult\.test into the data folder"):
         dpviz.load_dataset("adult")
-    (data / "adult.data").write_text(names * header + "\n".join(person(k) for k in range(40)) + "\n")
+    (data_folder / "adult.data").write_text(names * header + "\n".join(person(k) for k in range(40)) + "\n")
     assert "adult" not in dpviz.list_datasets(), "both files are needed"
     remark = "" if header else "|1x3 Cross validator\n"
-    (data / "adult.test").write_text(names * header + remark + "\n".join(person(k, ".") for k in range(20)) + "\n")
+    (data_folder / "adult.test").write_text(names * header + remark + "\n".join(person(k, ".") for k in range(20)) + "\n")
     dataset = dpviz.load_dataset("adult")
     assert (dataset.n, int((dataset.y > 0).sum())) == (60, 15)
     assert "from adult.data and adult.test in the data folder" in dataset.source
@@ -58,21 +50,21 @@ def test_adult_is_both_files_joined(data: Path, header: bool) -> None:
     assert "workclass=?" in dataset.feature_names
     assert dpviz.load_dataset("adult-complete").n == 40
     assert {"adult", "adult-complete"} <= set(dpviz.list_datasets())
-    (data / "adult.test").write_text("\n".join(person(k) for k in range(30)) + "\n")
+    (data_folder / "adult.test").write_text("\n".join(person(k) for k in range(30)) + "\n")
     assert dpviz.load_dataset("adult").n == 70, "a file that changes is read again"
-    (data / "adult.test").write_text("a,b\n1,2\n3,4\n")
+    (data_folder / "adult.test").write_text("a,b\n1,2\n3,4\n")
     with pytest.raises(dpviz.InvalidInput, match=r"adult\.test: has no column 'age'"):
         dpviz.load_dataset("adult")
 
 
-def adult(data: Path, n: int, tested: int) -> None:
-    (data / "adult.data").write_text("\n".join(person(k) for k in range(n)) + "\n")
+def adult(data_folder: Path, n: int, tested: int) -> None:
+    (data_folder / "adult.data").write_text("\n".join(person(k) for k in range(n)) + "\n")
     remark = "|1x3 Cross validator\n"
-    (data / "adult.test").write_text(remark + "\n".join(person(k, ".") for k in range(tested)) + "\n")
+    (data_folder / "adult.test").write_text(remark + "\n".join(person(k, ".") for k in range(tested)) + "\n")
 
 
-def test_the_published_test_file_can_be_the_test_part(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    adult(data, 40, 20)
+def test_the_published_test_file_can_be_the_test_part(data_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    adult(data_folder, 40, 20)
     spec = dpviz.RunSpec("adult", mechanism="output-gaussian", seeds=2, published_split=True)
     back = dpviz.RunSpec.from_query(spec.to_query())
     assert spec.to_query()["published_split"] == "true"
@@ -105,8 +97,8 @@ def test_the_published_test_file_can_be_the_test_part(data: Path, capsys: pytest
         splits(SweepSpec("adult", published_split=True), 3)
 
 
-def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data: Path) -> None:
-    adult(data, 400, 200)
+def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data_folder: Path) -> None:
+    adult(data_folder, 400, 200)
     page = Page(PAGES[""], default_timeout=LIMIT)
     page.query_params.update({"dataset": "adult", "mechanism": "output-gaussian", "seeds": "2", "published_split": "true"})
     page.run()
@@ -121,8 +113,8 @@ def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data: Pa
     assert "published_split" not in {toggle.key for toggle in page.toggle}
 
 
-def test_the_data_page_names_the_published_test_rows(data: Path) -> None:
-    adult(data, 400, 200)
+def test_the_data_page_names_the_published_test_rows(data_folder: Path) -> None:
+    adult(data_folder, 400, 200)
     page = Page(PAGES["Data"], default_timeout=LIMIT)
     page.query_params.update({"dataset": "adult", "published_split": "true"})
     page.run()
@@ -138,7 +130,7 @@ def test_columns_beside_the_features_stay_with_their_rows_where_gaps_drop_some()
     assert made.beside["who"].tolist() == made.frame["a"].tolist() == list(range(5, 60))
 
 
-def test_kdd_is_read_whatever_the_limits_on_tables(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kdd_is_read_whatever_the_limits_on_tables(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_MAX_ROWS", "50")
     limits: list[Limits] = []
 
@@ -149,7 +141,7 @@ def test_kdd_is_read_whatever_the_limits_on_tables(data: Path, monkeypatch: pyte
     monkeypatch.setattr(originals, "read_table", read)
     kinds = ["normal.", "smurf.", "neptune."]
     rows = "".join(f"{k},{['tcp', 'udp'][k % 2]},http,SF," + "0," * 36 + f"0.5,{kinds[k % 3]}\n" for k in range(90))
-    (data / "kddcup.data_10_percent.gz").write_bytes(gzip.compress(rows.encode()))
+    (data_folder / "kddcup.data_10_percent.gz").write_bytes(gzip.compress(rows.encode()))
     dataset = dpviz.load_dataset("kddcup99")
     assert (dataset.n, int((dataset.y < 0).sum())) == (90, 30)
     assert limits[0].seconds > Limits().seconds, "the whole file takes longer than a minute on a busy machine"
@@ -159,15 +151,15 @@ def test_kdd_is_read_whatever_the_limits_on_tables(data: Path, monkeypatch: pyte
         dpviz.load_dataset("data/kddcup.data_10_percent.gz")
 
 
-def test_an_own_file_gives_the_rows_of_the_download(data: Path) -> None:
+def test_an_own_file_gives_the_rows_of_the_download(data_folder: Path) -> None:
     names = [*originals.BANK_NAMES, "y"]
     some = ["single", "tertiary", "no", "yes", "no", "cellular"]
     values = [[30 + k, "admin.", *some[:3], 100 * k, *some[3:], k % 28 + 1, "may", k, 1, -1, 0, "other"] for k in range(40)]
     frame = [[*row, "yes" if k % 5 == 0 else "no"] for k, row in enumerate(values)]
     lines = [";".join(f'"{n}"' for n in ["ID", *names]), *(";".join(map(str, [k, *row])) for k, row in enumerate(frame))]
-    (data / "bank-full.csv").write_text("\n".join(lines))
+    (data_folder / "bank-full.csv").write_text("\n".join(lines))
     mine = dpviz.load_dataset("bank")
-    (data / "bank-full.csv").unlink()
+    (data_folder / "bank-full.csv").unlink()
     table = pd.DataFrame(values, columns=[f"V{k + 1}" for k in range(16)])
     table = table.apply(lambda c: c.astype(float) if pd.api.types.is_numeric_dtype(c) else c.astype("category"))
     fetch.write("openml-1461", table.assign(Class=pd.Categorical(["2" if k % 5 == 0 else "1" for k in range(40)])), "test")

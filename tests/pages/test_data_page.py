@@ -20,15 +20,8 @@ from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.releasing.bounds import compare
 
+pytestmark = pytest.mark.usefixtures("data_folder")
 EVIL = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(autouse=True)
-def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "data").mkdir()
-    return tmp_path / "data"
 
 
 opened = partial(support_pages.opened, "Data")
@@ -139,8 +132,8 @@ def test_three_classes_need_a_choice() -> None:
     assert "Label: c; +1 is w, -1 is other" in text(page).replace("*", "").replace("−", "-")
 
 
-def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(nothing_else: Path) -> None:
-    path = nothing_else / "people.csv"
+def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(data_folder: Path) -> None:
+    path = data_folder / "people.csv"
     path.write_bytes(csv())
     page = support_pages.opened("", dataset="data/people.csv")
     assert page.selectbox(key="dataset").value == "data/people.csv"

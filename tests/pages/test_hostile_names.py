@@ -22,11 +22,8 @@ OBEYED = re.compile(
 
 
 @pytest.fixture(autouse=True)
-def _hostile_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / FILE).write_bytes(table())
+def _hostile_table(data_folder: Path) -> None:
+    (data_folder / FILE).write_bytes(table())
 
 
 def table() -> bytes:

@@ -22,29 +22,17 @@ def _moves(page: AppTest, to: float, address: float) -> float:
     return _asks(page, address)
 
 
-def test_a_second_request_with_the_old_address_leaves_what_was_set() -> None:
+@pytest.mark.parametrize(
+    ("moved", "asked", "shown"),
+    [
+        pytest.param([FIRST], [BEFORE, BEFORE], [FIRST, FIRST], id="two requests with the old address leave what was set"),
+        pytest.param([FIRST, SECOND], [BEFORE], [SECOND], id="so does one with the first address"),
+        pytest.param([FIRST, SECOND], [FIRST], [SECOND], id="and one with an address that lies between"),
+        pytest.param([FIRST], [FIRST, BEFORE], [FIRST, BEFORE], id="one after the browser heard of the newest is news"),
+        pytest.param([FIRST], [SECOND], [SECOND], id="so is one that nobody wrote"),
+    ],
+)
+def test_what_a_browser_asks_with(moved: list[float], asked: list[float], shown: list[float]) -> None:
     page = opened("", epsilon=str(BEFORE))
-    assert _moves(page, FIRST, BEFORE) == FIRST
-    assert _asks(page, BEFORE) == FIRST
-    assert _asks(page, BEFORE) == FIRST
-
-
-@pytest.mark.parametrize("late", [BEFORE, FIRST])
-def test_so_does_one_with_any_address_that_lies_between(late: float) -> None:
-    page = opened("", epsilon=str(BEFORE))
-    assert _moves(page, FIRST, BEFORE) == FIRST
-    assert _moves(page, SECOND, BEFORE) == SECOND
-    assert _asks(page, late) == SECOND
-
-
-def test_an_address_that_the_browser_had_before_it_heard_of_the_newest_is_news() -> None:
-    page = opened("", epsilon=str(BEFORE))
-    assert _moves(page, FIRST, BEFORE) == FIRST
-    assert _asks(page, FIRST) == FIRST
-    assert _asks(page, BEFORE) == BEFORE
-
-
-def test_so_is_one_that_nobody_wrote() -> None:
-    page = opened("", epsilon=str(BEFORE))
-    assert _moves(page, FIRST, BEFORE) == FIRST
-    assert _asks(page, SECOND) == SECOND
+    assert [_moves(page, epsilon, BEFORE) for epsilon in moved] == moved
+    assert [_asks(page, epsilon) for epsilon in asked] == shown

@@ -71,20 +71,11 @@ def test_findings_are_complete_and_repeat(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Graded(HasRule):
+class Graded(StandIn, HasRule):
     """A rule that does what the papers say: rows of influence above a threshold that grows with epsilon receive noise."""
 
-    id = "graded"
-    label = "Graded"
-    family = "gradient"
-    citation = "none"
-    noise_enters = "Nowhere."
-    guarantee = "None."
     by_influence: ClassVar[bool]  # set on the instance
     falling: ClassVar[bool]
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        return get_mechanism("dp-gd").from_params({}).calibrate(setting, budget)
 
     def fit(self, training: Training) -> Fit:
         raise AssertionError("rules are looked at before training")
