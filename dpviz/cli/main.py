@@ -60,14 +60,14 @@ def _completion(words: list[str]) -> int:
     except InvalidInput as problem:
         print(f"dpviz: {problem}", file=sys.stderr)
         return 2
-    print(shtab.complete(parser().complete(), shell=words[1]))
+    print(shtab.complete(parser(), shell=words[1]))
     return 0
 
 
 def _command(words: list[str]) -> int:
     if words[0].partition("=")[0] == "--print-completion":
         return _completion([*words[0].split("=", 1), *words[1:]])
-    options = parser().parse_args(words)
+    options = parser(words[0]).parse_args(words)
     options.name_of_command = words[0]
     options.typed = shlex.join(["dpviz", *words])
     try:
@@ -100,8 +100,12 @@ def app_script() -> Path:
     raise InvalidInput("app", "app.py was not found beside the package", "Install dpviz again, or run it from a checkout.")
 
 
-def parser() -> Parser:
-    """All commands with their options."""
+def parser(only: str | None = None) -> Parser:
+    """All commands with their options.
+
+    Args:
+        only: the command whose options are needed, for those of a run load the engine; all by default.
+    """
     made = Parser(prog="dpviz", description="See, tune and audit differentially private ERM.")
     made.add_argument("--version", action="version", version=f"dpviz {__version__}")
     made.add_argument(
@@ -114,7 +118,8 @@ def parser() -> Parser:
     for name in COMMANDS:
         module = import_module(f"dpviz.cli.{name}")
         command = commands.add_parser(name, help=module.HELP, description=getattr(module, "DESCRIPTION", None))
-        module.add(command)
+        if only in (None, name):
+            module.add(command)
         if name != "app":
             command.add_argument("--json", action="store_true", help="print one JSON document, described in docs/commands.md")
         command.set_defaults(command=module.run)

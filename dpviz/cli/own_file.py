@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import re
 import sys
 from collections.abc import Sequence
@@ -207,13 +206,6 @@ def _quoted(item: str) -> tuple[str, str] | None:
 def several(text: str, between: str) -> list[str]:
     """The words of a list; one that holds the separator stands in quotation marks, as in CSV."""
     return next(csv.reader([text], delimiter=between, skipinitialspace=True), [])
-
-
-def joined(values: Sequence[str]) -> str:
-    """A list of words that `several` divides at "|" again."""
-    text = io.StringIO()
-    csv.writer(text, delimiter="|", lineterminator="").writerow(values)
-    return text.getvalue()
 
 
 def _filled(text: str, series: pd.Series) -> float | str:

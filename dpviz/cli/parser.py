@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, NoReturn
 
 from dpviz.cli.examples import EXAMPLES
@@ -49,7 +49,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line, and which adds some options only when it is used: they load the engine."""
+    """A parser whose complaints are one line, with examples in its help and options for the fields of a run."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         # a beginning of an option is none: it could be another one tomorrow
@@ -58,28 +58,24 @@ class Parser(argparse.ArgumentParser):
         name = (self.prog.split() or [""])[-1]
         if name in EXAMPLES:
             self.epilog = "\n".join(["Examples:", *(f"  {line}".replace("%", "%%") for line in EXAMPLES[name])])
-        self._later: list[Callable[[], None]] = []
 
     def add_settings(self, without: Collection[str] = ()) -> None:
         """Adds an option for each field of a run or a sweep (`SETTINGS`), but for some."""
+        from dpviz.experiments.run.settings import SETTINGS
+        from dpviz.experiments.run.spec import RunSpec
+
         group = self.add_argument_group("fields of a run")
-
-        def add() -> None:
-            from dpviz.experiments.run.settings import SETTINGS
-            from dpviz.experiments.run.spec import RunSpec
-
-            for name, knob in SETTINGS.items():
-                if name not in without:
-                    default = getattr(RunSpec, name, None)
-                    said = "" if default is None else f" Default: {knob.text(default)}."
-                    text = f"{knob.label}: {knob.describe()}.{said} {knob.help}".strip().replace("%", "%%")
-                    group.add_argument(option(name), metavar=_METAVARS.get(name, name.upper().replace("_", "-")), help=text)
-
-        self._later.append(add)
+        for name, knob in SETTINGS.items():
+            if name not in without:
+                default = getattr(RunSpec, name, None)
+                said = "" if default is None else f" Default: {knob.text(default)}."
+                text = f"{knob.label}: {knob.describe()}.{said} {knob.help}".strip().replace("%", "%%")
+                group.add_argument(
+                    f"--{name.replace('_', '-')}", metavar=_METAVARS.get(name, name.upper().replace("_", "-")), help=text
+                )
 
     def parse_known_args(self, *args: Any, **more: Any) -> Any:
-        """Parses with all options; what a command does not know is said by the command, with its own help."""
-        self._complete()
+        """Parses; what a command does not know is said by the command, with its own help."""
         options, others = super().parse_known_args(*args, **more)
         if others and not any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
             given, known = others[0].partition("=")[0], list(self._option_string_actions)
@@ -87,31 +83,8 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(others)}" + (f". Did you mean {near[0]}?" if near else ""))
         return options, others
 
-    def format_help(self) -> str:
-        """The help with all options."""
-        self._complete()
-        return super().format_help()
-
-    def _complete(self) -> None:
-        while self._later:
-            self._later.pop()()
-
     def error(self, message: str) -> NoReturn:
         """Says what is wrong and ends the program with code 2."""
         begins: str = " Where a value begins with -, write --option=VALUE." if message.endswith("expected one argument") else ""
         said = f"{self.prog}: {' '.join(message.split())}"
         self.exit(2, f"{said}{'' if said.endswith(('.', '?')) else '.'}{begins} See {self.prog} --help.\n")
-
-    def complete(self) -> Parser:
-        """The same with all options of all commands there, for a program that lists them."""
-        self._complete()
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for command in action.choices.values():
-                    command._complete()
-        return self
-
-
-def option(name: str) -> str:
-    """The option of a run's field."""
-    return f"--{name.replace('_', '-')}"

@@ -66,6 +66,34 @@ class Limits:
                 values[f.name] = whole(variable, number, 1, 10**9)
         return cls(**values)
 
+    def check_bytes(self, size: int, *, more: bool = False) -> None:
+        """
+        Raises:
+            InvalidInput: a file of `size` bytes, or of `more`, is too large.
+        """
+        if size > self.megabytes * 1_000_000:
+            cause = f"is {'more than ' if more else ''}{size / 1e6:,.1f} MB large"
+            fix: str = f"The limit is {self.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
+            raise InvalidInput("file", cause, fix)
+
+    def check_columns(self, count: int) -> None:
+        """
+        Raises:
+            InvalidInput: a table has too many columns.
+        """
+        if count > self.columns:
+            fix: str = f"The limit is {self.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
+            raise InvalidInput("file", f"has {count:,} columns", fix)
+
+    def check_rows(self, count: int) -> None:
+        """
+        Raises:
+            InvalidInput: a table has too many rows.
+        """
+        if count > self.rows:
+            cause = f"has more than {self.rows:,} rows"
+            raise InvalidInput("file", cause, "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
+
     def for_own_files(self) -> Limits:
         """Limits for a file that whoever runs this program named or put into the data folder: as large as KDD Cup 1999.
 

@@ -165,10 +165,7 @@ class PrivateClassifier(PrivateEstimator):
             ledger.spend(planned.entry(call), planned.cal.neighbouring)
         count(self, float(self.epsilon), rows)
         if mapped is None:
-            assert planned.for_ranges is not None
-            columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
-            for_row = of_row(planned.for_ranges, max(1, person_rows))
-            mapped = self._map(rows, intercept, private_ranges(columns, for_row, of_ranges).ranges)
+            mapped = self._map_privately(rows, intercept, planned.for_ranges, person_rows, of_ranges)
         x = self._inside(mapped, rows, intercept)
         theta, constant, exact = self._train(x, codes, planned, streams, source, weights, who)
         supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
@@ -295,6 +292,14 @@ class PrivateClassifier(PrivateEstimator):
         if self.data_norm not in (None, 1.0):
             raise InvalidInput("data_norm", "cannot go with ranges", "Give one of them.")
         return by_ranges(rows, self.ranges if found is None else found, self._names(d), intercept)
+
+    def _map_privately(
+        self, rows: Floats, intercept: bool, budget: Budget | None, person_rows: int, source: random.Random
+    ) -> LinearMap:
+        """The map by ranges that are found privately."""
+        assert budget is not None
+        columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
+        return self._map(rows, intercept, private_ranges(columns, of_row(budget, max(1, person_rows)), source).ranges)
 
     def _train(
         self,

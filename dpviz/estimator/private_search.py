@@ -3,7 +3,7 @@
 import os
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,10 +21,9 @@ from dpviz.estimator.features import PRIVATE
 from dpviz.estimator.guarantee import supposes
 from dpviz.estimator.plan import Plan
 from dpviz.estimator.search import count
-from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
-from dpviz.privacy.private_ranges import private_ranges, shares
+from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.tuning import MOST_SETTINGS, parted
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_search import Candidate, plan, search
@@ -34,6 +33,7 @@ from dpviz.spending.private_search import Plan as SearchPlan
 _FIXED = ("epsilon", "delta", "random_state", "ledger", "classes", "data_norm", "ranges", "fit_intercept")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     """A random number of private models with random settings, of which the best one is kept; epsilon pays for the choice, too.
 
@@ -67,28 +67,16 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     (ε = 2, δ = 1e-05)
     """
 
-    def __init__(
-        self,
-        estimator: PrivateClassifier,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        epsilon: float = 1.0,
-        delta: float | None = None,
-        mean_runs: float = 10.0,
-        distribution: str = "logarithmic",
-        held_out: float = 0.2,
-        random_state: object = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.mean_runs = mean_runs
-        self.distribution = distribution
-        self.held_out = held_out
-        self.random_state = random_state
-        self.ledger = ledger
+    estimator: PrivateClassifier
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float | None = None
+    mean_runs: float = 10.0
+    distribution: str = "logarithmic"
+    held_out: float = 0.2
+    random_state: object = None
+    ledger: str | os.PathLike[str] | Ledger | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Searches with (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
@@ -122,10 +110,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         count(self.estimator, float(self.epsilon), rows)
         seeded, source, of_ranges = self._source()
         if mapped is None:
-            assert for_ranges is not None
-            columns = dict(zip(first._names(rows.shape[1]), rows.T, strict=True))
-            found = private_ranges(columns, of_row(for_ranges, max(1, person_rows)), of_ranges).ranges
-            mapped = first._map(rows, intercept, found)
+            mapped = first._map_privately(rows, intercept, for_ranges, person_rows, of_ranges)
         x = first._inside(mapped, rows, intercept)
         runs = _Runs(tried, candidates, made, x, codes, *parts, seeded, source)
         index, best = search(made, runs.train, runs.right, source)

@@ -38,15 +38,9 @@ def with_spec(spec: RunSpec, code: str, *imports: str) -> str:
 
 def sweep_call(sweep: SweepSpec) -> str:
     """The call that repeats a sweep: what differs from the default, and always dataset, mechanisms and budgets."""
-    always = ("dataset", "mechanisms", "epsilons")
-    values = {f.name: getattr(sweep, f.name) for f in fields(sweep)} | {
-        "mechanisms": sweep.named,
-        "epsilons": list(sweep.epsilons),
-    }
-    arguments = {name: repr(value) for name, value in values.items() if name in always or value != getattr(SweepSpec, name)}
-    if _table(sweep.dataset) is not None:
-        arguments["dataset"] = "rows"
-    call = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    values = {f.name: getattr(sweep, f.name) for f in fields(sweep)}
+    values |= {"mechanisms": sweep.named, "epsilons": list(sweep.epsilons)}
+    call = _arguments(values, SweepSpec, ("dataset", "mechanisms", "epsilons"))
     return f"import dpviz\n\n{_rows(sweep.dataset)}table = dpviz.run_sweep(dpviz.SweepSpec({call}))\ntable"
 
 
@@ -56,11 +50,9 @@ def sweep_shell_call(sweep: SweepSpec) -> str:
     values = {
         name: getattr(sweep, name) for name in plain if name == "dataset" or getattr(sweep, name) != getattr(SweepSpec, name)
     }
-    table = _table(sweep.dataset)
-    first = []
-    if table is not None:
+    first = _named(sweep.dataset)
+    if first:
         values.pop("dataset")
-        first = [_file(table[0]), *_flags(*table[1:])]
     options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in values.items() if name != "dataset"]
     options += [f"--dataset={values['dataset']}"] if "dataset" in values else []
     options += [f"--mechanisms={','.join(sweep.named)}", f"--epsilons={','.join(map(repr, sweep.epsilons))}"]
@@ -76,15 +68,18 @@ def dataset_call(name: str, intercept: bool, scaling: str) -> str:
 
 
 def _constructor(spec: RunSpec) -> str:
-    default = RunSpec(spec.dataset)
-    always = ("dataset", "mechanism", "epsilon")
     values = {f.name: getattr(spec, f.name) for f in fields(spec)}
     knobs = spec.build().defaults()
     values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
-    arguments = {name: repr(value) for name, value in values.items() if name in always or value != getattr(default, name)}
-    if _table(spec.dataset) is not None:
-        arguments["dataset"] = "rows"
-    return f"dpviz.RunSpec({', '.join(f'{name}={value}' for name, value in arguments.items())})"
+    return f"dpviz.RunSpec({_arguments(values, RunSpec(spec.dataset), ('dataset', 'mechanism', 'epsilon'))})"
+
+
+def _arguments(values: Mapping[str, object], default: object, always: Sequence[str]) -> str:
+    """Those values that are always given or differ from the default, as arguments of a call; a person's own table is `rows`."""
+    given = {name: repr(value) for name, value in values.items() if name in always or value != getattr(default, name)}
+    if _table(str(values["dataset"])) is not None:
+        given["dataset"] = "rows"
+    return ", ".join(f"{name}={value}" for name, value in given.items())
 
 
 def _rows(dataset: str) -> str:
@@ -132,11 +127,9 @@ def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") ->
         metric: id of a metric that is printed beside accuracy.
     """
     query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
-    first: list[str] = []
-    table = _table(spec.dataset)
-    if table is not None:
+    first = _named(spec.dataset)
+    if first:
         query.pop("dataset", None)
-        first = [_file(table[0]), *_flags(*table[1:])]
     options = []
     for key, value in query.items():
         _, dot, knob = key.partition(".")
@@ -145,20 +138,26 @@ def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") ->
     return shlex.join(["dpviz", command, *first, *options])
 
 
+def _named(dataset: str) -> list[str]:
+    """A person's own table with the options that say how it is read; none for datasets that have a name everywhere."""
+    table = _table(dataset)
+    return [] if table is None else [_file(table[0]), *_flags(*table[1:])]
+
+
 def _flags(spec: TableSpec, reading: Mapping[str, Any]) -> list[str]:
     flags = [f"--target={spec.target}", *(f"--positive={value}" for value in spec.positive)]
     if spec.above is not None:
         flags.append(f"--above={spec.above!r}")
     if spec.columns is not None:
-        flags.append(f"--columns={_several(spec.columns, ',')}")
+        flags.append(f"--columns={several(spec.columns, ',')}")
     flags += [f"--drop={name}" for name in spec.drop]
     flags += [f"--range={_name(name)}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
     flags += [f"--round-range={name}" for name in spec.proposed]
-    flags += [f"--categories={_name(name)}={_several(levels, '|')}" for name, levels in spec.categories.items()]
+    flags += [f"--categories={_name(name)}={several(levels, '|')}" for name, levels in spec.categories.items()]
     words: dict[str, dict[Any, str]] = {"header": {True: "names", False: "data", 2: "second"}, "delimiter": DELIMITERS}
     flags += [f"--{name}={words.get(name, {}).get(value, value)}" for name, value in reading.items()]
     flags += ["--missing="] if spec.missing == () else [f"--missing={_name(value)}" for value in spec.missing or ()]
-    flags += [f"--missing={_name(name)}={_several(values, '|')}" for name, values in spec.missing_in.items()]
+    flags += [f"--missing={_name(name)}={several(values, '|')}" for name, values in spec.missing_in.items()]
     return flags + [f"--fill={_name(name)}={value}" for name, value in spec.defaults.items()]
 
 
@@ -172,7 +171,7 @@ def _file(name: str) -> str:
     return f"./{name}" if name.startswith(("-", "?", "http:", "https:")) else name
 
 
-def _several(words: Sequence[str], between: str) -> str:
+def several(words: Sequence[str], between: str) -> str:
     """Words as one option; one that holds the separator stands in quotation marks, as in CSV."""
     text = io.StringIO()
     csv.writer(text, delimiter=between, lineterminator="").writerow(words)

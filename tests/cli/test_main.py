@@ -125,7 +125,7 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_with_the_reason(tmp_path:
 
 
 def every_option() -> dict[str, list[argparse.Action]]:
-    (commands,) = (action for action in parser().complete()._actions if isinstance(action, argparse._SubParsersAction))
+    (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     return {name: command._actions for name, command in commands.choices.items()}
 
 

@@ -195,7 +195,7 @@ def test_what_cannot_be_computed_is_one_line_and_code_1(
 def test_every_command_has_help_and_loads_nothing_heavy_for_it() -> None:
     code = (
         "import sys\nfrom dpviz.cli.main import COMMANDS, parser\n"
-        "made = parser()\nassert all(name in made.format_help() for name in COMMANDS)\n"
+        "made = parser('')\nassert all(name in made.format_help() for name in COMMANDS)\n"
         "print([m for m in ('numpy', 'pandas', 'scipy', 'sklearn', 'plotly', 'streamlit') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

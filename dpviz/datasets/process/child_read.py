@@ -84,12 +84,11 @@ def main() -> int:
     from dpviz.common.boundary import Boundary
     from dpviz.common.limits import Limits
     from dpviz.common.validate import InvalidInput
-    from dpviz.datasets.table.formats import READING, read_file
+    from dpviz.datasets.table.formats import read_file
 
     with Boundary("reading a table") as work:  # whatever a library makes of a strange file is no lack of memory
         content = sys.stdin.buffer.read()
-        how = {key: options[key] for key in (*READING, "verbatim")}
-        table = read_file(content, **how, limits=Limits(**options["limits"]))
+        table = read_file(content, limits=Limits(**options.pop("limits")), **options)
         buffer = io.BytesIO()
         table.frame.to_parquet(buffer, index=False)
         answer({"notes": table.notes, "found": dict(table.found)}, buffer.getvalue())

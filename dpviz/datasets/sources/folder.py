@@ -16,7 +16,7 @@ from dpviz.common.limits import Limits, demo
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, one_of, show, truth
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.process.reading import read_table, too_large
+from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
@@ -168,8 +168,7 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
             if not stat.S_ISREG(before.st_mode):
                 kind = "a folder" if stat.S_ISDIR(before.st_mode) else "a pipe or a device"
                 raise InvalidInput("file", f"{show(str(path))} is {kind}, not a file", "Name a file, or - for standard input.")
-            if before.st_size > limits.megabytes * 1_000_000:
-                raise too_large(before.st_size, limits)
+            limits.check_bytes(before.st_size)
             if before.st_size == 0:  # the kernel's own files say so too, and some make their reader wait for ever
                 return b""
             with path.open("rb") as file:
@@ -194,10 +193,8 @@ def bounded(stream: IO[bytes], limits: Limits) -> bytes:
     Raises:
         InvalidInput: it has more.
     """
-    most = limits.megabytes * 1_000_000
-    content = stream.read(most + 1)
-    if len(content) > most:
-        raise too_large(len(content), limits, more=True)
+    content = stream.read(limits.megabytes * 1_000_000 + 1)
+    limits.check_bytes(len(content), more=True)
     return content
 
 

@@ -34,7 +34,7 @@ from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.gaps import with_gaps
-from dpviz.datasets.table.names import check_names
+from dpviz.datasets.table.names import check_names, unused
 from dpviz.datasets.table.prepare import label_of, prepare
 from dpviz.datasets.table.spec import COMPLETE_ROWS, TableSpec, last_column, settled
 
@@ -206,9 +206,7 @@ def from_values(
     if (y is None) == (target is None):
         raise InvalidInput("target", "give either y or the name of the column with the label", "Give one of them.")
     if y is not None:
-        target = "label"
-        while target in frame.columns:
-            target += "'"
+        target = unused("label", frame.columns)
         labels = np.asarray(y)
         if labels.shape != (len(frame),):
             raise InvalidInput("y", f"must be {len(frame):,} labels, got shape {labels.shape}", "Give one label for each row.")
@@ -216,9 +214,7 @@ def from_values(
     assert target is not None
     person = how.get("person")
     if person is not None and not isinstance(person, str):
-        persons, how["person"] = np.asarray(person), "person"
-        while how["person"] in frame.columns:
-            how["person"] += "'"
+        persons, how["person"] = np.asarray(person), unused("person", frame.columns)
         if persons.shape != (len(frame),):
             raise InvalidInput(
                 "person", f"must name the person of {len(frame):,} rows, got shape {persons.shape}", "Give one each."

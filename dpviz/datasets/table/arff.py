@@ -51,15 +51,12 @@ def read_arff(text: str, limits: Limits, notes: list[str]) -> pd.DataFrame:
     if start is None:
         raise InvalidInput("file", "is an ARFF file without @data", "Make or download it again.")
     attributes = [_attribute(match, k + 1) for k, line in enumerate(lines[:start]) if (match := _ATTRIBUTE.match(line))]
-    if len(attributes) > limits.columns:
-        fix: str = f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
-        raise InvalidInput("file", f"has {len(attributes):,} columns", fix)
+    limits.check_columns(len(attributes))
     if len(attributes) < 2:
         raise InvalidInput("file", "has one column only", "A label and at least one feature are needed.")
     check_names([one.name for one in attributes], sure=True)
     numbered = [(at, line) for at, line in enumerate(lines[start + 1 :], start + 2) if line.strip() and line.lstrip()[0] != "%"]
-    if len(numbered) > limits.rows:
-        raise InvalidInput("file", f"has more than {limits.rows:,} rows", "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
+    limits.check_rows(len(numbered))
     if not numbered:
         raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
     rows = [_cells(line.strip(), at, len(attributes)) for at, line in numbered]

@@ -187,6 +187,11 @@ def positives(
     return np.where(hit, 1.0, -1.0), names
 
 
+def _constant(column: str, rows: int) -> Lost:
+    message: str = f"{column} has the same value in every row that is left, so it tells nothing apart."
+    return Lost("column", column, rows, message, looked=True)
+
+
 def number_block(
     column: str, series: pd.Series, declared: tuple[float, float] | None, lost: list[Lost]
 ) -> tuple[NDArray[np.float64], bool]:
@@ -207,8 +212,7 @@ def number_block(
         raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.")
     span = high - low
     if span == 0:
-        constant: str = f"{column} has the same value in every row that is left, so it tells nothing apart."
-        lost.append(Lost("column", column, len(values), constant, looked=True))
+        lost.append(_constant(column, len(values)))
     return ((values - low) / (span if span > 0 else 1.0))[:, None], declared is None
 
 
@@ -237,8 +241,7 @@ def categorical_block(
         if len({level.casefold() for level in levels}) < len(levels):
             notes.append(f"Values of {column} that differ only in upper and lower case count as different.")
         if len(levels) == 1:
-            constant: str = f"{column} has the same value in every row that is left, so it tells nothing apart."
-            lost.append(Lost("column", column, len(text), constant, looked=True))
+            lost.append(_constant(column, len(text)))
     if len(levels) > most:
         raise InvalidInput(
             column,

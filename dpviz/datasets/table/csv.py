@@ -154,9 +154,7 @@ def unpack(content: bytes, limits: Limits) -> bytes:
         InvalidInput: it is empty, too large, damaged, or of a kind that is not text.
     """
     most = limits.megabytes * 1_000_000
-    fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
-    if len(content) > most:
-        raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
+    limits.check_bytes(len(content))
     if content[:2] == b"\x1f\x8b":
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as archive:  # all parts, where several were joined
@@ -166,6 +164,7 @@ def unpack(content: bytes, limits: Limits) -> bytes:
         except (OSError, zlib.error) as error:
             raise InvalidInput("file", f"is a damaged gzip archive ({error})", "Make or download it again.") from error
         if len(content) > most:
+            fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
             raise InvalidInput("file", f"unpacks to more than {limits.megabytes} MB", fix)
     if not content.removeprefix(_BOM).strip():
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
@@ -225,10 +224,7 @@ def _cells(text: str, delimiter: str, header: Header, limits: Limits, notes: lis
     if not first:
         raise _no_rows()
     width = len(first)
-    if width > limits.columns:
-        raise InvalidInput(
-            "file", f"has {width:,} columns", f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
-        )
+    limits.check_columns(width)
     names = [f"column {k + 1}" for k in range(width)] if header is False else [cell.strip() for cell in first]
     count, pending = 0, list[list[str]]()
     chunks: list[list[pa.Array]] = []
@@ -246,10 +242,7 @@ def _cells(text: str, delimiter: str, header: Header, limits: Limits, notes: lis
             pending = []
         if short:
             beginnings.add(row[0])
-        if count > limits.rows:
-            raise InvalidInput(
-                "file", f"has more than {limits.rows:,} rows", "Take a sample of the rows, or raise DPVIZ_MAX_ROWS."
-            )
+        limits.check_rows(count)
     empty_end = empty_end and width > 2 and count > 0
     if short and not empty_end:
         if len(beginnings) < count:

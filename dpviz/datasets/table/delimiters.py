@@ -8,7 +8,7 @@ WHITE_SPACE = " "
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", WHITE_SPACE: "white space"}
 _BEGINNING = 200_000  # characters
 _LINES = 50
-_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 _QUOTED_OR_BLANK = re.compile(r'("(?:[^"]|"")*")|[ \t]+')
 
 
@@ -32,7 +32,7 @@ def find_delimiter(text: str) -> str:
         if width < 2:
             continue
         with_comma = [cell for row in rows for cell in row if "," in cell]
-        decimal = candidate != "," and bool(with_comma) and all(_NUMBER.fullmatch(cell.strip()) for cell in with_comma)
+        decimal = candidate != "," and bool(with_comma) and all(NUMBER.fullmatch(cell.strip()) for cell in with_comma)
         rank = (len(widths) == 1, decimal, width)
         if rank > best_rank:
             best, best_rank = candidate, rank
@@ -42,7 +42,7 @@ def find_delimiter(text: str) -> str:
     first, *others = map(len, blank)
     # R writes one name less than values, as its names of rows have none
     even = len({first, *others}) == 1 < first or (len(set(others)) == 1 and others[0] == first + 1 > 2)
-    if even and (best_rank[2] == 1 or all(_NUMBER.fullmatch(cell) for row in blank[1:] for cell in row)):
+    if even and (best_rank[2] == 1 or all(NUMBER.fullmatch(cell) for row in blank[1:] for cell in row)):
         return WHITE_SPACE
     return best
 

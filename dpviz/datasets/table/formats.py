@@ -54,11 +54,9 @@ def read_file(
         InvalidInput: with what is wrong and what to do.
     """
     limits = limits or Limits.from_environment()
-    most = limits.megabytes * 1_000_000
-    if len(content) > most:
-        fix: str = f"The limit is {limits.megabytes} MB (DPVIZ_MAX_MEGABYTES). Take a sample of the rows, or fewer columns."
-        raise InvalidInput("file", f"is {len(content) / 1e6:.0f} MB large", fix)
-    if content.startswith(_OLD_EXCEL) or (content.startswith(_ZIP) and _is_workbook(content, _UNPACKED * most)):
+    limits.check_bytes(len(content))
+    most = _UNPACKED * limits.megabytes * 1_000_000
+    if content.startswith(_OLD_EXCEL) or (content.startswith(_ZIP) and _is_workbook(content, most)):
         return _workbook(content, header, sheet, verbatim, limits)
     if sheet is not None:
         raise InvalidInput("sheet", "is a part of a workbook, and this file is none", "Leave it out.")
@@ -71,11 +69,14 @@ def _parquet(content: bytes, verbatim: Sequence[str] | None, limits: Limits) -> 
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         names, rows = list(file.schema_arrow.names), file.metadata.num_rows
-        _check_size(len(names) + (verbatim is not None), rows, limits)
+        limits.check_columns(len(names))
+        limits.check_rows(rows)
         check_names(names, sure=True)
         table = file.read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InvalidInput("file", f"is a damaged Parquet file ({str(error)[:200]})", "Make or download it again.") from error
+    if len(names) + (verbatim is not None) < 2:
+        raise InvalidInput("file", "has one column only", "A label and at least one feature are needed.")
     notes: list[str] = []
     columns: dict[str, pd.Series] = {}
     for name, column in zip(names, table.columns, strict=True):
@@ -88,17 +89,6 @@ def _parquet(content: bytes, verbatim: Sequence[str] | None, limits: Limits) -> 
     if not rows:
         raise InvalidInput("file", "has columns but no rows", "Choose a file with rows.")
     return Table(pd.DataFrame(columns), tuple(notes))
-
-
-def _check_size(columns: int, rows: int, limits: Limits) -> None:
-    if columns > limits.columns:
-        fix: str = f"The limit is {limits.columns:,} (DPVIZ_MAX_COLUMNS). Leave some out."
-        raise InvalidInput("file", f"has {columns:,} columns", fix)
-    if columns < 2:
-        raise InvalidInput("file", "has one column only", "A label and at least one feature are needed.")
-    if rows > limits.rows:
-        cause = f"has more than {limits.rows:,} rows"
-        raise InvalidInput("file", cause, "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
 
 
 def _is_workbook(content: bytes, most: int) -> bool:
@@ -152,9 +142,7 @@ def _workbook(content: bytes, header: Header, sheet: str | None, verbatim: Seque
 
 def _cells(sheet: CalamineSheet, limits: Limits) -> str:
     """A sheet as the text of a CSV."""
-    if sheet.height > limits.rows + 1:
-        cause = f"has more than {limits.rows:,} rows"
-        raise InvalidInput("file", cause, "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
+    limits.check_rows(sheet.height - 1)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in sheet.iter_rows():

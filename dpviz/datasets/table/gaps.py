@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_][^\d<>=+]*")
 _MOST_NAMED = 6  # columns that a note names
 
 
-def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str], *, target: str | None = None) -> pd.DataFrame:
+def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.DataFrame:
     """The table with NaN for every gap; a column that holds only numbers beside its gaps holds numbers.
 
     Words that a person named (`TableSpec.missing`, `missing_in`) are gaps, and no others. Where none are named:
@@ -36,15 +36,17 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str], *, target:
     Args:
         frame: as read.
         notes: what was decided is added.
-        target: the label, where it is another one than the spec's.
     """
-    target = spec.target if target is None else target
     marked: dict[str, dict[str, int]] = {}
     kept: dict[str, dict[str, int]] = {}
     columns: dict[str, pd.Series] = {}
     for column in map(str, frame.columns):
         series = frame[column]
-        words = _named(series, column, spec) if _is_named(column, spec) else _by_rule(series, column, spec, target, kept)
+        words = (
+            _counts(series, spec.missing_in.get(column, spec.missing or ()))
+            if _is_named(column, spec)
+            else _by_rule(series, column, spec, kept)
+        )
         columns[column] = _without(series, words, notes) if words else series
         for value, count in words.items():
             marked.setdefault(value, {})[column] = count
@@ -67,7 +69,7 @@ def decisions(frame: pd.DataFrame, spec: TableSpec) -> dict[str, tuple[str, ...]
         if _is_named(column, spec):
             decided[column] = spec.missing_in.get(column, spec.missing or ())
         elif not is_number(series) and not is_declared(series):
-            words = tuple(_by_rule(series, column, spec, spec.target, {}))
+            words = tuple(_by_rule(series, column, spec, {}))
             if words or _counts(series, MISSING):
                 decided[column] = words
     return decided
@@ -90,13 +92,8 @@ def _is_named(column: str, spec: TableSpec) -> bool:
     return column in spec.missing_in or spec.missing is not None
 
 
-def _named(series: pd.Series, column: str, spec: TableSpec) -> dict[str, int]:
-    words = spec.missing_in.get(column, spec.missing or ())
-    return _counts(series, words)
-
-
-def _by_rule(series: pd.Series, column: str, spec: TableSpec, target: str, kept: dict[str, dict[str, int]]) -> dict[str, int]:
-    if is_number(series) or is_declared(series) or column == target:
+def _by_rule(series: pd.Series, column: str, spec: TableSpec, kept: dict[str, dict[str, int]]) -> dict[str, int]:
+    if is_number(series) or is_declared(series) or column == spec.target:
         return {}
     found = _counts(series, [value for value in MISSING if value not in spec.categories.get(column, ())])
     for value in [value for value in found if value in DOUBTFUL and column not in spec.defaults]:

@@ -6,7 +6,7 @@ import re
 from itertools import islice
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.datasets.table.delimiters import DELIMITERS, WHITE_SPACE, find_delimiter, tabs
+from dpviz.datasets.table.delimiters import DELIMITERS, NUMBER, WHITE_SPACE, find_delimiter, tabs
 
 #: whether the first line holds names; `SECOND` where the second does; None where that is to be found
 Header = bool | int | None
@@ -16,7 +16,6 @@ _LOOKED_AT = 50  # rows
 _NUMBERED = re.compile(r"(?:[A-Za-z]{0,2}|var|col|column|field|unnamed:?)[ _.]*\d*", re.IGNORECASE)
 
 _EXCEL = re.compile(r"\"?sep=([,;\t|])\"?[ \t]*\n", re.IGNORECASE)
-_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 
 
 def without_excel_line(text: str, notes: list[str]) -> tuple[str, str | None]:
@@ -41,7 +40,7 @@ def without_remarks(text: str, delimiter: str | None, notes: list[str]) -> str:
         return text
     sign = delimiter or find_delimiter("\n".join(lines[first:]))
     names, row = (_cells(lines[k], sign) for k in (remarks[-1], first))
-    if len(names) == len(row) > 1 and any(_NUMBER.fullmatch(cell) for cell in row):
+    if len(names) == len(row) > 1 and any(NUMBER.fullmatch(cell) for cell in row):
         remarks.pop()
     if not remarks:
         return text
@@ -137,9 +136,9 @@ def names_on_second_line(text: str, delimiter: str, notes: list[str]) -> bool:
     first, second, *rows = (_cells(line, delimiter) for line in lines[:-1])
     if len(first) != len(second) or len(second) < 3 or not all(second) or len(set(second)) < len(second):
         return False
-    if any(_NUMBER.fullmatch(cell) for cell in (*first, *second)) or any(len(row) != len(second) for row in rows):
+    if any(NUMBER.fullmatch(cell) for cell in (*first, *second)) or any(len(row) != len(second) for row in rows):
         return False
-    of_numbers = [all(not row[k] or _NUMBER.fullmatch(row[k]) for row in rows) for k in range(len(second))]
+    of_numbers = [all(not row[k] or NUMBER.fullmatch(row[k]) for row in rows) for k in range(len(second))]
     if sum(of_numbers) <= len(second) / 2:
         return False
     some = ", ".join(first[1:4])

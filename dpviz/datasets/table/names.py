@@ -1,6 +1,7 @@
 """Names of columns on the first line of a table: whether they are names, and whether they can be told apart."""
 
 import unicodedata
+from collections.abc import Collection
 
 import pandas as pd
 
@@ -59,6 +60,13 @@ def no_data_in_header(columns: dict[str, pd.Series]) -> None:
         raise InvalidInput(
             "header", f"the first line looks like data: {show(hits[0])} is also a value in its column", _SAY_HEADER
         )
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """The name, with as many apostrophes as make it another one than those taken."""
+    while name in taken:
+        name += "'"
+    return name
 
 
 def named(names: list[str], notes: list[str]) -> list[str]:

@@ -19,6 +19,7 @@ from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
 from dpviz.datasets.table.features import features_of
 from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.lost import Lost
+from dpviz.datasets.table.names import unused
 from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.remarks import remarks
 from dpviz.datasets.table.spec import TableSpec
@@ -196,7 +197,8 @@ def _words(
 def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_names: Sequence[str]) -> pd.DataFrame:
     """The features as they were before encoding, with the two labels beside them."""
     labels = pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))
-    return features.assign(**{_label_column(list(features.columns), target): labels})
+    last = unused("label" if "label" not in features else f"label ({target})", features.columns)
+    return features.assign(**{last: labels})
 
 
 def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:
@@ -207,14 +209,6 @@ def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, s
         sentence: str = f"{column} is not used: {reason}."
         lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
     return lost
-
-
-def _label_column(features: Sequence[str], target: str) -> str:
-    """A name for the column of labels that no feature has."""
-    last = "label" if "label" not in features else f"label ({target})"
-    while last in features:
-        last += "'"
-    return last
 
 
 def _blocks(

@@ -6,7 +6,7 @@ public knowledge; those read off the data are not covered by epsilon and are lis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Real
 from typing import Any
@@ -77,24 +77,12 @@ class TableSpec:
         Raises:
             InvalidInput: an unknown key, or a value of the wrong kind.
         """
-        declared = {f.name: f for f in fields(cls)}
         values = settled(dict(values))
         for key in values:
-            one_of("sidecar", key, declared)
+            one_of("sidecar", key, _READ)
         if not isinstance(values.get("target"), str):
             raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
-        made: dict[str, Any] = {}
-        for key, value in values.items():
-            if key in ("positive", "columns", "drop", "missing", "proposed"):
-                made[key] = words(key, value)
-            elif key in ("ranges", "categories", "defaults", "missing_in"):
-                made[key] = _mapping(key, value)
-            elif key == "above":
-                made[key] = number(key, value)
-            elif key == "person_rows":
-                made[key] = whole(key, value, 1, MOST_ROWS)
-            else:
-                made[key] = str(value)
+        made = {key: _READ[key](key, value) for key, value in values.items()}
         if "person_rows" in made and not made.get("person"):
             raise InvalidInput("person_rows", "is given without a person", "Name the column of the person (person, --person).")
         return cls(**made)
@@ -170,6 +158,15 @@ def _mapping(key: str, value: object) -> dict[str, Any]:
             raise InvalidInput(f"{key}[{show(column)}]", f"must be a list, got {show(item)}", f"Write {like}.")
         out[str(column)] = tuple(item) if key == "ranges" else tuple(word(v) for v in item)
     return out
+
+
+_READ: dict[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("target", "person"), lambda key, value: str(value)),
+    **dict.fromkeys(("positive", "columns", "drop", "missing", "proposed"), words),
+    **dict.fromkeys(("ranges", "categories", "defaults", "missing_in"), _mapping),
+    "above": number,
+    "person_rows": lambda key, value: whole(key, value, 1, MOST_ROWS),
+}
 
 
 def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
