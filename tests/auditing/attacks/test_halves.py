@@ -1,6 +1,5 @@
 """Models on random halves: independent, kept, resumed, cancelled, and refused in words."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from scipy.stats import chisquare
 import dpviz
 from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, signals, trained
 from dpviz.auditing.attacks.kept import KeptModels
-from dpviz.common import kept
 from dpviz.datasets.sources.uploads import PREFIX
 from dpviz.experiments.run.setup import setup_for
 
@@ -92,25 +90,6 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, store: KeptModels) -> None:
         path.write_bytes(bad)
         assert (all_models(SPEC, BLOCK, store) == before).all()
     assert path.read_bytes() == content
-
-
-@pytest.mark.skipif(os.name != "posix", reason="no such modes there")
-def test_models_that_others_can_write_are_made_anew_for_their_owner_only(tmp_path: Path) -> None:
-    before_umask = os.umask(0)
-    try:
-        store = KeptModels(tmp_path)
-        before = all_models(SPEC, BLOCK, store)
-        tmp_path.chmod(0o777)
-        (path,) = tmp_path.glob("*.models")
-        forged = np.zeros_like(before).astype("<f8").tobytes()
-        key = path.stem
-        for mode, read in ((0o666, before), (0o600, np.zeros_like(before))):  # the second is the control
-            path.write_bytes(kept._digest(key, forged) + b"\n" + forged)
-            path.chmod(mode)
-            assert (all_models(SPEC, BLOCK, store) == read).all()
-            assert path.stat().st_mode & 0o777 == 0o600
-    finally:
-        os.umask(before_umask)
 
 
 def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path, store: KeptModels) -> None:
