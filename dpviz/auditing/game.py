@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,32 +25,10 @@ _BLOCK_ELEMENTS = 1 << 23  # rows x parameters x replicas trained at once
 
 
 def audit(
-    mechanism: Mechanism,
-    problem: Problem,
-    neighbour: Problem,
-    budget: Budget,
-    runs: int = 1000,
-    seed: int = 0,
-    *,
-    score: str = "auto",
-    confidence: float = 0.95,
-    iterates: Sequence[int] = (),
-    monitor: Monitor = silent,
+    mechanism: Mechanism, problem: Problem, neighbour: Problem, budget: Budget, runs: int = 1000, seed: int = 0, **options: Any
 ) -> AuditResult:
-    """Plays the game to the end; see `watch`."""
-    *_, result = watch(
-        mechanism,
-        problem,
-        neighbour,
-        budget,
-        runs,
-        seed,
-        score=score,
-        confidence=confidence,
-        iterates=iterates,
-        monitor=monitor,
-        looks=1,
-    )
+    """Plays the game to the end; see `watch`, also for further arguments."""
+    *_, result = watch(mechanism, problem, neighbour, budget, runs, seed, looks=1, **options)
     return result
 
 

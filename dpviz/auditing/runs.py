@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,49 +108,24 @@ def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) 
 
 
 def watch_run(
-    spec: RunSpec,
-    kind: str = WORST,
-    row: int | None = None,
-    other: int | None = None,
-    runs: int = 1000,
-    *,
-    score: str = "auto",
-    confidence: float = 0.95,
-    monitor: Monitor = silent,
-    looks: int = 20,
+    spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None, runs: int = 1000, **options: Any
 ) -> Iterator[tuple[Pair, AuditResult]]:
-    """The game on a run as it goes on; see `dpviz.auditing.watch` and `pair_of`. The run's seed is that of the game."""
+    """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest.
+
+    Args:
+        options: score, confidence, monitor and looks of `dpviz.auditing.watch`.
+    """
     fixed = replace(spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
-    game = watch(
-        fixed.build(),
-        pair.first,
-        pair.second,
-        resolve(fixed).of_method,
-        runs,
-        fixed.seed,
-        score=score,
-        confidence=confidence,
-        monitor=monitor,
-        looks=looks,
-    )
-    for result in game:
+    for result in watch(fixed.build(), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed, **options):
         yield pair, result
 
 
 def audit_run(
-    spec: RunSpec,
-    kind: str = WORST,
-    row: int | None = None,
-    other: int | None = None,
-    runs: int = 1000,
-    *,
-    score: str = "auto",
-    confidence: float = 0.95,
-    monitor: Monitor = silent,
+    spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None, runs: int = 1000, **options: Any
 ) -> AuditResult:
     """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair; see `watch_run`."""
-    *_, (_, result) = watch_run(spec, kind, row, other, runs, score=score, confidence=confidence, monitor=monitor, looks=1)
+    *_, (_, result) = watch_run(spec, kind, row, other, runs, looks=1, **options)
     return result
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from dpviz.auditing.game import audit
 from dpviz.auditing.pairs import worst_case
 from dpviz.auditing.result import EXCEEDED
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Mechanism, list_mechanisms
 from dpviz.models import Model
@@ -69,9 +69,7 @@ def survey(
         lam: regularisation, at least `LEAST_LAM`.
         confidence: of each bound by itself.
     """
-    surveyed = list_mechanisms() if mechanisms is None else mechanisms
-    for k, cls in enumerate(surveyed.values()):
-        inside = part(monitor, k / len(surveyed), 1 / len(surveyed))
+    for cls, inside in each(monitor, (list_mechanisms() if mechanisms is None else mechanisms).values()):
         try:
             yield _audited(cls(), model, budget, runs, seed, max(lam, LEAST_LAM), confidence, inside)
         except (InvalidInput, FloatingPointError) as error:

@@ -1,7 +1,10 @@
 """Progress and cancelling of long work."""
 
 import time
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Monitor(Protocol):
@@ -17,6 +20,22 @@ def silent(share: float, /) -> None:
 def part(monitor: Monitor, start: float, share: float) -> Monitor:
     """A monitor for a piece of the work that begins at `start` and is `share` of it, both in [0, 1]."""
     return lambda fraction: monitor(start + share * fraction)
+
+
+def each(monitor: Monitor, items: Iterable[T], weigh: Callable[[T], float] = lambda item: 1.0) -> Iterator[tuple[T, Monitor]]:
+    """(item, monitor for its share of the work) one after the other; shares are alike or as heavy as `weigh` says.
+
+    >>> shares = []
+    >>> for item, inside in each(shares.append, [1, 3], float):
+    ...     inside(1.0)
+    >>> shares
+    [0.25, 1.0]
+    """
+    listed, start = list(items), 0.0
+    total = sum(map(weigh, listed))
+    for item in listed:
+        yield item, part(monitor, start / total, weigh(item) / total)
+        start += weigh(item)
 
 
 def seldom(monitor: Monitor, seconds: float = 0.1) -> Monitor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import one_blas_thread
 from dpviz.datasets import Dataset, load_dataset
@@ -105,12 +105,9 @@ def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Mo
     notes = (*problems, *_notes(figure, name, own, dataset.n, dataset.d, sizes))
     racers = [name for name in figure.methods if name in list_mechanisms()]
     yield Measured(name, notes, sizes, table)
-    done = 0
-    for size in sizes:
+    for size, share in each(monitor, sizes, float):
         problem = drawn(figure, dataset, size)
         built = [(racer, get_mechanism(racer).from_params(with_rows(figure.knobs[racer], size))) for racer in racers]
-        share = part(monitor, done / sum(sizes), size / sum(sizes))
-        done += size
         for turn in in_turns(problem, built, Budget(figure.epsilon, figure.delta), turns=TURNS, monitor=share):
             if turn["turn"].iloc[0]:
                 table = pd.concat([table, turn], ignore_index=True) if len(table) else turn

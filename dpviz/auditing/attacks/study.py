@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,23 +73,14 @@ def watch_attacks(
         yield replace(found, non_private=_attacked(plain, *counts, names, store, part(monitor, 0.6, 0.4)))
 
 
-def attack_run(
-    spec: RunSpec,
-    shadows: int = 256,
-    targets: int | None = None,
-    *,
-    attacks: Sequence[str] | None = None,
-    baseline: bool = True,
-    store: KeptModels | None = None,
-    monitor: Monitor = silent,
-) -> AttackedRun:
-    """Attacks a run to the end; see `watch_attacks`.
+def attack_run(spec: RunSpec, shadows: int = 256, targets: int | None = None, **options: Any) -> AttackedRun:
+    """Attacks a run to the end; see `watch_attacks`, also for further arguments.
 
     >>> found = attack_run(RunSpec("iris", epsilon=1.0), shadows=64, targets=64, attacks=["lira-online"], baseline=False)
     >>> found.table["attack"].unique().tolist(), len(found.rows)
     (['lira-online'], 120)
     """
-    *_, last = watch_attacks(spec, shadows, targets, attacks=attacks, baseline=baseline, store=store, monitor=monitor)
+    *_, last = watch_attacks(spec, shadows, targets, **options)
     return last
 
 
@@ -98,22 +90,19 @@ def attack_over_epsilon(
     shadows: int = 256,
     targets: int | None = None,
     *,
-    attacks: Sequence[str] | None = None,
-    store: KeptModels | None = None,
     monitor: Monitor = silent,
+    **options: Any,
 ) -> Iterator[pd.DataFrame]:
     """`AttackedRun.table` at each epsilon, with a column epsilon in front; halves and standard noise draws are the same at all.
 
-    The comparison without privacy is computed once. Arguments as of `watch_attacks`.
+    The comparison without privacy is computed once. Arguments, also further ones, as of `watch_attacks`.
     """
     if not len(epsilons):
         raise InvalidInput("epsilons", "there is none", "Give at least one.")
     share, plain = 1 / (len(epsilons) + 1), None
     for k, epsilon in enumerate(epsilons):
         here = part(monitor, share * (k + (k > 0)), share * (2 if k == 0 else 1))
-        found = attack_run(
-            replace(spec, epsilon=epsilon), shadows, targets, attacks=attacks, baseline=k == 0, store=store, monitor=here
-        )
+        found = attack_run(replace(spec, epsilon=epsilon), shadows, targets, baseline=k == 0, monitor=here, **options)
         plain = found.non_private if k == 0 else plain
         table = replace(found, non_private=plain).table
         table.insert(0, "epsilon", float(epsilon))

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.instances import at, instance_table
@@ -179,8 +179,7 @@ def run_epsilons(
     for e, r in enumerate(runs):
         groups.setdefault((r.lam, r.spec.epsilon if r.spec.ranges == PRIVATE else 0.0), []).append(e)
     made: dict[int, Result] = {}
-    for g, places in enumerate(groups.values()):
-        inside = part(monitor, g / len(groups), 1 / len(groups))
+    for places, inside in each(monitor, groups.values()):
         results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
         made |= zip(places, results, strict=True)
     return [made[e] for e in range(len(runs))]

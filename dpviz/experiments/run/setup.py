@@ -14,9 +14,10 @@ from scipy.optimize import minimize
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
+from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset, Split
 from dpviz.datasets.table.encoding import encode
-from dpviz.experiments.run.metrics import METRICS, measure, measure_models
+from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
@@ -103,12 +104,6 @@ class Setup:
         label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
         tables = [measure_models(model, theta, self.test, labels, metrics) for labels in (None, label)]
         return pd.concat(tables).set_axis(["non-private", "majority"])
-
-    @property
-    def ordinary_accuracy(self) -> float | None:
-        """Test accuracy of scikit-learn's logistic regression; see `ordinary_scores`."""
-        scores = self.ordinary_scores
-        return None if scores is None else float(measure(scores[None], self.test.y, ["accuracy"])["accuracy"][0])
 
     @cached_property
     def ordinary_scores(self) -> Floats | None:
@@ -212,3 +207,17 @@ def setting_of(spec: RunSpec) -> Setting:
 def calibration_of(spec: RunSpec) -> Calibration:
     """A run's noise and guarantee, without training anything."""
     return spec.build().calibrate(setting_of(spec), resolve(spec).budget)
+
+
+def able(spec: RunSpec, epsilons: Sequence[float]) -> tuple[list[float], list[tuple[float, InvalidInput]]]:
+    """(epsilons to which a run's mechanism can be calibrated, the others and why)."""
+    setting, mechanism = setting_of(spec), spec.build()
+    met: list[float] = []
+    refused: list[tuple[float, InvalidInput]] = []
+    for epsilon in epsilons:
+        try:
+            mechanism.calibrate(setting, resolve(replace(spec, epsilon=epsilon)).budget)
+            met.append(epsilon)
+        except InvalidInput as problem:
+            refused.append((epsilon, problem.bare()))
+    return met, refused

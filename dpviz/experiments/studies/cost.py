@@ -16,11 +16,10 @@ from dpviz.common.random import spawn
 from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure, measure_models
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import NoiselessRun
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit
 from dpviz.mechanisms.base import Training
-from dpviz.models.problem import accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,19 +126,33 @@ def split_cost(
         if calibration is None:
             calibration = spec.build().calibrate(setup.problem.setting, run.budget)
         noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration, monitor), 0)
-    if noiseless_run.labels is not None:
-        noiseless = (setup.test.y[:, None] == noiseless_run.labels).mean(axis=0)
-    else:
-        noiseless = accuracy(setup.problem.model, noiseless_run.theta, setup.test)
+    accuracy = METRICS["accuracy"]
+    return _compared(setup, accuracy, np.asarray(private, float), noiseless_run, setup.ordinary_scores, expected)
+
+
+def _compared(
+    setup: Setup, metric: Metric, private: Floats, noiseless_run: NoiselessRun, ordinary: Floats | None, expected: float | None
+) -> Cost:
+    """Values of private models beside all that they are compared with.
+
+    Args:
+        ordinary: scores of the ordinary model, None to leave it out.
+    """
+    base = setup.baselines_in([metric.id])[metric.column]
     return Cost(
-        np.asarray(private, float),
-        noiseless,
-        setup.non_private.accuracy,
-        setup.ordinary_accuracy,
-        setup.majority.accuracy,
-        noiseless_run=noiseless_run,
-        expected=expected,
+        private,
+        _measured(setup, metric, noiseless_run.theta, noiseless_run.labels),
+        float(base["non-private"]),
+        None if ordinary is None else float(measure(ordinary[None], setup.test.y, [metric.id])[metric.id][0]),
+        float(base["majority"]),
+        metric,
+        noiseless_run,
+        expected,
     )
+
+
+def _measured(setup: Setup, metric: Metric, theta: Floats, labels: Floats | None) -> Floats:
+    return measure_models(setup.problem.model, theta, setup.test, labels, [metric.id])[metric.column].to_numpy(float)
 
 
 def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, metric: str) -> Cost:
@@ -156,22 +169,5 @@ def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, m
     if cost.metric == wanted or cost.noiseless_run is None:
         return cost
     setup = setup_for(spec)
-    model, test = setup.problem.model, setup.test
-
-    def of(theta: Floats, labels: Floats | None = None) -> Floats:
-        return measure_models(model, theta, test, labels, [wanted.id])[wanted.column].to_numpy(float)
-
-    ordinary = None
-    if cost.ordinary is not None and setup.ordinary_scores is not None:
-        ordinary = float(measure(setup.ordinary_scores[None], test.y, [wanted.id])[wanted.id][0])
-    label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
-    optimum = setup.reference.optimum[None]
-    return Cost(
-        private=of(theta, labels),
-        noiseless=of(cost.noiseless_run.theta, cost.noiseless_run.labels),
-        non_private=float(of(optimum)[0]),
-        ordinary=ordinary,
-        majority=float(of(optimum, label)[0]),
-        metric=wanted,
-        noiseless_run=cost.noiseless_run,
-    )
+    ordinary = None if cost.ordinary is None else setup.ordinary_scores
+    return _compared(setup, wanted, _measured(setup, wanted, theta, labels), cost.noiseless_run, ordinary, None)

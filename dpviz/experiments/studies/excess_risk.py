@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
@@ -74,8 +74,8 @@ def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Mo
     """On the spec's own data, at its own delta."""
     delta, out = resolve(spec).budget.delta, []
     groups = [[e] for e in epsilons] if spec.ranges == PRIVATE else [list(epsilons)]  # private ranges are others at each epsilon
-    for k, some in enumerate(groups):
-        here, inside = replace(spec, epsilon=some[0]), part(monitor, k / len(groups), 1 / len(groups))
+    for some, inside in each(monitor, groups):
+        here = replace(spec, epsilon=some[0])
         budgets = [Budget(e, delta) for e in some]
         out += excess_risk(setup_for(here).problem, spec.build(), budgets, spec.seeds, spec.seed, inside)
     return out
@@ -83,13 +83,11 @@ def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Mo
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
     """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
-    out, total, start = [], float(sum(sizes)), 0.0
+    out = []
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
-    for size in sizes:
+    for size, inside in each(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=budget.delta, lam=resolve(spec).lam, published_split=False)
-        inside = part(monitor, start / total, size / total)
         out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
-        start += size
     return out
 
 
@@ -103,12 +101,11 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     width = problem.rows.X.shape[1]
     if min(dims) < width:
         raise InvalidInput("dims", f"{min(dims)} is below the {width} features of the data", f"Give numbers from {width} up.")
-    for k, d in enumerate(dims):
+    for d, inside in each(monitor, dims):
         kept = problem.rows
         padded = np.pad(kept.X, ((0, 0), (0, d - width)))
         rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons, kept.private_ranges)
         wide = Problem(rows, problem.model, problem.lam)
-        inside = part(monitor, k / len(dims), 1 / len(dims))
         out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)
     return out
 

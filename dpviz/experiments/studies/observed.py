@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
@@ -201,13 +201,9 @@ def sensitivity_over_n(
         share: batches keep their share of the rows of the spec's own data; otherwise their size or rule stays.
     """
     out = []
-    total = float(sum(sizes))
-    start = 0.0
-    for size in sizes:
+    for size, inside in each(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam, published_split=False)
         problem = setup_for(here).problem
         mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n) if share else spec.build()
-        share_of = part(monitor, start / total, size / total)
-        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=share_of)))
-        start += size
+        out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
     return out

@@ -11,7 +11,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import Result, run_epsilons
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import able
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import OutputNoise
 
@@ -79,16 +79,8 @@ def releases(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor = silent
 
 
 def _train(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor) -> Releases:
-    setting, mechanism = setup_for(spec).problem.setting, spec.build()
-    able: list[float] = []
-    refused: list[tuple[float, InvalidInput]] = []
-    for epsilon in epsilons:
-        try:
-            mechanism.calibrate(setting, resolve(replace(spec, epsilon=epsilon)).budget)
-            able.append(epsilon)
-        except InvalidInput as problem:
-            refused.append((epsilon, problem.bare()))
-    if not able:
+    met, refused = able(spec, epsilons)
+    if not met:
         raise refused[0][1]
-    results = run_epsilons(spec, able, instances=False, monitor=monitor)
+    results = run_epsilons(spec, met, instances=False, monitor=monitor)
     return Releases(spec, tuple(Release.of(result) for result in results), tuple(refused))

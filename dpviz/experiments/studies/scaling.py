@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
@@ -155,10 +155,9 @@ def observe(
         return [(float(n), observed) for n, observed in sensitivity_over_n(spec, sizes, pairs, monitor=monitor)]
     values = [float(over.grid[k]) for k in np.unique(np.linspace(0, len(over.grid) - 1, 5).round().astype(int))]
     out = []
-    for k, value in enumerate(values):
+    for value, inside in each(monitor, values):
         mechanism, _ = at(spec, over.name, value)
         problem = setup_for(replace(spec, lam=value) if over.name == "lam" else spec).problem
-        inside = part(monitor, k / len(values), 1 / len(values))
         try:
             out.append((value, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
         except InvalidInput:  # this value means nothing for this mechanism: no point is drawn there

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import get_metric
 from dpviz.experiments.run.resolve import resolve
@@ -68,12 +68,11 @@ def trials(spec: RunSpec, metric: str = "accuracy", monitor: Monitor = silent) -
     """
     measure = get_metric(metric)
     sign = 1 if measure.higher_is_better else -1
-    runs = list(others(spec))
     base = run(spec).metrics_in([metric])[measure.column].to_numpy(float)
     made = []
-    for k, (other, change) in enumerate(runs):
+    for (other, change), inside in each(monitor, others(spec)):
         try:
-            values = run(other, part(monitor, k / len(runs), 1 / len(runs))).metrics_in([metric])[measure.column].to_numpy(float)
+            values = run(other, inside).metrics_in([metric])[measure.column].to_numpy(float)
         except InvalidInput:  # the method refuses this value here
             continue
         better = sign * (values - base)

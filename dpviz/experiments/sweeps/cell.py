@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.threads import processor_seconds
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run_epsilons, tidy
-from dpviz.experiments.run.setup import Setup, setup_for
+from dpviz.experiments.run.setup import Setup, able, setup_for
 from dpviz.experiments.run.spec import RunSpec
 
 _guard = threading.Lock()
@@ -69,7 +69,7 @@ class Cell:
         """
         _prepare(setup_for(self.spec))  # shared by all cells, so it counts for none
         start = processor_seconds()
-        refused: list[tuple[float | None, InvalidInput]] = []
+        refused: list[tuple[float, InvalidInput]] = []
         try:
             table = self.compute(monitor)
         except InvalidInput as problem:
@@ -84,24 +84,15 @@ class Cell:
         }
         return table
 
-    def _one_by_one(self, refused: list[tuple[float | None, InvalidInput]], monitor: Monitor) -> pd.DataFrame:
-        parts = []
-        setting, mechanism = setup_for(self.spec).problem.setting, self.spec.build()
-        able: list[float] = []
-        for epsilon in self.epsilons:
-            try:
-                mechanism.calibrate(setting, resolve(replace(self.spec, epsilon=epsilon)).budget)
-                able.append(epsilon)
-            except InvalidInput as problem:
-                refused.append((epsilon, problem))
+    def _one_by_one(self, refused: list[tuple[float, InvalidInput]], monitor: Monitor) -> pd.DataFrame:
+        met, others = able(self.spec, self.epsilons)
+        refused += others
         # where every budget can be met, training itself failed, perhaps for some budgets only
-        groups = [(e,) for e in able] if len(able) == len(self.epsilons) else [tuple(able)]
-        share = 1 / len(groups)
-        for k, group in enumerate(groups):
-            if not group:
-                continue
+        groups = [(e,) for e in met] if not others else [tuple(met)] if met else []
+        parts = []
+        for group, inside in each(monitor, groups):
             try:
-                parts.append(replace(self, epsilons=group).compute(lambda fraction, k=k: monitor((k + fraction) * share)))
+                parts.append(replace(self, epsilons=group).compute(inside))
             except InvalidInput as problem:
                 refused.extend((epsilon, problem) for epsilon in group)
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
