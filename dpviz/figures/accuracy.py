@@ -4,12 +4,9 @@ import math
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from dpviz.figures.style import Look, Theme, Trace, faint, figure, margin, reference_line, stack, tens
-from dpviz.figures.traces import marker_trace
-
-Floats = NDArray[np.float64]
+from dpviz.figures.style import Floats, Look, Theme, Trace, faint, figure, margin, stack, tens
+from dpviz.figures.traces import marker_trace, reference_line, upright
 
 
 def accuracy_distribution(
@@ -60,7 +57,7 @@ def accuracy_distribution(
         theme,
         [
             *([kept] if overlay is not None else []),
-            _dots(look, x, y) | {"hovertemplate": f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"},
+            _dots(look, x, y, f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"),
             _mean(values, look, theme, f"mean %{{x:{digits}}}{sign}<extra></extra>"),
         ],
         height=340,
@@ -83,8 +80,7 @@ def _mean(values: Floats, look: Look, theme: Theme, hover: str) -> Trace:
 def _hollow(places: tuple[Floats, Floats], theme: Theme, hover: str) -> Trace:
     """The draws of another run, called A."""
     marker = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
-    dots: Trace = {"x": places[0], "y": places[1], "mode": "markers", "name": "A", "showlegend": False, "marker": marker}
-    return dots | {"hovertemplate": hover}
+    return marker_trace(*places, marker, hover, name="A", showlegend=False)
 
 
 def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "the minimum") -> go.Figure:
@@ -101,17 +97,16 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
         low, high = gap.min() - pad, max(gap.max(), 0.0) + pad
         x, y = stack(gap, (high - low) / 40)
         axis: Trace = {"range": [low, high], "nticks": 6}
-        zero = [{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.ink, "width": 3}}]
+        zero = [upright(0, {"color": theme.ink, "width": 3})]
     else:
         shown = np.log10(np.maximum(gap, 1e-12))
         low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
         x, y = stack(shown, (high - low) / 40)
         x = 10**x
         axis = {"type": "log", "range": [low, high], "exponentformat": "power", "dtick": 1 if high - low <= 8 else 2}
-    dots = _dots(look, x, y) | {"customdata": gap, "hovertemplate": "gap %{customdata:.3g}<extra></extra>"}
     return figure(
         theme,
-        [dots],
+        [_dots(look, x, y, "gap %{customdata:.3g}<extra></extra>") | {"customdata": gap}],
         height=230,
         shapes=zero,
         x={"title": f"objective above {reference}"} | axis,
@@ -120,7 +115,7 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
     )
 
 
-def _dots(look: Look, x: Floats, y: Floats) -> Trace:
+def _dots(look: Look, x: Floats, y: Floats, hover: str) -> Trace:
     size = 15 if len(x) <= 60 else 9
     marker = {"color": faint(look.colour, 0.75), "size": size, "line": {"color": look.colour, "width": 1}}
-    return {"x": x, "y": y, "mode": "markers", "showlegend": False, "customdata": np.arange(len(x)), "marker": marker}
+    return marker_trace(x, y, marker, hover, showlegend=False, customdata=np.arange(len(x)))

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.style import Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import area_trace, bar_trace, coin_toss, line_trace
+from dpviz.figures.traces import area_trace, bar_trace, coin_toss, error_bars, line_trace, marker_trace, note, upright
 
 _ROW = 27  # pixels of one mechanism
 _ABOVE = 150  # pixels of the legend and the axis above the board
@@ -24,19 +24,11 @@ def clouds(cloud: pd.DataFrame, theme: Theme, sides: tuple[str, str]) -> go.Figu
         sides: what the two datasets are called.
     """
     u, v = cloud["u"].to_numpy(), cloud["v"].to_numpy()
-    traces: list[Trace] = [
-        {
-            "type": "scattergl",
-            "x": u[at],
-            "y": v[at],
-            "mode": "markers",
-            "name": name,
-            "hoverinfo": "skip",
-            "marker": {"size": 7, "symbol": symbol, "color": theme.labels[side], "opacity": 0.7},
-        }
-        for side, (name, symbol) in enumerate(zip(sides, _SIDES, strict=True))
-        for at in [(cloud["side"] == side).to_numpy()]
-    ]
+    traces: list[Trace] = []
+    for side, (name, symbol) in enumerate(zip(sides, _SIDES, strict=True)):
+        at = (cloud["side"] == side).to_numpy()
+        marker = {"size": 7, "symbol": symbol, "color": theme.labels[side], "opacity": 0.7}
+        traces.append(marker_trace(u[at], v[at], marker, type="scattergl", name=name))
     return figure(
         theme,
         traces,
@@ -66,19 +58,11 @@ def guesses(
         places.append((100 * allowed, f"allowed {100 * allowed:.1f} %", "solid", 0.62))
     if overlay is not None:
         places.append((100 * overlay, f"A allows {100 * overlay:.1f} %", "dot", -1.0))
-    lines = [
-        {"type": "line", "x0": x, "x1": x, "y0": -0.45, "y1": 0.45, "line": {"color": theme.ink, "width": 3, "dash": dash}}
-        for x, _, dash, _ in places
-    ]
+    line = {"color": theme.ink, "width": 3}
+    lines = [upright(x, line | {"dash": dash}, y0=-0.45, y1=0.45, yref="y") for x, _, dash, _ in places]
+    ends = low + 0.3 * (high - low), low + 0.7 * (high - low)
     notes = [
-        {
-            "x": x,
-            "y": y,
-            "text": text,
-            "showarrow": False,
-            "xanchor": "left" if x < low + 0.3 * (high - low) else "right" if x > low + 0.7 * (high - low) else "center",
-        }
-        for x, text, _, y in places
+        note(text, x, y, xanchor="left" if x < ends[0] else "right" if x > ends[1] else "center") for x, text, _, y in places
     ]
     return figure(
         theme,
@@ -94,21 +78,12 @@ def guesses(
 
 def _share(right: float, limits: tuple[float, float], colour: str, theme: Theme) -> Trace:
     """A bar from a coin toss to a share of correct guesses, with its limits."""
-    error_x = {
-        "type": "data",
-        "symmetric": False,
-        "array": [100 * (limits[1] - right)],
-        "arrayminus": [100 * (right - limits[0])],
-        "color": theme.ink,
-        "thickness": 3,
-        "width": 10,
-    }
+    at, low, high = (100 * np.array([share]) for share in (right, *limits))
+    error_x = error_bars(at, low, high, color=theme.ink, thickness=3, width=10)
     hover = f"guessed right: {100 * right:.1f} % (95 % limits {100 * limits[0]:.1f} to {100 * limits[1]:.1f} %)<extra></extra>"
     marker = {"color": colour, "line": {"color": theme.ink, "width": 1}}
-    x = [100 * right - 50]
-    return bar_trace(
-        x, [0], marker, hover, orientation="h", base=[50], width=0.5, name="guessed right", showlegend=False, error_x=error_x
-    )
+    place: Trace = {"orientation": "h", "base": [50], "width": 0.5, "showlegend": False}
+    return bar_trace(at - 50, [0], marker, hover, **place, name="guessed right", error_x=error_x)
 
 
 def attack(curve: pd.DataFrame, theme: Theme, allowed: tuple[np.ndarray, np.ndarray] | None = None, label: str = "") -> go.Figure:

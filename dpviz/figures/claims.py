@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, faint, figure, margin, plain, shorten
-from dpviz.figures.traces import area_trace
+from dpviz.figures.traces import band_trace, marker_trace, note, upright
 
 _ROW = 74  # pixels of a paper's name and its tiles
 _TILE = 24
@@ -33,31 +33,14 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
     traces: list[Trace] = []
     for outcome, part in tiles.assign(row=place, column=column).groupby("outcome", sort=False):
         here = part["claim"] == chosen
-        traces.append(
-            {
-                "x": part["column"],
-                "y": part["row"],
-                "mode": "markers+text",
-                "name": str(outcome),
-                "text": part["sign"],
-                "textfont": {"color": theme.paper, "size": FONT_SIZE},
-                "customdata": part[["claim"]],
-                "hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]],
-                "hoverinfo": "text",
-                "showlegend": False,
-                "marker": {
-                    "symbol": "square",
-                    "size": [_TILE + 3 if h else _TILE for h in here],
-                    "color": verdict_colour(theme, part["kind"].iloc[0]),
-                    "line": {"color": theme.ink, "width": [3 if h else 0 for h in here]},
-                    "opacity": 1,
-                },
-            }
-        )
-    names = [
-        {"text": plain(name), "x": 0, "xref": "paper", "xanchor": "left", "y": k, "yshift": 31, "showarrow": False}
-        for k, name in enumerate(papers)
-    ]
+        edge = {"color": theme.ink, "width": [3 if h else 0 for h in here]}
+        size, colour = [_TILE + 3 if h else _TILE for h in here], verdict_colour(theme, part["kind"].iloc[0])
+        marker = {"symbol": "square", "size": size, "color": colour, "line": edge, "opacity": 1}
+        said: Trace = {"text": part["sign"], "textfont": {"color": theme.paper, "size": FONT_SIZE}, "mode": "markers+text"}
+        said |= {"hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]], "hoverinfo": "text"}
+        dots = marker_trace(part["column"], part["row"], marker, name=str(outcome), customdata=part[["claim"]], showlegend=False)
+        traces.append(dots | said)
+    names = [note(plain(name), 0, k, paper="x", xanchor="left", yshift=31) for k, name in enumerate(papers)]
     return figure(
         theme,
         traces,
@@ -72,9 +55,9 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
     )
 
 
-def _wrapped(text: str, width: int = 46) -> str:
+def _wrapped(text: str) -> str:
     """Lines that fit a hover label."""
-    return "<br>".join(map(plain, wrap(text, width)))
+    return "<br>".join(map(plain, wrap(text, 46)))
 
 
 def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, picture: Any) -> go.Figure:
@@ -97,7 +80,7 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
         y = part["y"]
         spread = part["high"] - part["y"]
         if not words and (spread.fillna(0) > 0).any() and not picture.log_y:
-            traces.append(_band(part, colour))
+            traces.append(band_trace(part["x"], part["high"], part["low"], faint(colour, 0.15)))
         one = np.ptp(y.to_numpy(float)) == 0 and look is not None and len(part) > 1  # a baseline
         across = {"x": y, "y": x} if words else {"x": x, "y": y}
         traces.append(
@@ -129,18 +112,10 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
     return figure(theme, traces, height=room + 290, margin=margin(left=86, top=room), shapes=shapes, x=bottom, y=value)
 
 
-def _band(part: pd.DataFrame, colour: str) -> Trace:
-    """The area between low and high."""
-    y = pd.concat([part["high"], part["low"][::-1]])
-    return area_trace(pd.concat([part["x"], part["x"][::-1]]), y, faint(colour, 0.15), showlegend=False)
-
-
-def _limit(limit: float, upright: bool, theme: Theme) -> Trace:
+def _limit(limit: float, words: bool, theme: Theme) -> Trace:
     """The line of the claimed limit, across the axis of values."""
-    at = {"x0": limit, "x1": limit, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
-    if not upright:
-        at = {"y0": limit, "y1": limit, "x0": 0, "x1": 1, "yref": "y", "xref": "paper"}
-    return {"type": "line", "line": {"color": theme.majority, "width": 2, "dash": "dot"}} | at
+    line = {"color": theme.majority, "width": 2, "dash": "dot"}
+    return upright(limit, line) if words else upright(limit, line, x0=0, x1=1, y0=limit, y1=limit, yref="y", xref="paper")
 
 
 def _values(table: pd.DataFrame, picture: Any, words: bool) -> Trace:

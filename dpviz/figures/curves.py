@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.labels import FLOOR, LINE, SIGN, SIGNS, Label, listed, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import area_trace, line_trace, marker_trace
+from dpviz.figures.traces import axis_title_above, band_trace, line_trace, marker_trace, note, upright
 
 PLOT = 270  # pixels from axis to axis
 _WRAPPED = 9  # labels up to which long names take two lines
@@ -93,7 +93,8 @@ def trade_off(
     lines = [wrapped(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     plot = max(PLOT, LINE * sum(map(len, lines)))
     top = 84 if odds else 40
-    traces += [_on_upper_axis(epsilon) for epsilon, _ in odds[:1]]
+    # a point that is not seen: an axis without anything on it is not drawn
+    traces += [marker_trace([epsilon], [None], {}, xaxis="x2", showlegend=False) for epsilon, _ in odds[:1]]
     marks = [_here(here, theme, bool(odds))] if here is not None and x[0] <= math.log10(here) <= x[1] else []
     longest = max((len(line) for part in lines for line in part), default=0)
     below = LEGEND_LINE * len(names) if narrow else 0
@@ -106,20 +107,15 @@ def trade_off(
         legend=_LEGEND_BELOW,
         **_CLICKS,
         annotations=[
-            _caption(title, 52 if odds else 8),
+            axis_title_above(title, 56, 52 if odds else 8),
             *([] if narrow else listed(names, lines, theme, rising=quantity not in LOSSES)),
-            *(note for _, note in marks),
+            *(name for _, name in marks),
         ],
         shapes=[mark for mark, _ in marks],
         x=_horizontal(span, x),
         y={"fixedrange": True} | y,
         **({"xaxis2": _odds_axis(odds, attacked, x, theme)} if odds else {}),
     )
-
-
-def _on_upper_axis(at: float) -> Trace:
-    """A point that is not seen: an axis without anything on it is not drawn."""
-    return {"x": [at], "y": [None], "xaxis": "x2", "mode": "markers", "showlegend": False, "hoverinfo": "skip"}
 
 
 def _drawn(
@@ -173,27 +169,9 @@ def _level_names(baselines: Mapping[str, float], wanted: float | None, scale: fl
 
 def _here(epsilon: float, theme: Theme, within: bool) -> tuple[Trace, Trace]:
     """A vertical line at the chosen budget, and its name above the plot, or within it where an axis is above it."""
-    line = {"color": theme.ink, "width": 1.5, "dash": "dot"}
-    shape = {"type": "line", "x0": epsilon, "x1": epsilon, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}
-    note = {"x": math.log10(epsilon), "y": 0 if within else 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-    return shape, note | {"text": f"chosen ε = {epsilon:.3g}", "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
-
-
-def _caption(title: str, shift: int) -> Trace:
-    """The title of the vertical axis above it: along the axis it would lie in the picture at 400 pixels."""
-    return {
-        "x": 0,
-        "xref": "paper",
-        "xanchor": "left",
-        "xshift": -56,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "yshift": shift,
-        "text": plain(title),
-        "showarrow": False,
-        "font": {"size": FONT_SIZE},
-    }
+    shape = upright(epsilon, {"color": theme.ink, "width": 1.5, "dash": "dot"}, layer="below")
+    place: Trace = {"paper": "y", "yanchor": "bottom", "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
+    return shape, note(f"chosen ε = {epsilon:.3g}", math.log10(epsilon), 0 if within else 1, **place)
 
 
 def _odds_axis(odds: Sequence[tuple[float, float]], attacked: str, ends: list[float], theme: Theme) -> Trace:
@@ -231,7 +209,6 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
     e = points["epsilon"].to_numpy(float)
     mean, low, high = (_shown(points[name], scale, percent) for name in ("mean", "low", "high"))
     strength = 0.35 if curve.dim else 1.0
-    band = area_trace(np.r_[e, e[::-1]], np.r_[high, low[::-1]], faint(look.colour, 0.14 * strength), showlegend=False)
     symbol = look.symbol + "-open" if curve.claim_only else look.symbol
     unit = " %" if percent else ""
     form = ".1f" if percent else ".3g"
@@ -241,21 +218,16 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
         for m, a, b, n, x, p in zip(mean, low, high, draws, points["exact"], points.to_dict("records"), strict=True)
     ]
     name = plain(look.name) + (f" ({plain(curve.label)})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
-    line = {
-        "x": e,
-        "y": mean,
+    stroke = {"color": look.colour, "dash": look.dash, "width": 2 if curve.claim_only else 3.5}
+    marker = {"symbol": symbol, "size": 11, "color": look.colour, "line": {"color": look.colour, "width": 2}}
+    hover = f"<b>{plain(look.name)}</b>, {plain(curve.label)}<br>ε = %{{x:.3g}}: %{{text}}<extra></extra>"
+    line = line_trace(e, mean, stroke, hover, marker=marker, name=name, opacity=strength, text=text) | {
         "mode": "lines+markers",
-        "name": name,
-        "opacity": strength,
-        "line": {"color": look.colour, "dash": look.dash, "width": 2 if curve.claim_only else 3.5},
-        "marker": {"symbol": symbol, "size": 11, "color": look.colour, "line": {"color": look.colour, "width": 2}},
         "customdata": [f"{k}|{x!r}" for x in map(float, e)],
-        "text": text,
-        "hovertemplate": f"<b>{plain(look.name)}</b>, {plain(curve.label)}<br>ε = %{{x:.3g}}: %{{text}}<extra></extra>",
         # what was clicked is opened; the others stay as they are
         "unselected": {"marker": {"opacity": strength}},
     }
-    return [band, line] if curve.banded else [line]
+    return [band_trace(e, high, low, faint(look.colour, 0.14 * strength)), line] if curve.banded else [line]
 
 
 def _proved(point: dict[str, object]) -> str:
@@ -276,18 +248,11 @@ def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> 
 
 def _overlay(epsilon: float, value: float, quantity: str, theme: Theme) -> Trace:
     """A run that is kept for comparison."""
-    return {
-        "x": [epsilon],
-        "y": [value if quantity in LOSSES else 100 * value],
-        "mode": "markers+text",
-        "showlegend": False,
-        "text": ["<b>A</b>"],
-        "textposition": "top center",
-        "textfont": {"size": FONT_SIZE, "color": theme.ink},
-        "marker": {"symbol": "circle-open-dot", "size": 17, "color": theme.ink, "line": {"color": theme.ink, "width": 2}},
-        "hovertemplate": "A: ε = %{x:.3g}: %{y:.3g}<extra></extra>",
-        "unselected": {"marker": {"opacity": 1}},
-    }
+    marker = {"symbol": "circle-open-dot", "size": 17, "color": theme.ink, "line": {"color": theme.ink, "width": 2}}
+    text = {"text": ["<b>A</b>"], "textposition": "top center", "textfont": {"size": FONT_SIZE, "color": theme.ink}}
+    level, hover = value if quantity in LOSSES else 100 * value, "A: ε = %{x:.3g}: %{y:.3g}<extra></extra>"
+    made = marker_trace([epsilon], [level], marker, hover, showlegend=False, unselected={"marker": {"opacity": 1}})
+    return made | text | {"mode": "markers+text"}
 
 
 def _levels(

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from dpviz.figures.style import Theme, figure, margin, named_rows, plain, shorten
-from dpviz.figures.traces import bar_trace, line_trace, marker_trace
+from dpviz.figures.style import Floats, Theme, figure, margin, named_rows, plain, shorten
+from dpviz.figures.traces import bar_trace, line_trace, marker_trace, segments
 
-Floats = NDArray[np.float64]
 MOST = 25
 
 
@@ -66,12 +64,11 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
     """
     order = np.argsort(-x.std(axis=0), kind="stable")[:MOST][::-1]
     low, high = np.quantile(x[:, order], [0.05, 0.95], axis=0)
-    rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
-    line = {"color": theme.grid, "width": 12}
-    ranges = line_trace(np.c_[low, high, gap].ravel(), np.c_[rows, rows, gap].ravel(), line, name="middle 90 % of the rows")
+    ranges = line_trace(*segments(low, high), {"color": theme.grid, "width": 12}, name="middle 90 % of the rows")
     full = [plain(names[i]) for i in order]
     hover = "%{customdata}: mean %{x:.3g}<extra></extra>"
-    means = marker_trace(x[:, order].mean(axis=0), rows, {"color": theme.ink, "size": 11}, hover, name="mean", customdata=full)
+    dots = {"color": theme.ink, "size": 11}
+    means = marker_trace(x[:, order].mean(axis=0), np.arange(len(order)), dots, hover, name="mean", customdata=full)
     return figure(
         theme,
         [ranges, means],

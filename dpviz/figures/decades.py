@@ -1,9 +1,8 @@
 """Labels of logarithmic axes whose positions are exponents."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpviz.figures.style import Floats
 
 
 def decades(low: float, high: float) -> Floats:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, tens
-from dpviz.figures.traces import bar_trace
+from dpviz.figures.traces import bar_trace, upright
 
 ROW = 140  # pixels of one gauge with its labels
 ABOVE = 0.34  # of a gauge more, where parts carry their names
+_STROKES = ("line", 3, "solid"), ("dot", 2, "dot")  # kind, width and dash of a mark
 _SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
 
 
@@ -32,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Mark:
-    """A labelled place on a gauge: a share in [0, 1] and what is there."""
+    """A labelled place on a gauge: a share in [0, 1], what is there, and how it is drawn ("line" or "dot")."""
 
     name: str
     at: float
@@ -84,19 +85,9 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
         traces += [_bar(part, y, low, fills[part.kind], theme, shares) for part in row.parts]
         notes.append(_labels(row.marks, y - 0.25, -0.15, (low, high), unit, theme))
         notes += [_labels(names, y + 0.22, 0.14, (low, high), unit, theme)] if names else []
+    strokes = {kind: {"color": theme.ink, "width": wide, "dash": dash} for kind, wide, dash in _STROKES}
     shapes = [
-        {
-            "type": "line",
-            "x0": unit * mark.at,
-            "x1": unit * mark.at,
-            "y0": y - 0.17,
-            "y1": y + 0.17,
-            "line": {
-                "color": theme.ink,
-                "width": 3 if mark.kind == "line" else 2,
-                "dash": "solid" if mark.kind == "line" else "dot",
-            },
-        }
+        upright(unit * mark.at, strokes[mark.kind], y0=y - 0.17, y1=y + 0.17, yref="y")
         for row, y in zip(rows, places, strict=True)
         for mark in row.marks
     ]

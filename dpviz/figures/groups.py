@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dpviz.figures.labels import LINE, SIGN, SIGNS, Label, listed, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
-from dpviz.figures.traces import area_trace, line_trace, marker_trace
+from dpviz.figures.traces import band_trace, line_trace, lying_bars, marker_trace, note, upright
 
 _PLOT = 240  # pixels from axis to axis
 _NAME, _WIDTH = 26, 13  # signs of a name beside the plot, and of one line of it
@@ -141,14 +141,13 @@ class Panel:
 
 def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Theme) -> go.Figure:
     """Bars of each group in panels side by side, so that a group's values stand in one line, its name above them."""
-    rows, gap = list(range(len(names))), 0.03
+    gap = 0.03
     width = (1 - gap * (len(panels) - 1)) / len(panels)
+    small, pale = {"size": FONT_SIZE - 2}, faint(look.colour, 0.45)
     traces: list[Trace] = []
     axes: dict[str, Trace] = {}
-    notes: list[Trace] = [
-        {"x": 0, "xref": "paper", "xanchor": "left", "y": row, "yshift": 19, "text": shorten(plain(name), 60), "showarrow": False}
-        for row, name in zip(rows, names, strict=True)
-    ]
+    left: Trace = {"xanchor": "left"}
+    notes = [note(shorten(plain(name), 60), 0, row, paper="x", yshift=19, **left) for row, name in enumerate(names)]
     for k, panel in enumerate(panels):
         start = k * (width + gap)
         there = [v for v in panel.values if math.isfinite(v)]
@@ -162,26 +161,11 @@ def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Th
             "visible": False,
             "fixedrange": True,
         }
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "xaxis": axis,
-                "x": [v if math.isfinite(v) else 0.0 for v in panel.values],
-                "y": rows,
-                "text": list(panel.words),
-                "textposition": "outside",
-                "cliponaxis": False,
-                "showlegend": False,
-                "textfont": {"size": FONT_SIZE - 2, "color": theme.ink},
-                "marker": {"color": look.colour if k == 0 else faint(look.colour, 0.45)},
-                "hovertemplate": f"{plain(panel.title.replace('<br>', ' '))}: %{{text}}<extra></extra>",
-            }
-        )
-        notes.append(
-            {"x": start, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom", "align": "left"}
-            | {"text": f"<b>{panel.title}</b>", "showarrow": False, "font": {"size": FONT_SIZE - 2}}
-        )
+        lengths, marker = [v if math.isfinite(v) else 0.0 for v in panel.values], {"color": look.colour if k == 0 else pale}
+        hover = f"{plain(panel.title.replace('<br>', ' '))}: %{{text}}<extra></extra>"
+        traces.append(lying_bars(lengths, list(panel.words), marker, hover, small | {"color": theme.ink}, xaxis=axis))
+        head = f"<b>{panel.title}</b>"
+        notes.append(note(head, start, 1, paper="xy", yanchor="bottom", align="left", font=small, **left))
     return figure(
         theme,
         traces,
@@ -198,18 +182,12 @@ def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False, s
     e = points["epsilon"].to_numpy(float)
     unit, digits = (100, 1) if shares else (1, 2)
     mean, low, high = (unit * points[c].to_numpy(float) for c in ("mean", "low", "high"))
-    band: Trace = area_trace([*e, *e[::-1]], [*high, *low[::-1]], faint(look.colour, 0.12), showlegend=False)
-    line: Trace = {
-        "x": e,
-        "y": mean,
-        "mode": "lines+markers",
-        "name": shorten(name, 40),
-        "line": {"color": look.colour, "dash": look.dash, "width": 1.5 if small else 3},
-        "marker": {"symbol": look.symbol, "size": 9, "color": look.colour},
-        "text": [f"{a:.{digits}f} to {b:.{digits}f}" for a, b in zip(low, high, strict=True)],
-        "hovertemplate": f"<b>{plain(name)}</b><br>ε = %{{x:.3g}}: %{{y:.{digits}f}} (%{{text}})<extra></extra>",
-    }
-    return [band, line]
+    stroke = {"color": look.colour, "dash": look.dash, "width": 1.5 if small else 3}
+    marker = {"symbol": look.symbol, "size": 9, "color": look.colour}
+    text = [f"{a:.{digits}f} to {b:.{digits}f}" for a, b in zip(low, high, strict=True)]
+    hover = f"<b>{plain(name)}</b><br>ε = %{{x:.3g}}: %{{y:.{digits}f}} (%{{text}})<extra></extra>"
+    line = line_trace(e, mean, stroke, hover, marker=marker, name=shorten(name, 40), text=text)
+    return [band_trace(e, high, low, faint(look.colour, 0.12)), line | {"mode": "lines+markers"}]
 
 
 def _figure(
@@ -236,8 +214,7 @@ def _figure(
     vertical = {"range": [low, high], "ticksuffix": " %" if top and shares else ""}
     marks: list[Trace] = []
     if ends[0] <= here <= ends[1]:
-        line = {"color": theme.majority, "width": 2, "dash": "dot"}
-        marks = [{"type": "line", "x0": here, "x1": here, "y0": 0, "y1": 1, "yref": "paper", "line": line}]
+        marks = [upright(here, {"color": theme.majority, "width": 2, "dash": "dot"})]
     return figure(
         theme,
         traces,

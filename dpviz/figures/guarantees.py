@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, figure, margin, plain, shorten
+from dpviz.figures.traces import marker_trace, note, upright
 
 _ROW = 21  # pixels of a method's line
 #: pixels and signs of the names at the left and the share of the axis that a number takes, and on a narrow screen
@@ -52,18 +53,16 @@ def ranked(
     lines = (unit * non_private, unit * majority, unit * overlay)
     pixels, signs, width = _NAMES[narrow]
     heads, placed, k = _placed(points, names, rising, pixels)
-    marks = {
-        "x": [unit * p.value for _, p in placed],
-        "y": [at for at, _ in placed],
+    heights, shown = [at for at, _ in placed], [p for _, p in placed]
+    values = [unit * p.value for p in shown]
+    marker = {"size": 11, "color": [p.look.colour for p in shown], "symbol": [p.look.symbol for p in shown]}
+    marks = marker_trace(values, heights, marker, cliponaxis=False, showlegend=False) | {
         "mode": "markers+text",
-        "text": [f"{unit * p.value:{form}}{sign}" for _, p in placed],
-        "textposition": [_side(unit * p.value, lines, width * (high - low)) for _, p in placed],
+        "text": [f"{value:{form}}{sign}" for value in values],
+        "textposition": [_side(value, lines, width * (high - low)) for value in values],
         "textfont": {"size": FONT_SIZE - 3, "color": theme.ink},
-        "cliponaxis": False,
-        "showlegend": False,
-        "hovertext": [plain(p.label) for _, p in placed],
+        "hovertext": [plain(p.label) for p in shown],
         "hoverinfo": "text",
-        "marker": {"size": 11, "color": [p.look.colour for _, p in placed], "symbol": [p.look.symbol for _, p in placed]},
     }
     return figure(
         theme,
@@ -77,8 +76,8 @@ def ranked(
         y={
             "range": [k - 0.4, -0.7],
             "showgrid": False,
-            "tickvals": [at for at, _ in placed],
-            "ticktext": [shorten(p.label, signs) for _, p in placed],
+            "tickvals": heights,
+            "ticktext": [shorten(p.label, signs) for p in shown],
             "tickfont": {"size": FONT_SIZE - 3},
         },
     )
@@ -106,8 +105,8 @@ def _placed(
     for name in names:
         inside = sorted((p for p in points if p.status == name), key=lambda p: -p.value if rising else p.value)
         if inside:
-            head = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": 8 - pixels, "y": k, "showarrow": False}
-            heads.append(head | {"text": f"<b>{plain(name)}</b>", "font": {"size": FONT_SIZE - 1}})
+            place: Trace = {"paper": "x", "xanchor": "left", "xshift": 8 - pixels, "font": {"size": FONT_SIZE - 1}}
+            heads.append(note(f"<b>{plain(name)}</b>", 0, k, **place))
             placed += enumerate(inside, k + 1)
             k += 1 + len(inside)
     return heads, placed, k
@@ -119,11 +118,10 @@ def _lines(non_private: float, majority: float, overlay: float, theme: Theme) ->
         (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
         (overlay, {"color": theme.ink, "width": 2, "dash": "dot"}),
     )
-    upright = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
-    return [upright | {"x0": at, "x1": at, "line": line} for at, line in styles if math.isfinite(at)]
+    return [upright(at, line, layer="below") for at, line in styles if math.isfinite(at)]
 
 
 def _names(lines: dict[str, float]) -> list[Trace]:
     """Names of the upright lines above the plot."""
-    top = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "font": {"size": FONT_SIZE - 3}}
-    return [top | {"x": at, "text": name} for name, at in lines.items() if math.isfinite(at)]
+    top: Trace = {"paper": "y", "yanchor": "bottom", "font": {"size": FONT_SIZE - 3}}
+    return [note(name, at, 1, **top) for name, at in lines.items() if math.isfinite(at)]

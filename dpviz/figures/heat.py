@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.style import FONT_SIZE, Theme, Trace, channels, contrast, figure, margin, plain
+from dpviz.figures.traces import axis_title_above, legend_entry, marker_trace
 
 CELL = 52  # pixels
 
@@ -42,7 +43,7 @@ def heat(
         shapes.append(shape)
     if best is not None:
         star = {"symbol": "star", "size": 15, "color": theme.noise, "line": {"width": 1, "color": theme.ink}}
-        traces.append(_mark(best, (0.0, 0.32), "best so far", star))
+        traces.append(marker_trace([float(best[0])], [best[1] + 0.32], star, name="best so far"))
     bare = {"showgrid": False, "fixedrange": True, "zeroline": False}
     return figure(
         theme,
@@ -56,7 +57,7 @@ def heat(
         shapes=shapes,
         x=bare | _scale(ticks[0]) | {"title": plain(titles[0])},
         y=bare | _scale(ticks[1]),
-        annotations=[_vertical_title(titles[1])],
+        annotations=[axis_title_above(titles[1], 84, 6)],
     )
 
 
@@ -92,21 +93,17 @@ def _cells(
     rows, columns = means.shape
     y, x = (a.ravel() for a in np.mgrid[:rows, :columns])
     text = [_number(v, percent) for v in means.ravel()]
-    return {
-        "x": x,
-        "y": y,
+    hover = [
+        f"{plain(titles[0])} {plain(ticks[0][i])}, {plain(titles[1])} {plain(ticks[1][j])}: {t}<extra></extra>"
+        for i, j, t in zip(x, y, text, strict=True)
+    ]
+    marker, unseen = {"symbol": "square", "size": CELL - 14, "color": theme.ink}, {"opacity": 0.01}
+    return marker_trace(x, y, marker | unseen, hover, text=text, showlegend=False) | {
         "mode": "markers+text",
-        "text": text,
-        "showlegend": False,
         "textfont": {"size": FONT_SIZE - 2, "color": [_readable(c, theme) for c in _grounds(shown, theme, hue)]},
-        "marker": {"symbol": "square", "size": CELL - 14, "opacity": 0.01, "color": theme.ink},
         "customdata": [f"{i}|{j}" for i, j in zip(x, y, strict=True)],
-        "hovertemplate": [
-            f"{plain(titles[0])} {plain(ticks[0][i])}, {plain(titles[1])} {plain(ticks[1][j])}: {t}<extra></extra>"
-            for i, j, t in zip(x, y, text, strict=True)
-        ],
-        "selected": {"marker": {"opacity": 0.01}},
-        "unselected": {"marker": {"opacity": 0.01}, "textfont": {"color": theme.ink}},
+        "selected": {"marker": unseen},
+        "unselected": {"marker": unseen, "textfont": {"color": theme.ink}},
     }
 
 
@@ -124,7 +121,7 @@ def _in_use(present: tuple[int, int], theme: Theme) -> tuple[Trace, Trace]:
     line = {"width": 3, "color": theme.ink}
     shape = {"type": "rect", "x0": i - 0.46, "x1": i + 0.46, "y0": j - 0.46, "y1": j + 0.46, "line": line}
     frame = {"symbol": "square-open", "size": 17, "color": theme.ink, "line": line}
-    return shape, {"x": [None], "y": [None], "mode": "markers", "name": "in use", "marker": frame}
+    return shape, legend_entry("in use", frame)
 
 
 def _legend(rows: int) -> Trace:
@@ -137,23 +134,6 @@ def _legend(rows: int) -> Trace:
         "itemclick": False,
         "itemsizing": "constant",
         "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
-    }
-
-
-def _vertical_title(title: str) -> Trace:
-    """The name of the vertical setting, above its axis."""
-    return {
-        "x": 0,
-        "xref": "paper",
-        "xanchor": "left",
-        "xshift": -84,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "yshift": 6,
-        "text": plain(title),
-        "showarrow": False,
-        "font": {"size": FONT_SIZE},
     }
 
 
@@ -175,8 +155,3 @@ def _number(value: float, percent: bool) -> str:
 
 def _scale(ticks: Sequence[str]) -> Trace:
     return {"tickvals": list(range(len(ticks))), "ticktext": [plain(t) for t in ticks], "range": [-0.5, len(ticks) - 0.5]}
-
-
-def _mark(place: tuple[int, int], shift: tuple[float, float], name: str, marker: Trace) -> Trace:
-    x, y = (float(at) + by for at, by in zip(place, shift, strict=True))
-    return {"x": [x], "y": [y], "mode": "markers", "name": name, "hoverinfo": "skip", "marker": marker}

@@ -7,10 +7,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import marker_trace
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import legend_entry, marker_trace, note
 
-Floats = NDArray[np.float64]
 _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 
 MAP = 430  # pixels of the map with its legend
@@ -30,9 +29,7 @@ def training_map(
     noised: NDArray[np.bool_] | None = None,
     epsilon: Floats | None = None,
     chosen: NDArray[np.bool_] | None = None,
-    unit: str = "influence",
     group: NDArray[np.bool_] | None = None,
-    kinds: tuple[str, str, str] = ("trained without noise", "received noise", "never used"),
     ticks: bool = False,
     used: NDArray[np.bool_] | None = None,
     named: NDArray[np.bool_] | None = None,
@@ -55,9 +52,7 @@ def training_map(
         noised: (n,) rows that received noise; None where noise is not put on rows.
         epsilon: (n,) individual epsilon, None for one size.
         chosen: (n,) rows to ring, for example the selected person.
-        unit: what the colour is called.
         group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
-        kinds: what the three kinds of points are called.
         ticks: whether the axes have a scale that means something.
         used: (n,) rows that training used at least once; None where that is not counted.
         named: (n,) rows whose ids are written beside them, a few.
@@ -68,14 +63,16 @@ def training_map(
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
     above, xy = _either(n, named, chosen), points.astype(np.float32)
     width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
-    looks = _looks(n, noised, used, kinds, theme)
-    colour, bar = _logarithmic(influence, unit, below=narrow)
-    traces = _rows(xy, row_ids, looks, above, group, influence, (colour, width, _amounts(influence)), kind, unit, theme)
+    looks = _looks(n, noised, used, theme)
+    colour, bar = _logarithmic(influence, below=narrow)
+    traces = _rows(xy, row_ids, looks, above, group, influence, (colour, width, _amounts(influence)), kind, theme)
     traces += _keys(looks, theme)
     traces += [_crosses(xy[g], kind, base, theme) for g in (overlay,) if g is not None and g.any()]
     traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
-    notes = _row_names(xy, row_ids, above, chosen, theme) + ([_below(unit)] if narrow else [])
+    notes = _row_names(xy, row_ids, above, chosen, theme)
+    if narrow:  # the title of the colour scale, which stands below the map
+        notes.append(note("influence", 0.5, 0, paper="xy", yshift=-72))
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
     layout = _layout(names, ticks, more, below=narrow)
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
@@ -90,31 +87,15 @@ def _rows(
     influence: Floats,
     sizes: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
     kind: str,
-    unit: str,
     theme: Theme,
 ) -> list[Trace]:
     """All rows as points, or, where they are many, their density and some of them as points on it."""
     picked = group if group is not None and group.any() else None
     if len(xy) <= DENSE:
-        return _layers(xy, row_ids, looks, above, picked, sizes, kind, unit, theme)
-    drawn = _drawn_as_points(influence, above, picked)
-    return [
-        *_density(xy, row_ids, ~drawn, kind, theme),
-        *_layers(xy, row_ids, looks, above, None, sizes, kind, unit, theme, drawn),
-    ]
-
-
-def _drawn_as_points(influence: Floats, above: NDArray[np.bool_], picked: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """(n,) rows of a dense map that are points: the named, the chosen, those that stand out, and the most influential ones."""
+        return _layers(xy, row_ids, looks, above, picked, sizes, kind, theme)
     drawn = above.copy() if picked is None else above | picked
     drawn[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
-    return drawn
-
-
-def _below(unit: str) -> Trace:
-    """The title of a colour scale that stands below the map."""
-    place = {"x": 0.5, "xref": "paper", "y": 0, "yref": "paper", "yshift": -72}
-    return place | {"text": plain(unit), "showarrow": False}
+    return [*_density(xy, row_ids, ~drawn, kind, theme), *_layers(xy, row_ids, looks, above, None, sizes, kind, theme, drawn)]
 
 
 def _layers(
@@ -125,7 +106,6 @@ def _layers(
     picked: NDArray[np.bool_] | None,
     sizes: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
     kind: str,
-    unit: str,
     theme: Theme,
     only: NDArray[np.bool_] | None = None,
 ) -> list[Trace]:
@@ -141,7 +121,7 @@ def _layers(
 
     def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
         marker = {"color": colour[rows], "symbol": symbol} | _outline(width[rows], line, symbol, raised, theme)
-        made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows], unit)
+        made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows])
         return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
 
     below = ~above if only is None else only & ~above
@@ -166,9 +146,8 @@ def _density(
         "showscale": False,
         "hovertemplate": "%{text} rows here<extra></extra>",
     }
-    marker = {"color": faint(theme.paper, 0.0), "size": 5}
-    rows = {"type": kind, "x": xy[rest, 0], "y": xy[rest, 1], "mode": "markers", "marker": marker, "customdata": row_ids[rest]}
-    return [heat, rows | {"showlegend": False, "hoverinfo": "skip"}]
+    unseen = {"color": faint(theme.paper, 0.0), "size": 5}
+    return [heat, marker_trace(xy[rest, 0], xy[rest, 1], unseen, type=kind, customdata=row_ids[rest], showlegend=False)]
 
 
 def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -184,16 +163,14 @@ def _outline(width: NDArray[np.floating], line: Trace, symbol: str, raised: bool
     return {"size": np.maximum(width, 12.0), "line": edge}
 
 
-def _looks(
-    n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, kinds: tuple[str, str, str], theme: Theme
-) -> _Looks:
+def _looks(n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, theme: Theme) -> _Looks:
     """(rows, name, shape, outline) of the three kinds of rows: never used, trained without noise, received noise."""
     received = np.zeros(n, bool) if noised is None else noised
     never = np.zeros(n, bool) if used is None else ~used & ~received
     return (
-        (never, kinds[2], "square-open", {"width": 1.5}),
-        (~received & ~never, "training rows" if noised is None else kinds[0], "circle", {"width": 0}),
-        (received, kinds[1], "diamond", {"width": 2, "color": theme.noise}),
+        (never, "never used", "square-open", {"width": 1.5}),
+        (~received & ~never, "training rows" if noised is None else "trained without noise", "circle", {"width": 0}),
+        (received, "received noise", "diamond", {"width": 2, "color": theme.noise}),
     )
 
 
@@ -209,19 +186,11 @@ def _row_names(
     rows = np.flatnonzero(above)
     for k, at in enumerate(rows[np.argsort(xy[rows, 1], kind="stable")]):
         mine = chosen is not None and bool(chosen[at])
-        notes.append(
-            {
-                "x": float(xy[at, 0]),
-                "y": float(xy[at, 1]),
-                "text": f"<b>row {row_ids[at]}</b>" if mine else f"{row_ids[at]}",
-                "showarrow": False,
-                # names of rows at nearly one height go to different sides
-                "xanchor": ("left", "right")[k % 2],
-                "xshift": (14, -14)[k % 2],
-                "bgcolor": faint(theme.paper, 0.75),
-                "font": {"size": FONT_SIZE - (1 if mine else 3), "color": theme.ink},
-            }
-        )
+        text = f"<b>row {row_ids[at]}</b>" if mine else f"{row_ids[at]}"
+        side, shift = (("left", 14), ("right", -14))[k % 2]  # names of rows at nearly one height go to different sides
+        font = {"size": FONT_SIZE - (1 if mine else 3), "color": theme.ink}
+        place: Trace = {"xanchor": side, "xshift": shift, "bgcolor": faint(theme.paper, 0.75)}
+        notes.append(note(text, float(xy[at, 0]), float(xy[at, 1]), font=font, **place))
     return notes
 
 
@@ -244,32 +213,19 @@ def _layout(names: tuple[str, str], ticks: bool, more: int = 0, *, below: bool =
 
 
 def _dots(
-    xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, marker: Trace, amounts: NDArray[np.str_] | None, unit: str
+    xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, marker: Trace, amounts: NDArray[np.str_] | None
 ) -> Trace:
     """Rows as points; `amounts` are their influences for hovering, None for none."""
-    hover = f": {plain(unit)} %{{text}}" if amounts is not None else ""
-    return {
-        "type": kind,
-        "x": xy[:, 0],
-        "y": xy[:, 1],
-        "mode": "markers",
-        "customdata": row_ids,
-        "showlegend": False,
-        "text": amounts,
-        "marker": marker | {"coloraxis": "coloraxis"},
-        "hovertemplate": f"row %{{customdata}}{hover}<extra></extra>",
-    }
+    hover = f"row %{{customdata}}{': influence %{text}' if amounts is not None else ''}<extra></extra>"
+    marker = marker | {"coloraxis": "coloraxis"}
+    return marker_trace(xy[:, 0], xy[:, 1], marker, hover, type=kind, customdata=row_ids, showlegend=False, text=amounts)
 
 
 def _keys(looks: _Looks, theme: Theme) -> list[Trace]:
-    """Legend entries of the kinds of rows that there are."""
-    return [_key(f"{int(rows.sum()):,} {name}", symbol, line, theme) for rows, name, symbol, line in looks if rows.any()]
-
-
-def _key(name: str, symbol: str, line: Trace, theme: Theme) -> Trace:
-    """A legend entry of its own: plotly draws that of a colour scale as black, which a dark page swallows."""
-    marker = {"symbol": symbol, "size": 12, "color": theme.majority, "line": line}
-    return {"x": [None], "y": [None], "mode": "markers", "name": name, "marker": marker}
+    """Legend entries of the kinds of rows that there are: plotly draws that of a colour scale as black, also on a dark page."""
+    look = {"size": 12, "color": theme.majority}
+    there = [(int(rows.sum()), name, look | {"symbol": symbol, "line": line}) for rows, name, symbol, line in looks]
+    return [legend_entry(f"{count:,} {name}", marker) for count, name, marker in there if count]
 
 
 def _crosses(xy: NDArray[np.float32], kind: str, base: float, theme: Theme) -> Trace:
@@ -284,19 +240,14 @@ def _rings(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, siz
     return marker_trace(xy[:, 0], xy[:, 1], marker, type=kind, showlegend=False, customdata=row_ids)
 
 
-def _logarithmic(values: Floats, unit: str, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
+def _logarithmic(values: Floats, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
     """log10 of values for a colour axis, and the axis: from the 2 % quantile to the largest, four decades at most."""
     top = float(values.max(initial=0.0)) or 1.0
     low = max(_FLOOR * top, float(np.quantile(values, 0.02)) if len(values) else 0.0, 1e-300)
     low = low if low < top else 0.1 * top
     ticks = decades(np.log10(low), np.log10(top))
-    bar = {
-        "title": {"text": plain(unit), "side": "right"},
-        "thickness": 14,
-        "len": 0.9,
-        "tickvals": ticks,
-        "ticktext": powers(ticks),
-    }
+    bar = {"title": {"text": "influence", "side": "right"}, "thickness": 14, "len": 0.9}
+    bar |= {"tickvals": ticks, "ticktext": powers(ticks)}
     if below:
         bar |= {"orientation": "h", "title": {"text": ""}, "len": 1, "y": 0, "yref": "container", "yanchor": "bottom"}
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}

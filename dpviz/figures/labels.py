@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpviz.figures.style import FONT_SIZE, Theme, Trace, plain
+from dpviz.figures.traces import note
 
 LINE, SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
 FLOOR = 1e-9  # smallest value on a logarithmic scale
@@ -42,22 +43,9 @@ def listed(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, 
     notes, above = [], 0
     for k in order:
         one = names[k]
-        notes.append(
-            {
-                "x": 1,
-                "xref": "paper",
-                "y": 1,
-                "yref": "paper",
-                "xshift": 14,
-                "yshift": -above,
-                "text": f'<span style="color:{one.colour}">{one.sign}</span> ' + "<br>".join(map(plain, lines[k])),
-                "xanchor": "left",
-                "yanchor": "top",
-                "align": "left",
-                "showarrow": False,
-                "opacity": one.strength,
-                "font": {"size": FONT_SIZE - 2, "color": theme.ink},
-            }
-        )
+        text = f'<span style="color:{one.colour}">{one.sign}</span> ' + "<br>".join(map(plain, lines[k]))
+        look = {"opacity": one.strength, "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
+        place: Trace = {"xanchor": "left", "xshift": 14, "yanchor": "top", "yshift": -above, "align": "left"}
+        notes.append(note(text, 1, 1, paper="xy", **place, **look))
         above += LINE * len(lines[k])
     return notes

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, LEGEND_WIDTH, Look, Theme, Trace, faint, figure, margin, plain
-
-Floats = NDArray[np.float64]
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, LEGEND_WIDTH, Floats, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import error_bars, line_trace, lying_bars, marker_trace, note, upright
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,6 @@ def curves(
     *,
     x: str,
     y: str,
-    log_x: bool = True,
     log_y: bool = True,
     height: int = 420,
     marks: Sequence[tuple[float, str]] = (),
@@ -71,21 +69,22 @@ def curves(
         # room above the highest tick, whose label the legend would cover
         y_range = (float(heights.min()) * 0.7, float(heights.max()) * 1.6)
     in_sight = [np.asarray(y_range, float)] if y_range is not None else [t["y"] for t in traces]
-    y_axis: Trace = {"title": y, **_log(log_y, in_sight)}
+    y_axis: Trace = {"title": y, **(_log(in_sight) if log_y else {})}
     if y_range is not None:
         y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
     if percent:
         y_axis["ticksuffix"] = " %"
-    x_axis: Trace = {"title": x, **_log(log_x, [t["x"] for t in traces])}
+    x_axis: Trace = {"title": x, **_log([t["x"] for t in traces])}
     if ticks is not None:
         x_axis |= {"tickvals": list(ticks), "ticktext": list(ticks.values())}
-    shapes, notes = _marks(marks, theme, log_x)
+    words: Trace = {"xanchor": "left", "xshift": 5, "yanchor": "bottom", "textangle": -90, "bgcolor": theme.paper}
+    words |= {"paper": "y", "font": {"size": FONT_SIZE - 2}}  # along the lines
     return figure(
         theme,
         traces,
         height=height + LEGEND_LINE * named,
-        shapes=shapes,
-        annotations=notes,
+        shapes=[upright(at, {"color": theme.majority, "width": 2, "dash": "dot"}) for at, _ in marks],
+        annotations=[note(plain(text), math.log10(at), 0.02, **words) for at, text in marks],
         margin=margin(left=84, top=14 + LEGEND_LINE * named),
         y=y_axis,
         x=x_axis,
@@ -95,60 +94,20 @@ def curves(
 def _curve(line: Line, theme: Theme, factor: float) -> Trace:
     """One line or set of points, y multiplied by `factor`."""
     values = factor * np.asarray(line.y, float)
-    t: Trace = {
-        "x": np.asarray(line.x, float),
-        "y": values,
-        "name": "<br>".join(map(plain, _entry(line.name))),
-        "showlegend": bool(line.name),
-        "mode": "markers" if line.points else "lines",
-        "hovertemplate": "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>",
-    }
-    if line.points:
-        t["marker"] = {
-            "color": line.look.colour,
-            "symbol": line.look.symbol,
-            "size": 11,
-            "line": {"color": theme.ink, "width": 1},
-        }
-    else:
-        t["line"] = {"color": line.look.colour, "dash": line.look.dash, "width": line.width}
+    name, look, x = "<br>".join(map(plain, _entry(line.name))), line.look, np.asarray(line.x, float)
+    hover, more = "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>", {}
     if line.text is not None:
-        t |= {"customdata": [plain(s) for s in line.text], "hovertemplate": "%{customdata}<extra></extra>"}
+        hover, more = "%{customdata}<extra></extra>", {"customdata": [plain(s) for s in line.text]}
+    if line.points:
+        marker = {"color": look.colour, "symbol": look.symbol, "size": 11, "line": {"color": theme.ink, "width": 1}}
+        t = marker_trace(x, values, marker, hover, name=name, showlegend=bool(line.name), **more)
+    else:
+        stroke = {"color": look.colour, "dash": look.dash, "width": line.width}
+        t = line_trace(x, values, stroke, hover, name=name, showlegend=bool(line.name), **more)
     if line.low is not None and line.high is not None:
-        t["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": factor * np.asarray(line.high, float) - values,
-            "arrayminus": values - factor * np.asarray(line.low, float),
-            "color": line.look.colour,
-            "width": 4,
-        }
+        low, high = (factor * np.asarray(end, float) for end in (line.low, line.high))
+        t["error_y"] = error_bars(values, low, high, color=look.colour, width=4)
     return t
-
-
-def _marks(marks: Sequence[tuple[float, str]], theme: Theme, log_x: bool) -> tuple[list[Trace], list[Trace]]:
-    """Vertical lines and the words along them."""
-    line = {"color": theme.majority, "width": 2, "dash": "dot"}
-    shapes: list[Trace] = [
-        {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line} for at, _ in marks
-    ]
-    notes: list[Trace] = [
-        {
-            "x": math.log10(at) if log_x else at,
-            "y": 0.02,
-            "yref": "paper",
-            "text": plain(words),
-            "showarrow": False,
-            "xanchor": "left",
-            "xshift": 5,
-            "yanchor": "bottom",
-            "textangle": -90,
-            "font": {"size": FONT_SIZE - 2},
-            "bgcolor": theme.paper,
-        }
-        for at, words in marks
-    ]
-    return shapes, notes
 
 
 def _entry(name: str) -> list[str]:
@@ -156,9 +115,8 @@ def _entry(name: str) -> list[str]:
     return textwrap.wrap(name, LEGEND_WIDTH)
 
 
-def _log(log: bool, values: Sequence[Floats]) -> Trace:
-    if not log:
-        return {}
+def _log(values: Sequence[Floats]) -> Trace:
+    """A logarithmic axis with ticks for the values on it."""
     positive = np.concatenate([np.ravel(v) for v in values]) if values else np.ones(1)
     positive = positive[np.isfinite(positive) & (positive > 0)]
     decades = math.log10(positive.max() / positive.min()) if len(positive) else 1.0
@@ -197,29 +155,19 @@ def bars(
     shown = [b for b in items if math.isfinite(b.value)]
     top = max((b.value for b in shown), default=1.0)
     low, high = span or (0.0, 1.3 * top)
-    rows = list(range(len(items)))
-    trace: Trace = {
-        "type": "bar",
-        "orientation": "h",
-        "y": rows,
-        "x": [b.value if math.isfinite(b.value) else low for b in items],
-        "text": [plain(b.words) for b in items],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "showlegend": False,
-        "textfont": {"size": FONT_SIZE - 1, "color": theme.ink},
-        "marker": {
-            "color": [look.colour if b.strong else faint(look.colour, 0.45) for b in items],
-            "line": {"color": look.colour, "width": [3 if b.strong else 1 for b in items]},
-            "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
-        },
-        "hovertemplate": "%{text}<extra></extra>",
+    lengths, font = [b.value if math.isfinite(b.value) else low for b in items], {"size": FONT_SIZE - 1, "color": theme.ink}
+    marker = {
+        "color": [look.colour if b.strong else faint(look.colour, 0.45) for b in items],
+        "line": {"color": look.colour, "width": [3 if b.strong else 1 for b in items]},
+        "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
     }
+    place: Trace = {"paper": "x", "xanchor": "left", "yanchor": "bottom", "yshift": 11, "font": font}
+    names = [f"<b>{plain(b.name)}</b>" if b.strong else plain(b.name) for b in items]
     return figure(
         theme,
-        [trace],
+        [lying_bars(lengths, [plain(b.words) for b in items], marker, "%{text}<extra></extra>", font)],
         height=74 + 58 * len(items),
-        annotations=_names(items, theme),
+        annotations=[note(name, 0, k, **place) for k, name in enumerate(names)],
         bargap=0.58,
         margin=margin(left=12, top=12),
         x={"title": x, "range": [low, high]}
@@ -227,23 +175,3 @@ def bars(
         # names stand above their bars, so that nothing is cut off on narrow screens
         y={"visible": False, "range": [len(items) - 0.5, -0.85]},
     )
-
-
-def _names(items: Sequence[Bar], theme: Theme) -> list[Trace]:
-    """The name of each bar, above it."""
-    labels = [("<b>" + plain(b.name) + "</b>") if b.strong else plain(b.name) for b in items]
-    return [
-        {
-            "x": 0,
-            "xref": "paper",
-            "y": k,
-            "yref": "y",
-            "text": label,
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "yshift": 11,
-            "font": {"size": FONT_SIZE - 1, "color": theme.ink},
-        }
-        for k, label in enumerate(labels)
-    ]

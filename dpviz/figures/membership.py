@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.style import Theme, Trace, faint, figure, margin
-from dpviz.figures.traces import area_trace, line_trace
+from dpviz.figures.traces import band_trace, coin_toss, line_trace, marker_trace, upright
 
 Floats = NDArray[np.floating]
 
@@ -43,9 +43,8 @@ def roc(
     """
     band = best.points
     lowest = _exponents(pd.concat([roc.points["false_alarms"] for roc in (best, *others)])).min()
-    y = np.r_[_exponents(band["low"], 10**lowest), _exponents(band["high"], 10**lowest)[::-1]]
-    x = np.r_[_exponents(band["false_alarms"]), _exponents(band["false_alarms"])[::-1]]
-    traces: list[Trace] = [area_trace(x, y, faint(theme.labels[0], 0.3), showlegend=False)]
+    low, high = (_exponents(band[name], 10**lowest) for name in ("low", "high"))
+    traces = [band_trace(_exponents(band["false_alarms"]), low, high, faint(theme.labels[0], 0.3))]
     for k, other in enumerate(others):
         traces.append(_line(other, theme.labels[0], 1.5, "dot", "the other attacks", lowest) | {"showlegend": k == 0})
     traces.append(_line(best, theme.labels[0], 4, "solid", f"{best.name}, 95 % limits", lowest))
@@ -55,9 +54,8 @@ def roc(
         bound = Roc("", pd.DataFrame({"false_alarms": allowed[0], "detections": allowed[1]}))
         traces.append(_line(bound, theme.noise, 4, "dash", "allowed by the guarantee", lowest))
     at = np.array([lowest, 2.0])
-    line = {"color": theme.majority, "width": 2, "dash": "dash"}
-    traces.append({"x": at, "y": at, "mode": "lines", "name": "coin toss", "hoverinfo": "skip", "line": line})
-    axis = {"range": [lowest - 0.02, 2.04], **_labels(lowest, 2.0)}
+    traces.append(coin_toss(theme) | {"x": at, "y": at})
+    axis = {"range": [lowest - 0.02, 2.04], **_labels(lowest, 2.0, " %")}
     return figure(
         theme,
         traces,
@@ -79,13 +77,19 @@ def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure
     x = np.log10(table["epsilon"].to_numpy(float))
     columns = ["detections", "low", "high", "allowed", "non_private", "false_alarms"]
     shown = {name: 100 * table[name].to_numpy(float) for name in columns}
-    hover = "%{y:.2f} %<extra></extra>"
-    traces: list[Trace] = [
-        area_trace(np.r_[x, x[::-1]], np.r_[shown["low"], shown["high"][::-1]], faint(theme.labels[0], 0.3), showlegend=False),
-        _flat(x, shown["detections"], "best attack, 95 % limits", theme.labels[0], "solid", hover),
-        _flat(x, shown["allowed"], "allowed by the guarantee", theme.noise, "dash", hover),
-        _flat(x, shown["non_private"], "best attack without privacy", theme.ink, "solid", hover),
-        _flat(x, shown["false_alarms"], "coin toss", theme.majority, "dash", hover),
+    traces = [
+        band_trace(x, shown["low"], shown["high"], faint(theme.labels[0], 0.3)),
+        *(
+            line_trace(
+                x, shown[key], {"color": colour, "width": 3, "dash": dash}, f"{name}: %{{y:.2f}} %<extra></extra>", name=name
+            )
+            for key, name, colour, dash in (
+                ("detections", "best attack, 95 % limits", theme.labels[0], "solid"),
+                ("allowed", "allowed by the guarantee", theme.noise, "dash"),
+                ("non_private", "best attack without privacy", theme.ink, "solid"),
+                ("false_alarms", "coin toss", theme.majority, "dash"),
+            )
+        ),
     ]
     top = max(float(np.nanmax(shown["high"])), float(np.nanmax(np.r_[shown["non_private"], 0])), 2 * shown["false_alarms"][0])
     return figure(
@@ -93,19 +97,9 @@ def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure
         traces,
         height=400,
         margin=margin(left=76, right=20, top=112),
-        x={"title": "ε", "tickvals": decades(x[0], x[-1]), "ticktext": powers(decades(x[0], x[-1]))},
+        x={"title": "ε", **_labels(x[0], x[-1])},
         y={"title": "members found", "range": [0, 1.3 * top], "ticksuffix": " %"},
-        shapes=[
-            {
-                "type": "line",
-                "x0": np.log10(here),
-                "x1": np.log10(here),
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"color": theme.grid, "width": 2},
-            }
-        ],
+        shapes=[upright(np.log10(here), {"color": theme.grid, "width": 2})],
     )
 
 
@@ -124,25 +118,15 @@ def risk(
     logarithmic = len(positive) == there.sum() > 0 and float(np.log10(positive.max() / positive.min())) > 1
     x = np.log10(np.where(values > 0, values, np.nan)) if logarithmic else values
     marks = [(~found, "circle", "not found", theme.labels[0], 6), (found, "diamond-open", "found by an attack", theme.noise, 10)]
-    traces: list[Trace] = [
-        {
-            "type": "scattergl",
-            "x": x[at],
-            "y": separation[at],
-            "mode": "markers",
-            "name": name,
-            "text": [names[int(i)] for i in np.flatnonzero(at)],
-            "hovertemplate": "%{text}: %{y:.2f}<extra></extra>",
-            "marker": {"size": size, "symbol": symbol, "color": colour, "opacity": 0.7},
-        }
-        for mask, symbol, name, colour, size in marks
-        for at in [mask & there]
-        if at.any()
-    ]
-    ticks = {}
-    if logarithmic:
-        marks_at = decades(float(np.nanmin(x[there])), float(np.nanmax(x[there])))
-        ticks = {"tickvals": marks_at, "ticktext": powers(marks_at)}
+    traces = []
+    for mask, symbol, name, colour, size in marks:
+        at = mask & there
+        marker = {"size": size, "symbol": symbol, "color": colour, "opacity": 0.7}
+        text = [names[int(i)] for i in np.flatnonzero(at)]
+        if text:
+            hover = "%{text}: %{y:.2f}<extra></extra>"
+            traces.append(marker_trace(x[at], separation[at], marker, hover, type="scattergl", name=name, text=text))
+    ticks = _labels(float(np.nanmin(x[there])), float(np.nanmax(x[there]))) if logarithmic else {}
     return figure(
         theme,
         traces,
@@ -162,16 +146,12 @@ def _line(roc: Roc, colour: str, width: float, dash: str, name: str, lowest: flo
     return line_trace(_exponents(alarms[kept]), _exponents(found[kept]), line, hover, name=name, customdata=customdata)
 
 
-def _flat(x: Floats, y: Floats, name: str, colour: str, dash: str, hover: str) -> Trace:
-    line = {"color": colour, "width": 3, "dash": dash}
-    return {"x": x, "y": y, "mode": "lines", "name": name, "line": line, "hovertemplate": f"{name}: {hover}"}
-
-
 def _exponents(shares: pd.Series | Floats, least: float = 1e-12) -> Floats:
     """log10 of shares in per cent; what is below `least` per cent is drawn there."""
     return np.log10(np.maximum(100 * np.asarray(shares, float), least))
 
 
-def _labels(low: float, high: float) -> dict[str, object]:
+def _labels(low: float, high: float, unit: str = "") -> dict[str, object]:
+    """Ticks of an axis of exponents."""
     marks = decades(low, high)
-    return {"tickvals": marks, "ticktext": [f"{text} %" for text in powers(marks)]}
+    return {"tickvals": marks, "ticktext": [f"{text}{unit}" for text in powers(marks)]}

@@ -6,10 +6,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, named_rows, plain
-from dpviz.figures.traces import area_trace, line_trace, marker_trace
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, faint, figure, margin, named_rows, plain
+from dpviz.figures.traces import band_trace, line_trace, marker_trace, note, segments
 
-Floats = NDArray[np.float64]
+MOST = 24  # features of one row
 
 
 def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "rows that received noise") -> go.Figure:
@@ -22,18 +22,10 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "
     rounds = np.arange(1, timeline.shape[1] + 1)
     mean, low, high = timeline.mean(axis=0), timeline.min(axis=0), timeline.max(axis=0)
     few = len(rounds) == 1
-    band = area_trace(
-        np.r_[rounds, rounds[::-1]], np.r_[high, low[::-1]], faint(theme.noise, 0.25), name=f"range of {len(timeline)} draws"
-    )
-    line = {
-        "x": rounds,
-        "y": mean,
-        "mode": "markers" if few else "lines",
-        "name": counts,
-        "line": {"color": theme.noise, "width": 4},
-        "marker": {"color": theme.noise, "size": 14},
-        "hovertemplate": "round %{x}: %{y:.4g} rows<extra></extra>",
-    }
+    band = band_trace(rounds, high, low, faint(theme.noise, 0.25), name=f"range of {len(timeline)} draws")
+    stroke, marker = {"color": theme.noise, "width": 4}, {"color": theme.noise, "size": 14}
+    line = line_trace(rounds, mean, stroke, "round %{x}: %{y:.4g} rows<extra></extra>", marker=marker, name=counts)
+    line |= {"mode": "markers" if few else "lines"}
     return figure(
         theme,
         [line] if few else [band, line],
@@ -45,13 +37,7 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "
 
 
 def row_before_after(
-    before: Floats,
-    after: Floats,
-    names: Sequence[str],
-    theme: Theme,
-    *,
-    texts: tuple[Sequence[str], Sequence[str]] | None = None,
-    most: int = 24,
+    before: Floats, after: Floats, names: Sequence[str], theme: Theme, *, texts: tuple[Sequence[str], Sequence[str]]
 ) -> go.Figure:
     """One row's features before and after noise, those that moved most.
 
@@ -59,23 +45,18 @@ def row_before_after(
         before, after: (d,) on the model's scale.
         names: d feature names.
         texts: (d,) the same values in the data's own units, shown on hover.
-        most: features shown.
     """
-    order = np.argsort(-np.abs(after - before), kind="stable")[:most][::-1]
-    rows, gap = np.arange(len(order)), np.full(len(order), np.nan)
-    labels = [[f"{v:.3g}" for v in part] for part in (before, after)] if texts is None else [list(t) for t in texts]
-    x = np.c_[before[order], after[order], gap].ravel()
-    link = line_trace(x, np.c_[rows, rows, gap].ravel(), {"color": faint(theme.noise, 0.6), "width": 4}, showlegend=False)
-    traces: list[Trace] = [link]
+    order = np.argsort(-np.abs(after - before), kind="stable")[:MOST][::-1]
+    rows, link = np.arange(len(order)), segments(before[order], after[order])
+    traces = [line_trace(*link, {"color": faint(theme.noise, 0.6), "width": 4}, showlegend=False)]
     for values, text, name, symbol, colour in (
-        (before, labels[0], "as collected", "circle", theme.ink),
-        (after, labels[1], "as the method sees it", "diamond", theme.noise),
+        (before, texts[0], "as collected", "circle", theme.ink),
+        (after, texts[1], "as the method sees it", "diamond", theme.noise),
     ):
         full = [f"{plain(names[i])}: {plain(text[i])}" for i in order]
         marker = {"size": 12, "symbol": symbol, "color": colour, "line": {"color": theme.ink, "width": 1}}
-        traces.append(
-            marker_trace(values[order], rows, marker, "%{customdata}<extra>" + name + "</extra>", name=name, customdata=full)
-        )
+        hover = f"%{{customdata}}<extra>{name}</extra>"
+        traces.append(marker_trace(values[order], rows, marker, hover, name=name, customdata=full))
     return figure(
         theme,
         traces,
@@ -141,10 +122,8 @@ def pictures(before: Floats, after: Floats, theme: Theme) -> go.Figure:
         "hovertemplate": "%{z:.3g}<extra></extra>",
     }
     width = before.shape[1]
-    notes = [
-        {"x": at, "y": 1, "xref": "x", "yref": "paper", "yanchor": "bottom", "showarrow": False, "text": text}
-        for at, text in ((0.5 * (width - 1), "as collected"), (width + 1 + 0.5 * (width - 1), "as the method sees it"))
-    ]
+    middles = ("as collected", 0.5 * (width - 1)), ("as the method sees it", width + 1 + 0.5 * (width - 1))
+    notes = [note(text, at, 1, paper="y", yanchor="bottom") for text, at in middles]
     hidden = {"visible": False, "constrain": "domain"}
     return figure(
         theme, [trace], height=340, margin=margin(bottom=14), annotations=notes, x=hidden, y=hidden | {"scaleanchor": "x"}

@@ -1,14 +1,10 @@
 """A picture of the best possible attack at a budget."""
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Theme, Trace, figure, margin
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, figure, margin
 from dpviz.figures.traces import coin_toss, line_trace, marker_trace
-
-Floats = NDArray[np.float64]
 
 
 def best_attack(
@@ -46,21 +42,15 @@ def attacker_curve(
         overlay: false alarms and detections of another run, drawn dotted and called A.
     """
     hover = "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>"
-    bound = line_trace(
-        100 * false_alarms, 100 * detections, {"color": theme.noise, "width": 4}, hover, name="no attacker is above this line"
-    )
+    stroke = {"color": theme.noise, "width": 4}
+    bound = line_trace(100 * false_alarms, 100 * detections, stroke, hover, name="no attacker is above this line")
     allowed: list[Trace] = []
     if alone is not None:
-        allowed.append(
-            line_trace(
-                100 * false_alarms, 100 * alone, {"color": theme.ink, "width": 2, "dash": "dot"}, name="what (ε, δ) alone allows"
-            )
-        )
+        line = {"color": theme.ink, "width": 2, "dash": "dot"}
+        allowed.append(line_trace(100 * false_alarms, 100 * alone, line, name="what (ε, δ) alone allows"))
     if overlay is not None:
         line = {"color": theme.majority, "width": 3, "dash": "dot"}
-        allowed.append(
-            {"x": 100 * overlay[0], "y": 100 * overlay[1], "mode": "lines", "name": "A", "line": line, "hoverinfo": "skip"}
-        )
+        allowed.append(line_trace(100 * overlay[0], 100 * overlay[1], line, name="A"))
     marker = {"size": 14, "symbol": "diamond", "color": theme.noise, "line": {"color": theme.ink, "width": 2}}
     point = marker_trace([100 * best[0]], [100 * best[1]], marker, name="most guesses right")
     return figure(

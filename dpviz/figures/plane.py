@@ -6,10 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, build, faint, figure, margin, plain
-from dpviz.figures.traces import marker_trace
-
-Floats = NDArray[np.float64]
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Look, Theme, Trace, build, faint, figure, margin, plain
+from dpviz.figures.traces import line_trace, marker_trace
 
 PLOT = 279  # pixels from axis to axis
 _BELOW = 64  # pixels of the margins without the legend
@@ -62,8 +60,7 @@ def decision_lines(
     traces = _points(points, labels, outlier, theme, classes)
     if overlay is not None:
         x, y = joined(*zero_lines(overlay, axes))
-        dotted = {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}
-        traces.append({"x": x, "y": y, "mode": "lines", "name": "A", "line": dotted, "hoverinfo": "skip"})
+        traces.append(line_trace(x, y, {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}, name="A"))
     count = len(private)
     side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
     rows = -(-(4 + bool(outlier.any()) + (overlay is not None)) // (2 if side_by_side else 1))  # of the legend
@@ -71,7 +68,7 @@ def decision_lines(
     for values, word, line in ((private, look.name, thin), (non_private[None], "non-private", {"color": theme.ink, "width": 5})):
         x, y = joined(*zero_lines(values, axes))
         # plotly would make corners out of bends
-        traces.append({"x": x, "y": y, "mode": "lines", "name": word, "line": line | {"simplify": False}, "hoverinfo": "skip"})
+        traces.append(line_trace(x, y, line | {"simplify": False}, name=word))
     shared = {"showgrid": False, "constrain": "domain"}
     return figure(
         theme,
@@ -146,9 +143,8 @@ def _points(points: Floats, labels: Floats, outlier: NDArray[np.bool_], theme: T
     for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(plain, classes), strict=True):
         at = labels == value
         marker = {"color": faint(colour, 0.75), "size": 8, "symbol": symbol}
-        traces.append(
-            marker_trace(points[at, 0], points[at, 1], marker, "(%{x:.2f}, %{y:.2f})<extra>" + word + "</extra>", name=word)
-        )
+        hover = f"(%{{x:.2f}}, %{{y:.2f}})<extra>{word}</extra>"
+        traces.append(marker_trace(points[at, 0], points[at, 1], marker, hover, name=word))
     if outlier.any():
         ring = {"color": theme.ink, "size": 17, "symbol": "circle-open", "line": {"width": 2}}
         traces.append(marker_trace(points[outlier, 0], points[outlier, 1], ring, name="outlier"))

@@ -6,10 +6,8 @@ from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.influence import WEBGL_FROM
-from dpviz.figures.style import LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import marker_trace
-
-Floats = NDArray[np.float64]
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import line_trace, marker_trace, note
 
 
 def against_truth(
@@ -35,11 +33,11 @@ def against_truth(
     x, y = approximate[shown], truth[shown]
     span = np.array([min(x.min(), y.min()) / 1.3, max(x.max(), y.max()) * 1.3]) if shown.any() else np.array([0.1, 1.0])
     kind = "scattergl" if shown.sum() > WEBGL_FROM else "scatter"
-    line = {"x": span, "y": span, "mode": "lines", "name": "equal", "line": {"color": theme.majority, "width": 3, "dash": "dash"}}
+    equal = line_trace(span, span, {"color": theme.majority, "width": 3, "dash": "dash"}, name="equal")
     hover = "row %{customdata}: %{x:.4g} against %{y:.4g}<extra></extra>"
     marker = {"color": faint(theme.ink, 0.55), "size": 8}
     dots = marker_trace(x, y, marker, hover, type=kind, name=f"{int(shown.sum()):,} rows", customdata=row_ids[shown])
-    traces: list[Trace] = [line | {"hoverinfo": "skip"}, dots]
+    traces: list[Trace] = [equal, dots]
     words = f"largest error {error.max(initial=0.0):.2g}"
     if np.isfinite(bound):
         times = bound / max(float(error.max(initial=0.0)), 1e-300)
@@ -67,8 +65,7 @@ def _bound(span: Floats, bound: float, theme: Theme) -> list[Trace]:
     inside = above <= span[1]
     if not inside.any():
         return []
-    limit = {"color": theme.noise, "width": 3, "dash": "dot"}
-    return [{"x": grid[inside], "y": above[inside], "mode": "lines", "name": "bound", "line": limit, "hoverinfo": "skip"}]
+    return [line_trace(grid[inside], above[inside], {"color": theme.noise, "width": 3, "dash": "dot"}, name="bound")]
 
 
 def _corner(words: str, theme: Theme) -> Trace:
@@ -76,15 +73,5 @@ def _corner(words: str, theme: Theme) -> Trace:
 
     The influence function falls short of retraining: points lie on the line or above it, so there is room below.
     """
-    return {
-        "x": 0.99,
-        "y": 0.02,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "right",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "text": words,
-        "align": "right",
-        "bgcolor": faint(theme.paper, 0.85),
-    }
+    place: Trace = {"xanchor": "right", "yanchor": "bottom", "align": "right"}
+    return note(words, 0.99, 0.02, paper="xy", bgcolor=faint(theme.paper, 0.85), **place)

@@ -8,9 +8,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Theme, Trace, faint, figure, margin, plain
-
-Floats = NDArray[np.float64]
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import bar_trace, note, upright
 
 
 def rule_histogram(
@@ -72,17 +71,10 @@ def _reach(statistic: Floats, limits: list[float]) -> tuple[float, float]:
 
 def _stack(place: Floats, edges: Floats, name: str, colour: str, pattern: str) -> Trace:
     """Bars that count the rows between edges; places and edges are exponents."""
-    return {
-        "type": "bar",
-        "x": 0.5 * (edges[1:] + edges[:-1]),
-        "y": np.histogram(place, edges)[0],
-        "width": np.diff(edges),
-        "name": f"{len(place):,} {name}",
-        "marker": {"color": colour, "pattern": {"shape": pattern}},
-        "text": [f"{10**a:.3g} to {10**b:.3g}" for a, b in pairwise(edges)],
-        "textposition": "none",
-        "hovertemplate": "%{y} rows at %{text}<extra></extra>",
-    }
+    middles, counts = 0.5 * (edges[1:] + edges[:-1]), np.histogram(place, edges)[0]
+    marker, hover = {"color": colour, "pattern": {"shape": pattern}}, "%{y} rows at %{text}<extra></extra>"
+    text = {"text": [f"{10**a:.3g} to {10**b:.3g}" for a, b in pairwise(edges)], "textposition": "none"}
+    return bar_trace(middles, counts, marker, hover, width=np.diff(edges), name=f"{len(place):,} {name}", **text)
 
 
 def _thresholds(limits: list[float], left: float, right: float, theme: Theme) -> tuple[list[Trace], list[Trace]]:
@@ -91,22 +83,9 @@ def _thresholds(limits: list[float], left: float, right: float, theme: Theme) ->
     notes: list[Trace] = []
     for level, value in enumerate(limits):
         at = float(np.log10(value))
-        line = {"color": theme.ink, "width": 3}
-        shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line})
-        share = (at - left) / (right - left)
-        notes.append(
-            {
-                "x": at,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "top",
-                "yshift": -22 * level,
-                "showarrow": False,
-                "xanchor": "left" if share < 0.5 else "right",
-                "xshift": 6 if share < 0.5 else -6,
-                "bgcolor": faint(theme.paper, 0.85),
-                "text": f"<b>threshold {value:.3g}</b>",
-                "font": {"size": FONT_SIZE, "color": theme.ink},
-            }
-        )
+        shapes.append(upright(at, {"color": theme.ink, "width": 3}))
+        side, shift = ("left", 6) if (at - left) / (right - left) < 0.5 else ("right", -6)
+        place: Trace = {"xanchor": side, "xshift": shift, "yanchor": "top", "yshift": -22 * level}
+        look = {"bgcolor": faint(theme.paper, 0.85), "font": {"size": FONT_SIZE, "color": theme.ink}}
+        notes.append(note(f"<b>threshold {value:.3g}</b>", at, 1, paper="y", **place, **look))
     return shapes, notes

@@ -4,9 +4,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import line_trace
+from dpviz.figures.traces import band_trace, error_bars, line_trace, upright
 
-_PLOT = 260
+_PLOT, _HOVER = 260, "%{x:.2f}: %{y:.1f} %<extra></extra>"
 
 
 def distributions(table: pd.DataFrame, names: tuple[str, str], at: float, theme: Theme, *, probabilities: bool) -> go.Figure:
@@ -21,17 +21,12 @@ def distributions(table: pd.DataFrame, names: tuple[str, str], at: float, theme:
     for label, name, colour in zip((-1, 1), names, theme.labels, strict=True):
         for model, dash in (("private", "solid"), ("non-private", "dot")):
             part = table[(table["model"] == model) & (table["label"] == label)]
-            hover = "%{x:.2f}: %{y:.1f} %<extra></extra>"
-            y = 100 * part["share"]
-            x = part["value"]
-            trace: Trace = line_trace(
-                x, y, {"color": colour, "width": 2.5, "dash": dash, "shape": "hvh"}, hover, name=f"{plain(name)}, {model}"
-            )
+            line = {"color": colour, "width": 2.5, "dash": dash, "shape": "hvh"}
+            trace = line_trace(part["value"], 100 * part["share"], line, _HOVER, name=f"{plain(name)}, {model}")
             if model == "private":
                 trace |= {"fill": "tozeroy", "fillcolor": faint(colour, 0.25)}
             traces.append(trace)
-    line = {"color": theme.ink, "width": 3, "dash": "dot"}
-    mark = {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+    mark = upright(at, {"color": theme.ink, "width": 3, "dash": "dot"})
     title = "predicted probability" if probabilities else "score"
     return _figure(traces, theme, {"title": title}, {"ticksuffix": " %", "rangemode": "tozero"}, entries=4, shapes=[mark])
 
@@ -46,16 +41,7 @@ def curve(table: pd.DataFrame, look: Look, theme: Theme, *, x: str, y: str, diag
     """
     private, base = (table[table["model"] == model] for model in ("private", "non-private"))
     traces: list[Trace] = [
-        {
-            "x": [*private["x"], *private["x"][::-1]],
-            "y": [*(100 * private["high"]), *(100 * private["low"][::-1])],
-            "mode": "lines",
-            "line": {"width": 0},
-            "fill": "toself",
-            "fillcolor": faint(look.colour, 0.25),
-            "hoverinfo": "skip",
-            "showlegend": False,
-        },
+        band_trace(private["x"], 100 * private["high"], 100 * private["low"], faint(look.colour, 0.25)),
         _line(private["x"], 100 * private["mean"], f"{plain(look.name)}: {y}", look.colour),
         _line(base["x"], 100 * base["mean"], f"non-private: {y}", theme.ink),
     ]
@@ -74,17 +60,12 @@ def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
     for model, colour, symbol in (("private", look.colour, "circle"), ("non-private", theme.ink, "diamond-open")):
         part = table[table["model"] == model]
         share = part["rows"] / max(float(part["rows"].sum()), 1.0)
-        trace = _line(part["predicted"], 100 * part["observed"], plain(look.name) if model == "private" else model, colour)
+        observed, low, high = (100 * part[name] for name in ("observed", "low", "high"))
+        trace = _line(part["predicted"], observed, plain(look.name) if model == "private" else model, colour)
         trace |= {
             "mode": "lines+markers",
             "marker": {"symbol": symbol, "color": colour, "size": 7 + 18 * share**0.5},
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": 100 * (part["high"] - part["observed"]),
-                "arrayminus": 100 * (part["observed"] - part["low"]),
-                "color": colour,
-            },
+            "error_y": error_bars(observed, low, high, color=colour),
             "text": [f"{rows:,.0f} rows" for rows in part["rows"]],
             "hovertemplate": "%{x:.2f}: %{y:.1f} %, %{text}<extra></extra>",
         }
@@ -94,12 +75,12 @@ def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
 
 
 def _line(x: pd.Series, y: pd.Series, name: str, colour: str) -> Trace:
-    return line_trace(x, y, {"color": colour, "width": 3}, "%{x:.2f}: %{y:.1f} %<extra></extra>", name=name)
+    return line_trace(x, y, {"color": colour, "width": 3}, _HOVER, name=name)
 
 
 def _diagonal(theme: Theme) -> Trace:
     line = {"color": theme.majority, "width": 2, "dash": "dash"}
-    return {"type": "line", "x0": 0, "x1": 1, "y0": 0, "y1": 100, "line": line, "layer": "below"}
+    return upright(0, line, x1=1, y1=100, yref="y", layer="below")
 
 
 def _figure(traces: list[Trace], theme: Theme, x: Trace, y: Trace, *, entries: int, shapes: list[Trace]) -> go.Figure:

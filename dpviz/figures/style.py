@@ -28,6 +28,7 @@ LEGEND_WIDTH = 34  # signs of a legend entry that fit at 300 pixels, half of a p
 ABOVE = 10  # pixels between the plot and the legend
 
 Trace = dict[str, Any]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,38 +330,6 @@ def _axis(theme: Theme, settings: dict[str, Any]) -> dict[str, Any]:
     shown = {key: value for key, value in settings.items() if key not in ("title", "standoff")}
     away = {"standoff": settings["standoff"]} if "standoff" in settings else {}
     return base | shown | {"title": {"text": settings.get("title", "")} | away}
-
-
-def reference_line(
-    theme: Theme, value: float, text: str, *, kind: str, level: int, span: tuple[float, float]
-) -> tuple[Trace, Trace]:
-    """A labelled vertical line across the plot, as (shape, annotation).
-
-    Args:
-        kind: "none" (non-private), "majority" or "expected".
-        level: row of the label above the plot, so that two close lines do not write over each other.
-        span: range of the x axis.
-    """
-    line = {
-        "none": {"color": theme.ink, "width": 3},
-        "majority": {"color": theme.majority, "width": 3, "dash": "dash"},
-        "expected": {"color": theme.noise, "width": 3, "dash": "dot"},
-    }[kind]
-    at = (value - span[0]) / (span[1] - span[0])
-    shape = {"type": "line", "x0": value, "x1": value, "y0": 0, "y1": 1, "xref": "x", "yref": "paper", "line": line}
-    note = {
-        "x": value,
-        "y": 1,
-        "xref": "x",
-        "yref": "paper",
-        "text": text,
-        "showarrow": False,
-        "yanchor": "bottom",
-        "yshift": 4 + 22 * level,
-        "xanchor": "left" if at < 0.3 else "right" if at > 0.7 else "center",
-        "font": {"size": FONT_SIZE, "color": theme.ink},
-    }
-    return shape, note
 
 
 def stack(values: ArrayLike, width: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

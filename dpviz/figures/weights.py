@@ -4,51 +4,38 @@ from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import NDArray
 
-from dpviz.figures.style import Look, Theme, faint, figure, margin, named_rows, plain
-from dpviz.figures.traces import line_trace, marker_trace
+from dpviz.figures.style import Floats, Look, Theme, faint, figure, margin, named_rows, plain
+from dpviz.figures.traces import line_trace, marker_trace, segments, upright
 
-Floats = NDArray[np.float64]
 MOST = 20
 
 
-def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look, theme: Theme, *, most: int = MOST) -> go.Figure:
+def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look, theme: Theme) -> go.Figure:
     """Largest weights: without privacy, in the first noise draw, and their range over all draws.
 
     Args:
         theta: (S, m) private parameters.
         non_private: (m,)
         names: m feature names.
-        most: features shown, by size of the non-private weight.
     """
-    order = np.argsort(-np.abs(non_private), kind="stable")[:most][::-1]
+    order = np.argsort(-np.abs(non_private), kind="stable")[:MOST][::-1]
     rows = np.arange(len(order))
     low, high = theta[:, order].min(axis=0), theta[:, order].max(axis=0)
-    gap = np.full(len(order), np.nan)
     full = [plain(names[i]) for i in order]
     line = {"color": faint(look.colour, 0.45), "width": 10}
-    ranges = line_trace(
-        np.c_[low, high, gap].ravel(), np.c_[rows, rows, gap].ravel(), line, name=f"with noise: range of {len(theta)} draws"
-    )
+    ranges = line_trace(*segments(low, high), line, name=f"with noise: range of {len(theta)} draws")
     marker = {"color": theme.noise, "size": 11, "line": {"color": theme.ink, "width": 1}}
     hover = "%{customdata}: %{x:.3g}<extra>first draw</extra>"
     first = marker_trace(theta[0, order], rows, marker, hover, name="with noise: first draw", customdata=full)
-    base = {
-        "x": non_private[order],
-        "y": rows,
-        "mode": "markers",
-        "name": "non-private",
-        "customdata": full,
-        "marker": {"color": theme.ink, "size": 14, "symbol": "line-ns", "line": {"color": theme.ink, "width": 4}},
-        "hovertemplate": "%{customdata}: %{x:.3g}<extra>non-private</extra>",
-    }
-    zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"color": theme.majority, "width": 1}}
+    marker = {"color": theme.ink, "size": 14, "symbol": "line-ns", "line": {"color": theme.ink, "width": 4}}
+    hover = "%{customdata}: %{x:.3g}<extra>non-private</extra>"
+    base = marker_trace(non_private[order], rows, marker, hover, name="non-private", customdata=full)
     return figure(
         theme,
         [ranges, first, base],
         height=146 + 27 * len(order),
-        shapes=[zero],
+        shapes=[upright(0, {"color": theme.majority, "width": 1})],
         margin=margin(left=180, top=88),
         x={"title": "weight"},
         y=named_rows([names[i] for i in order]),

@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.experiments.studies.inspected import principal_plane
 from dpviz.figures.influence import WEBGL_FROM, training_map
-from dpviz.figures.noised import noise_timeline, pictures, row_before_after
+from dpviz.figures.noised import MOST, noise_timeline, pictures, row_before_after
 from dpviz.figures.retraining import against_truth
 from dpviz.figures.rules import rule_histogram
 from dpviz.figures.still import picture
@@ -162,8 +162,9 @@ def test_before_and_after_shows_what_moved_most(theme: Theme) -> None:
     before = np.zeros(40)
     after = np.arange(40) / 100
     names = [f"feature <{k}>" for k in range(40)]
-    fig = row_before_after(before, after, names, theme, most=3)
-    assert list(fig.data[-1].x) == [0.37, 0.38, 0.39]
+    fig = row_before_after(before, after, names, theme, texts=([f"{v:g}" for v in before], [f"{v:g}" for v in after]))
+    assert list(fig.data[-1].x[-3:]) == [0.37, 0.38, 0.39]
+    assert len(fig.data[-1].x) == MOST
     assert fig.data[-1].customdata[-1] == "feature &lt;39&gt;: 0.39"
     own = row_before_after(before, after, names, theme, texts=(["0 years"] * 40, ["3 years"] * 40))
     assert "3 years" in own.data[-1].customdata[0]
