@@ -193,7 +193,7 @@ def test_the_button_goes_in_the_very_run_in_which_it_was_pressed(monkeypatch: py
     def script() -> None:
         from dpviz.dashboard.work import tasks
 
-        tasks.observe("quick", "Counting", lambda monitor: 1, section="test", dataset="", ask="Count")
+        tasks.observe("test", "Counting", lambda monitor: 1, ask="Count")
 
     page = AppTest.from_function(script, default_timeout=LIMIT).run()
     page.button(key="start.test").click().run()

@@ -67,17 +67,15 @@ def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
     run = spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
     if run is not spec:
         mine = list_mechanisms()[spec.mechanism].label
-        st.caption(words.markdown(f"You asked for this method, at its defaults; the sidebar’s is {mine}."))
+        panels.note(f"You asked for this method, at its defaults; the sidebar’s is {mine}.")
     subject = noise_comparison.accounted(run)
     if subject is None:
         cal = calibration_of(run)
         return Subject(run, run.build(), cal, cal, None)
     if subject.calibration.of_ranges is not None:
-        st.caption(
-            words.markdown(
-                f"{words.budget(subject.calibration.of_ranges)} of the total pays for private ranges. Accountants are compared "
-                f"on the method itself, which has {words.budget(subject.compared.budget)}."
-            )
+        panels.note(
+            f"{words.budget(subject.calibration.of_ranges)} of the total pays for private ranges. Accountants are compared "
+            f"on the method itself, which has {words.budget(subject.compared.budget)}."
         )
     return Subject(run, subject.mechanism, subject.calibration, subject.compared, subject.released)
 
@@ -195,7 +193,7 @@ def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
         more = f"{words.part(abs(here - one))} points {'more' if here > one else 'less'} often than with A"
         same = words.part(abs(here - one)) == "nothing"
         parts.append(f"an attacker may guess right {'as often as with A' if same else more}{by}")
-    pinned.say(f"A is {pinned.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
+    panels.text(f"A is {pinned.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
 def promised(subject: Subject) -> None:
@@ -247,14 +245,13 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
     size = setting_of(spec).n * setting_of(spec).m
     measure = metric.chosen(spec.dataset, spec.intercept)
     levels = levels_of([measure.id])
-    result, _ = tasks.observe(
-        " ".join(["accounting", mechanism.id, *levels, str(scales), resolve(spec).key()]),
-        "Training with each of these noises",
-        lambda monitor: noise_comparison.metrics_by_noise(spec, mechanism, cal, scales, monitor, levels),
-        section="accountant-accuracy",
-        dataset=spec.dataset,
-        ask="" if size < 200_000 else "Train with each of these noises and show what it does to the metric",
-    )
+
+    def work(monitor: Monitor) -> dict[str, np.ndarray]:
+        return noise_comparison.metrics_by_noise(spec, mechanism, cal, scales, monitor, levels)
+
+    doing, given = "Training with each of these noises", (mechanism.id, levels, scales)
+    ask = "" if size < 200_000 else "Train with each of these noises and show what it does to the metric"
+    result, _ = tasks.observe("accountant-accuracy", doing, work, of=spec, given=given, ask=ask)
     if result is None or len(result[measure.column]) != len(finite):
         return
     values, baselines = result[measure.column], setup_for(spec).baselines_in([measure.id])[measure.column]
@@ -300,12 +297,10 @@ def papers(spec: RunSpec) -> None:
     setting, budget = setting_of(spec), resolve(spec).budget
     rows = [_published(row) for row in noise_comparison.published_noise(setting, budget)]
     tables.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
-    st.caption(
-        words.markdown(
-            f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per "
-            f"coordinate, on what that method perturbs), so compare "
-            "along a row. Above 1 the paper adds too much, below 1 too little."
-        )
+    panels.note(
+        f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per "
+        f"coordinate, on what that method perturbs), so compare "
+        "along a row. Above 1 the paper adds too much, below 1 too little."
     )
 
 

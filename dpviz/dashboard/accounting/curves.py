@@ -91,13 +91,8 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     with columns[2]:
         z = MULTIPLIER.draw()
     delta = resolve(spec).budget.delta
-    growth, of_these = tasks.observe(
-        f"composition {z} {q} {delta} {relation}",
-        "Composing",
-        lambda monitor: tables.composition(z, q, delta, relation),
-        section="composition",
-        dataset="",
-    )
+    given = z, q, delta, relation
+    growth, of_these = tasks.observe("composition", "Composing", lambda monitor: tables.composition(*given), given=given)
     if growth is None or not of_these:  # the picture before was of other values than those that stand above it
         return
     table, drawn = growth.table, []
@@ -115,7 +110,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     )
     charts.chart(fig, "composition", summary, lambda: table)
     for name, why in growth.refused.items():
-        st.caption(words.markdown(f"{name}: {why}."))
+        panels.note(f"{name}: {why}.")
 
 
 def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:

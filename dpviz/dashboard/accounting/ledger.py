@@ -12,7 +12,6 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
@@ -51,7 +50,7 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     def add_up(monitor: Monitor) -> tuple[Total, Total | None]:
         return held.total(), held.total(entry) if counts else None
 
-    found, fresh = tasks.observe(f"ledger {key} {resolve(run).key()}", "Adding up", add_up, section="ledger", dataset=run.dataset)
+    found, fresh = tasks.observe("ledger", "Adding up", add_up, of=run, given=key)
     if not fresh:
         return
     total, after = found
@@ -60,12 +59,12 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     if total.parts:
         charts.chart(_parts(held, total, limit, run, theme), "ledger", said, lambda: table(total))
     else:
-        st.markdown(words.markdown(said))
+        panels.text(said)
     if after is not None:
-        st.markdown(words.markdown(f"With this run the total would be {_said(after)}, {_verdict(after, held.limit)}."))
+        panels.text(f"With this run the total would be {_said(after)}, {_verdict(after, held.limit)}.")
     if total.unproved:
         named = ", ".join(one.call or one.when for one in total.unproved[:5])
-        st.warning(words.markdown(f"Not proved, so the total is not proved either: {named}."), icon="⚠️")
+        panels.warning(f"Not proved, so the total is not proved either: {named}.")
     if limit is not None:
         tables.frame(table(total), width="stretch")
     st.caption(

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
-from dpviz.dashboard.kit import charts, tables, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.resolve import resolve
@@ -29,13 +29,11 @@ def board(spec: RunSpec, theme: Theme) -> None:
     rows = {name: getattr(RunSpec, name) for name in ("ranges", "published_split", "folds", "split_seed")}
     common = replace(spec, mechanism="majority", params={}, seeds=1, dataset="teaching", delta=DELTA, **rows)
     key = f"board {resolve(common).key()}"
-    st.markdown(
-        words.markdown(
-            f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
-            f"δ = {words.three(DELTA)}, {RUNS} trainings on each side, {100 * CONFIDENCE:g} % confidence each: "
-            f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} trainings can show "
-            f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
-        )
+    panels.text(
+        f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
+        f"δ = {words.three(DELTA)}, {RUNS} trainings on each side, {100 * CONFIDENCE:g} % confidence each: "
+        f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} trainings can show "
+        f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
     )
     task = tasks.find(key)
     if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):

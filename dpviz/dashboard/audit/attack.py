@@ -19,7 +19,7 @@ from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
@@ -101,10 +101,7 @@ def attack(spec: RunSpec, asked: Asked) -> Job[Any]:
     def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
         return watch_run(fixed, *asked, monitor=monitor)
 
-    task = watching.watch(Job(key, work, dataset=fixed.dataset), "watched.audit")
-    if watching.state(task) in (State.CANCELLED, State.FAILED):
-        st.button("Start again", on_click=watching.again, args=(task,))
-    return task
+    return tasks.attacked(key, work, "audit", fixed.dataset)
 
 
 def headline(task: Job[Any], spec: RunSpec) -> None:
@@ -126,7 +123,7 @@ def beside(a: Outcome) -> None:
     allows = "no bound on attacks is proved"
     if a.attack is not None:
         allows = f"at most {words.percent(a.attack.accuracy)} of guesses are right"
-    pinned.say(f"A is {pinned.title(a.spec)}: {allows}.")
+    panels.text(f"A is {pinned.title(a.spec)}: {allows}.")
 
 
 def show(task: Job[Any], spec: RunSpec, theme: Theme, overlay: Outcome | None) -> None:
@@ -229,18 +226,16 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
         help="No attack with so many models shows a larger ε. A correct method shows far less, because its worst errors are too "
         "rare to be counted.",
     )
-    st.caption(words.markdown(_apart(result, claim, by, final)))
+    panels.note(_apart(result, claim, by, final))
     start = (
         ""
         if pair.first.setting.linear
         else " Every training starts from the same weights, which the attacker knows: a start drawn anew would hide the "
         "difference behind its own noise, and no guarantee counts on that."
     )
-    st.caption(
-        words.markdown(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}{start}")
-    )
+    panels.note(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}{start}")
     for warning in result.warnings:
-        st.warning(words.markdown(warning), icon="⚠️")
+        panels.warning(warning)
 
 
 def attacker_words(score: str) -> str:

@@ -14,7 +14,7 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
@@ -41,10 +41,7 @@ def attack(spec: RunSpec, shadows: int) -> Job[Any]:
     def work(monitor: Monitor) -> Iterator[AttackedRun]:
         return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
 
-    task = watching.watch(Job(_key(spec, shadows), work, dataset=fixed.dataset), "watched.ordinary")
-    if watching.state(task) in (State.CANCELLED, State.FAILED):
-        st.button("Start again", on_click=watching.again, args=(task,))
-    return task
+    return tasks.attacked(_key(spec, shadows), work, "ordinary", fixed.dataset)
 
 
 def draw(spec: RunSpec, theme: Theme) -> None:
@@ -54,7 +51,7 @@ def draw(spec: RunSpec, theme: Theme) -> None:
     def show() -> None:
         tasks.controls(task, "Training and attacking")
         if task.results:
-            st.markdown(words.markdown(task.results[-1].sentence(run=pinned.title(spec))))
+            panels.text(task.results[-1].sentence(run=pinned.title(spec)))
             table(task.results[-1])
 
     watching.live(task, show, every=1.0)
@@ -84,9 +81,8 @@ def table(found: AttackedRun) -> None:
 
 def predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
     """The distance of the rows' signals against influence, leverage, individual epsilon or margin, on request."""
-    key = f"exposure {resolve(found.spec).key()} {found.shadows}"
     answer, current = tasks.observe(
-        key, "Influence", lambda monitor: exposure(found), section="exposure", dataset=found.spec.dataset, ask="Compare the rows"
+        "exposure", "Influence", lambda monitor: exposure(found), of=found.spec, given=found.shadows, ask="Compare the rows"
     )
     if answer is None or not current:
         return

@@ -8,11 +8,10 @@ import streamlit as st
 from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult
 from dpviz.auditing.runs import one_run_of
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import words
+from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting.calls import with_spec
 
@@ -38,31 +37,26 @@ def show(spec: RunSpec, own: Group) -> None:
         def work(monitor: Monitor) -> tuple[Canaries, OneRunResult]:
             return one_run_of(fixed, int(chosen), monitor=monitor)
 
-        key = f"one training {resolve(fixed).key()} {chosen}"
-        answer, current = tasks.observe(key, "One training", work, section="canaries", dataset=fixed.dataset)
+        answer, current = tasks.observe("canaries", "One training", work, of=fixed, given=chosen)
         if answer is not None and current:
             _answer(fixed, *answer)
 
 
 def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
-    st.markdown(words.markdown(sentence(result)))
-    st.caption(words.markdown(f"{canaries.why} {visible(result)}"))
+    panels.text(sentence(result))
+    panels.note(f"{canaries.why} {visible(result)}")
     gaussian = result.gaussian_epsilon_lower
     if gaussian is not None:
-        st.markdown(
-            words.markdown(
-                "If the trade-off is Gaussian, as this method's noise is declared to be, ε is at least "
-                f"{words.three(gaussian)} by f-DP (Mahloujifar, Melis, Chaudhuri 2024)."
-            )
+        panels.text(
+            "If the trade-off is Gaussian, as this method's noise is declared to be, ε is at least "
+            f"{words.three(gaussian)} by f-DP (Mahloujifar, Melis, Chaudhuri 2024)."
         )
     st.latex(r"P[W\ge v]\le P[B\ge v]+m\delta\,y,\quad y=\tfrac{P[B\ge v]\,P[B<v]}{v\,P[B=v]}")
     st.latex(r"B\sim\mathrm{Bin}\!\left(r,\tfrac{e^\varepsilon}{1+e^\varepsilon}\right)")
-    st.caption(
-        words.markdown(
-            "W counts right guesses, r is the number of guesses, v of them were right, m is the number of canaries. "
-            "The smallest ε at which this reaches 5\u00a0% is the bound. For δ = 0 it is that of Steinke, Nasr, Jagielski 2023, "
-            "section 5. The exact term for δ is derived here and replaces theirs."
-        )
+    panels.note(
+        "W counts right guesses, r is the number of guesses, v of them were right, m is the number of canaries. "
+        "The smallest ε at which this reaches 5\u00a0% is the bound. For δ = 0 it is that of Steinke, Nasr, Jagielski 2023, "
+        "section 5. The exact term for δ is derived here and replaces theirs."
     )
     code = f"canaries, result = one_run_of(spec, {result.canaries})\nprint(result.epsilon_lower, result.verdict)"
     st.code(with_spec(spec, code, "from dpviz.auditing import one_run_of"), language="python", wrap_lines=True)

@@ -19,7 +19,6 @@ from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import Job
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import Theme
@@ -121,15 +120,13 @@ def _numbers(found: AttackedRun) -> list[tuple[str, ...]]:
 
 def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None:
     epsilons = sorted({*EPSILONS, found.spec.epsilon})
-    key = f"ordinary rows over epsilon {resolve(found.spec).key()} {shadows} {epsilons}"
 
     def work(monitor: Monitor) -> pd.DataFrame:
         parts = attack_over_epsilon(found.spec, epsilons, shadows, store=KeptModels.personal(), monitor=monitor)
         return pd.concat(list(parts), ignore_index=True)
 
-    answer, current = tasks.observe(
-        key, "Attacks over ε", work, section="attacks-over", dataset=found.spec.dataset, ask="Attack at other ε"
-    )
+    given, ask = (shadows, epsilons), "Attack at other ε"
+    answer, current = tasks.observe("attacks-over", "Attacks over ε", work, of=found.spec, given=given, ask=ask)
     if answer is None or not current:
         return
     table = answer[answer["false_alarms"] == RATES[0]]
@@ -144,23 +141,19 @@ def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None
 
 def _how(found: AttackedRun, shadows: int) -> None:
     if not folds.closed():
-        st.markdown(
-            words.markdown(
-                f"{found.shadows:,} shadow models and {found.targets:,} target models are trained on independent random halves "
-                f"({found.setting.n:,} rows), each calibrated for that many rows and with noise of its own. An attack knows the "
-                "members of the shadow models; of a target it knows what the model says, and never its members. s is the logit "
-                "of the probability of a row's label."
-            )
+        panels.text(
+            f"{found.shadows:,} shadow models and {found.targets:,} target models are trained on independent random halves "
+            f"({found.setting.n:,} rows), each calibrated for that many rows and with noise of its own. An attack knows the "
+            "members of the shadow models; of a target it knows what the model says, and never its members. s is the logit "
+            "of the probability of a row's label."
         )
         for name in found.judged:
             attack = list_attacks()[name]
-            st.markdown(words.markdown(f"{attack.label}: {attack.idea} {attack.citation}."))
+            panels.text(f"{attack.label}: {attack.idea} {attack.citation}.")
             st.latex(attack.formula)
-        st.markdown(
-            words.markdown(
-                "The bound is the trade-off curve of what is proved: two halves of one size differ in a replaced row, and the "
-                "curve is concave, so it bounds means over rows too. Limits count target models, whose rows share noise."
-            )
+        panels.text(
+            "The bound is the trade-off curve of what is proved: two halves of one size differ in a replaced row, and the "
+            "curve is concave, so it bounds means over rows too. Limits count target models, whose rows share noise."
         )
     repeat.python_of(found.spec, f"found = dpviz.attack_run(spec, {shadows})\nfound.table")
 

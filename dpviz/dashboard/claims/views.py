@@ -39,7 +39,7 @@ def headline(shown: Sequence[Shown]) -> None:
     said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
     panels.headline(f"{claims}, {said}." if outcomes else f"{claims}, none was tested yet: test them below.", of=None)
-    st.caption(words.markdown(f"{origin(shown)} {KEPT}".strip()))
+    panels.note(f"{origin(shown)} {KEPT}".strip())
 
 
 def origin(shown: Sequence[Shown]) -> str:
@@ -78,7 +78,7 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
     if finding is not None:
         condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
         st.markdown(condition + words.markdown(words.labelled(verdict.because)))
-    st.caption(words.markdown(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}"))
+    panels.note(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}")
     task = one.task
 
     def draw() -> None:
@@ -171,6 +171,6 @@ def _finding(finding: Finding, theme: Theme) -> None:
         charts.chart(
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)
         )
-    st.caption(words.markdown(f"Rule: {verdict.rule}"))
-    st.caption(words.markdown(f"{verdict.seeds} {finding.seconds:.1f} s, engine {finding.engine}."))
+    panels.note(f"Rule: {verdict.rule}")
+    panels.note(f"{verdict.seeds} {finding.seconds:.1f} s, engine {finding.engine}.")
     repeat.shell(finding.command)

@@ -10,7 +10,6 @@ from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.ranges import ranges_matter
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
@@ -30,13 +29,7 @@ def section(dataset: Dataset, spec: RunSpec, own: Group, theme: Theme) -> None:
     lesson = bool(st.query_params.get(panels.TASK))  # its link asks for the comparison; the picture needs the place
     if not (own["bounds"].value() if lesson else own["bounds"].draw()):
         return
-    made, fresh = tasks.observe(
-        f"bounds {resolve(spec).key()}",
-        "Training with other ranges",
-        lambda monitor: compare(spec, monitor=monitor),
-        section="bounds",
-        dataset=dataset.name,
-    )
+    made, fresh = tasks.observe("bounds", "Training with other ranges", lambda monitor: compare(spec, monitor=monitor), of=spec)
     if made is None:
         return
     if not fresh:

@@ -87,21 +87,19 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
         switch = SETTINGS["published_split"].label
         tested = "These are the test rows now." if spec.published_split else f"“{switch}”, on the left, tests on them."
         aside = int(dataset.published_test.sum())
-        st.markdown(words.markdown(f"The publisher set {aside:,} of the rows aside as a test file. {tested}"))
+        panels.text(f"The publisher set {aside:,} of the rows aside as a test file. {tested}")
 
 
 def about(dataset: Dataset, spec: RunSpec) -> None:
     """The source of the rows, and what is known of privacy's cost by their number."""
     n = resolve(spec).n_train
     counted = f" d = {dataset.d:,} counts the intercept." if dataset.intercept else ""
-    st.caption(
-        words.markdown(
-            f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "
-            f"{dataset.description} Source: {dataset.source}. For strongly convex problems like these, the error that "
-            f"privacy adds to the mean loss is of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left "
-            f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}.{counted} "
-            f"δ must stay below 1/n = {words.three(1 / n)}."
-        )
+    panels.note(
+        f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "
+        f"{dataset.description} Source: {dataset.source}. For strongly convex problems like these, the error that "
+        f"privacy adds to the mean loss is of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left "
+        f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}.{counted} "
+        f"δ must stay below 1/n = {words.three(1 / n)}."
     )
 
 
@@ -158,7 +156,7 @@ def preview(dataset: Dataset) -> None:
 
 def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
     """The steps of preprocessing, and the values that it read."""
-    st.markdown(words.markdown(words.preprocessing(dataset.declared, dataset.private_ranges)))
+    panels.text(words.preprocessing(dataset.declared, dataset.private_ranges))
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
         st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
@@ -166,7 +164,7 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
     if dataset.label is not None:
         st.markdown(f"**Label**: {words.markdown(on_page(dataset.label.sentence))}.")
     for remark in dataset.remarks:
-        st.warning(words.markdown(on_page(remark)), icon="⚠️")
+        panels.warning(on_page(remark))
     for note in dataset.notes:
         st.markdown(f"- {words.markdown(on_page(note))}")
     if dataset.lost:
@@ -223,10 +221,10 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
         )
     )
     table, fresh = tasks.observe(
-        f"private ranges {dataset.name} {dataset.numbers_sha256} {spec.split_seed} {of_ranges}",
+        "private-ranges",
         "Private ranges",
         lambda monitor: beside(dataset, of_ranges),
-        section="private-ranges",
+        given=(dataset.name, dataset.numbers_sha256, spec.split_seed, of_ranges),
         dataset=dataset.name,
         ask="Find ranges and categories privately",
     )
@@ -273,12 +271,12 @@ def _card(card: Card, spec: RunSpec) -> None:
     text, colour = _STATES[card.state]
     st.badge(text, color=colour)  # type: ignore[arg-type]
     rows = f"{card.rows:,} rows" if card.rows is not None else "size known when read"
-    st.caption(words.markdown(f"{card.variant} · {rows} · label: {card.label} · licence: {card.licence} · {card.source}"))
+    panels.note(f"{card.variant} · {rows} · label: {card.label} · licence: {card.licence} · {card.source}")
     dataset = peek(card.name, intercept=spec.intercept) if card.name is not None and card.state == "here" else None
     if dataset is not None:
         n, d = dataset.train_size(spec.folds, spec.published_split and card.name == spec.dataset), dataset.d
         guess = words.percent(majority(dataset))
-        st.caption(words.markdown(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}."))
+        panels.note(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}.")
     elif card.state == "here":
         st.caption("Features, majority and the cost of privacy show when it is used.")
     if card.state == "here" and card.name is not None:

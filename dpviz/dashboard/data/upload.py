@@ -1,6 +1,7 @@
 """A person's own table: read it, say what it means, and train on it."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -25,8 +26,10 @@ from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
 from dpviz.datasets.table.gaps import doubtful, with_gaps
 from dpviz.datasets.table.layout import SECOND
-from dpviz.datasets.table.prepare import Looked, look, rows_left
+from dpviz.datasets.table.prepare import look, rows_left
 from dpviz.datasets.table.spec import TableSpec
+
+T = TypeVar("T")
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
 _MARKED, _LOOKED = "dpviz.marked", "dpviz.looked"
@@ -134,12 +137,12 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
     st.markdown(f"**{words.markdown(title)}**: {len(table.frame):,} rows, {len(names):,} columns.")
     for note in table.notes:
-        st.caption(words.markdown(on_page(note)))
+        panels.note(on_page(note))
     panels.not_private("The first rows as read.")
     tables.frame(table.frame.head(5), width="stretch")
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
     gaps_said = _gap_words(table.frame, target)
-    frame = _marked(table, gaps_said)
+    frame = _once(_MARKED, table, gaps_said, lambda: with_gaps(table.frame, gaps_said, []))
     said = with_person(gaps_said, names)
     positive, above = _positive(frame[target])
     st.markdown(
@@ -155,7 +158,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         "Read from the rows, a range tells the smallest and the largest value, which are two people's own, and an outlier "
         "squeezes all other values together. A declared range tells nothing and often gives better accuracy at the same ε."
     )
-    described = _described(frame, table, target, gaps_said)
+    described = _once(_DESCRIBED, table, gaps_said, lambda: describe(frame.drop(columns=target))).copy()
     described["round"] = every_round & described["round low"].notna().to_numpy()
     edited = st.data_editor(
         tables.harmless(described),
@@ -242,38 +245,25 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
     return TableSpec(target, missing_in=missing_in)
 
 
-def _marked(table: Table, said: TableSpec) -> pd.DataFrame:
-    """The table with its gaps marked, kept while the same table is looked at."""
-    kept: tuple[Table, TableSpec, pd.DataFrame] | None = st.session_state.get(_MARKED)
-    if kept is None or kept[0] is not table or kept[1] != said:
-        kept = (table, said, with_gaps(table.frame, said, []))
-        st.session_state[_MARKED] = kept
+def _once(place: str, table: Table, spec: TableSpec, make: Callable[[], T]) -> T:
+    """The result of `make`, which passes over all values, kept while the same table is read in the same way."""
+    kept: tuple[Table, TableSpec, T] | None = st.session_state.get(place)
+    if kept is None or kept[0] is not table or kept[1] != spec:
+        kept = st.session_state[place] = (table, spec, make())
     return kept[2]
-
-
-def _described(frame: pd.DataFrame, table: Table, target: str, said: TableSpec) -> pd.DataFrame:
-    """`describe`, kept while the same table is looked at: it passes over all values."""
-    kept: tuple[Table, TableSpec, pd.DataFrame] | None = st.session_state.get(_DESCRIBED)
-    if kept is None or kept[0] is not table or kept[1] != said:
-        kept = (table, said, describe(frame.drop(columns=target)))
-        st.session_state[_DESCRIBED] = kept
-    return kept[2].copy()
 
 
 def _remarks(table: Table, edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> None:
     """Remarks on this choice, and the words for missing values."""
     try:
         spec = spec_of(edited, said, positive, above)
-        kept: tuple[Table, TableSpec, Looked] | None = st.session_state.get(_LOOKED)
-        if kept is None or kept[0] is not table or kept[1] != spec:
-            kept = (table, spec, look(table.frame, spec))
-            st.session_state[_LOOKED] = kept
+        looked = _once(_LOOKED, table, spec, lambda: look(table.frame, spec))
     except InvalidInput:  # said when it is made
         return
-    for note in kept[2].notes:
-        st.caption(words.markdown(on_page(note)))
-    for remark in kept[2].remarks:
-        st.warning(words.markdown(on_page(remark)), icon="⚠️")
+    for note in looked.notes:
+        panels.note(on_page(note))
+    for remark in looked.remarks:
+        panels.warning(on_page(remark))
 
 
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> None:
@@ -286,7 +276,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> Non
     if len(gaps):
         each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
         sentence += f" Rows with gaps by column: {each}; they stay where you give a value for gaps."
-    st.markdown(words.markdown(sentence))
+    panels.text(sentence)
     reasons = edited[edited["left out because"] != ""]
     if len(reasons):
         st.markdown("Left out unless you choose otherwise:")

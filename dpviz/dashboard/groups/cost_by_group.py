@@ -30,7 +30,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
         return
     table = costs.table
     with st.container(key="who-pays"):
-        st.markdown(words.markdown(sentence(costs)))
+        panels.text(sentence(costs))
     fig = pictures.reasons(list(table["group"]), _panels(table), charts.method_look(spec.mechanism, theme), theme)
     text = (
         f"Points of training accuracy that each group loses to privacy, mean over {spec.seeds} noise draws, and what may explain "

@@ -112,7 +112,7 @@ def headline(view: Seen, measure: str) -> None:
     if view.a is not None and view.kept is not None:
         other = view.a.curves(measure).set_index("group")["mean"][view.a.compared].dropna()
         apart = f"{_apart(measure, float(other.max() - other.min()))} apart" if len(other) > 1 else "nothing to compare"
-        pinned.say(f"A is {pinned.title(view.kept)}: {apart} there.")
+        panels.text(f"A is {pinned.title(view.kept)}: {apart} there.")
 
 
 def _value(measure: str, value: float) -> str:

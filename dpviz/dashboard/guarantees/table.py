@@ -163,7 +163,7 @@ def beside(methods: Sequence[Line], overlay: Outcome) -> None:
     sign = 1 if measure.higher_is_better else -1
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     better = sum(sign * (line.mean - a) > 0 for line in proved)
-    pinned.say(
+    panels.text(
         f"A is {pinned.title(overlay.spec)}: {words.measured(measure, a)}; "
         f"{better} of {len(proved)} proved methods are better here."
     )
@@ -240,7 +240,7 @@ def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> No
     )
     said = " ".join(f"{', '.join(names)}. {fix}" for fix, names in fixes.items())
     with st.container(key="guessing"):
-        st.markdown(words.markdown(f"⚠ {guess}: {said}"))
+        panels.text(f"⚠ {guess}: {said}")
 
 
 def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:

@@ -38,10 +38,20 @@ def title(text: str) -> None:
         st.header(text, anchor=False)
 
 
-def note(text: str) -> None:
-    """A remark in small type."""
+def text(message: str) -> None:
+    """A sentence that is shown as it is: signs that Markdown obeys are escaped."""
+    st.markdown(words.markdown(message))
+
+
+def warning(message: str) -> None:
+    """A sentence that warns, shown as it is."""
+    st.warning(words.markdown(message), icon="⚠️")
+
+
+def note(message: str) -> None:
+    """A remark in small type, shown as it is."""
     if not folds.closed():
-        st.caption(words.markdown(text))
+        st.caption(words.markdown(message))
 
 
 def empty(text: str) -> None:

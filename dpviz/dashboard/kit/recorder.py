@@ -50,6 +50,12 @@ class Recorder:
     run: tuple[RunSpec, str] | None = None
     drew: dict[str, RunSpec] = field(default_factory=dict)
 
+    def clear(self) -> None:
+        """Forgets what was drawn."""
+        self.answers = None
+        for kept in (self.parts, self.of_rows, self.badges, self.code, self.drew):
+            kept.clear()
+
     def document(self, spec: RunSpec, dataset: str, *, rows: bool = False, link: str = "") -> Document:
         """The report.
 
@@ -86,15 +92,19 @@ def begin(title: str) -> None:
     """Forgets what was drawn before; call at the start of every page."""
     before = _found()
     if before is not None:  # the server keeps a button's function for a while, and with it what was made of rows that may be gone
-        before.answers = None
-        for kept in (before.parts, before.of_rows, before.badges, before.code, before.drew):
-            kept.clear()
+        before.clear()
     st.session_state[_KEY] = Recorder(title)
 
 
 def _found() -> Recorder | None:
     recorder: Recorder | None = st.session_state.get(_KEY)
     return recorder
+
+
+def _open() -> Recorder | None:
+    """The record of the page while it takes something; None outside a page."""
+    recorder = _found()
+    return None if recorder is None or recorder.closed else recorder
 
 
 def recorded(state: Any) -> Recorder:
@@ -109,10 +119,11 @@ def recorded(state: Any) -> Recorder:
 
 def answer(said: str, without_rows: str, of: RunSpec | None) -> None:
     """Remembers the page's answer and the run that it speaks of; nothing happens outside a page."""
-    recorder = _found()
-    if recorder is not None and not recorder.closed:
+    recorder = _open()
+    if recorder is not None:
         recorder.answers = (said, without_rows)
-        _declare(recorder, "headline", of)
+        if of is not None:
+            recorder.drew["headline"] = of
 
 
 def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False, of: RunSpec | None = None) -> None:
@@ -123,41 +134,35 @@ def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False, of: 
         rows: whether it shows single real rows.
         of: the run that it shows.
     """
-    recorder = _found()
-    if recorder is not None and not recorder.closed:
+    recorder = _open()
+    if recorder is not None:
         recorder.parts[name] = part
-        _declare(recorder, name, of)
+        if of is not None:
+            recorder.drew[name] = of
         if rows:
             recorder.of_rows.add(name)
-
-
-def _declare(recorder: Recorder, name: str, of: RunSpec | None) -> None:
-    if of is not None:
-        recorder.drew[name] = of
 
 
 def close(why: str) -> None:
     """Takes nothing more of this page, which shows another run than its controls say; a report says why it is empty."""
     recorder = _found()
     if recorder is not None:
-        recorder.answers = None
-        for kept in (recorder.parts, recorder.of_rows, recorder.badges, recorder.code, recorder.drew):
-            kept.clear()
+        recorder.clear()
         recorder.parts["closed"] = Text(why)
         recorder.closed = True
 
 
 def badge(text: str) -> None:
     """Remembers the label of a guarantee."""
-    recorder = _found()
-    if recorder is not None and not recorder.closed:
+    recorder = _open()
+    if recorder is not None:
         recorder.badges.append(text)
 
 
 def code(text: str, language: str) -> None:
     """Remembers code that repeats what the page shows."""
-    recorder = _found()
-    if recorder is not None and not recorder.closed and language in _LANGUAGES:
+    recorder = _open()
+    if recorder is not None:
         recorder.code.append((_LANGUAGES[language], text))
 
 

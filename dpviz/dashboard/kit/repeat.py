@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dpviz.dashboard.kit import folds, recorder, words
+from dpviz.dashboard.kit import folds, panels, recorder
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting.calls import address, python_call, shell_call, with_spec
@@ -41,7 +41,7 @@ def computed(
         for formula in formulas:
             st.latex(formula)
         for source in sources:
-            st.markdown(words.markdown(source))
+            panels.text(source)
         st.markdown("The same numbers from Python:")
         python(python_call(spec, metric))
         st.markdown("From a shell:")

@@ -203,7 +203,7 @@ def sheet() -> None:
             found[lesson.id] = lesson.measure(lesson.spec)
         return found
 
-    answers, _ = tasks.observe("lesson answers", "Computing the answers", work, section="sheet", dataset="")
+    answers, _ = tasks.observe("sheet", "Computing the answers", work)
     for k, lesson in enumerate(LESSONS, 1):
         with st.container(key=f"sheet-{lesson.id}"):
             st.subheader(f"{k}. {lesson.title}", anchor=False)
@@ -212,4 +212,4 @@ def sheet() -> None:
             st.markdown(f"Answer: **{words.markdown(shown)}**. {words.markdown(lesson.explanation)}")
             st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
             links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
-            st.caption(words.markdown(f"{lesson.page}: {written(lesson.address())}"))
+            panels.note(f"{lesson.page}: {written(lesson.address())}")

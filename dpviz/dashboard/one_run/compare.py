@@ -1,8 +1,6 @@
 """Two runs side by side: A is kept, B is the one that the controls move."""
 
-import streamlit as st
-
-from dpviz.dashboard.kit import tables, words
+from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell.pinned import title
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.settings import SETTINGS
@@ -13,7 +11,7 @@ from dpviz.mechanisms.attack import Attack, alike
 
 def differences(a: Outcome, b: Outcome) -> None:
     """The differences between the runs, in a sentence and in a table."""
-    st.markdown(words.markdown(sentence(a, b)))
+    panels.text(sentence(a, b))
     rows = [(name, x, y) for name, x, y in zip(("Run", *_NAMES), _column(a), _column(b), strict=True)]
     tables.table([("Settings that differ", *_settings(a.spec, b.spec)), *rows[1:]], ("", f"A: {rows[0][1]}", f"B: {rows[0][2]}"))
 

@@ -42,7 +42,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         panels.empty(released or "This form of the method reports no row.")
         return
     if released:
-        st.caption(words.markdown(released))
+        panels.note(released)
     dataset, row_id = dataset_of(run.spec), int(run.row_ids[i])
     if np.array_equal(dataset.X[row_id], after[i]):
         changed = np.flatnonzero((dataset.X[run.row_ids] != after).any(axis=1))

@@ -68,7 +68,7 @@ def beside(run: Inspected, a: Inspected) -> None:
     both = ""
     if run.ever is not None and a.ever is not None:
         both = f", {int((run.ever & a.ever).sum()):,} of them here too"
-    pinned.say(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}; {_top(run, a)}.")
+    panels.text(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}; {_top(run, a)}.")
 
 
 def _top(run: Inspected, a: Inspected) -> str:

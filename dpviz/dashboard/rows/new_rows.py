@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import tables, words
+from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.rows.influence_map import dataset_of
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies.inspected import Inspected
@@ -35,12 +35,10 @@ def draw(run: Inspected, influence: Influence) -> None:
         f"{roughly}{words.three(float(influence.newton_norm.max()))}."
     )
     tables.frame(shown.head(MOST), key="new-rows", hide_index=True, height=320)
-    st.caption(
-        words.markdown(
-            "One Newton step: |H⁻¹g|/(n(1 + h)), with h = c x'H⁻¹x/n for the curvature c of the new row's loss; the divisor n "
-            "stays as where a row leaves. "
-            "Kang et al. (PIDP-SGD, section 5.3) would decide by this contribution whether a new row receives noise. The "
-            "decision depends on private rows, and no budget covers it."
-        )
+    panels.note(
+        "One Newton step: |H⁻¹g|/(n(1 + h)), with h = c x'H⁻¹x/n for the curvature c of the new row's loss; the divisor n "
+        "stays as where a row leaves. "
+        "Kang et al. (PIDP-SGD, section 5.3) would decide by this contribution whether a new row receives noise. The "
+        "decision depends on private rows, and no budget covers it."
     )
     tables.download(lambda: shown, "new-rows")

@@ -35,7 +35,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     if run.noised is not None and run.ever is not None and run.ever.any():
         lengths = run.rows["noise_norm"].to_numpy()[run.ever] / run.noised[run.ever]
         strength += f"; a row that receives it gets a vector of length {words.three(float(lengths.mean()))} on average"
-    st.caption(words.markdown(f"Where noise goes: {where}.{strength}{'.' if strength else ''}"))
+    panels.note(f"Where noise goes: {where}.{strength}{'.' if strength else ''}")
     if run.views is None:
         _no_rule(run)
     else:
@@ -80,7 +80,7 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     """One reading of the rule: in words, as formula, and as thresholds on the histogram of what it looks at."""
     n, passing = len(view.passes), int(view.passes.sum())
     st.markdown(f"**{view.name[:1].upper() + view.name[1:]}**{' · this run follows it' if view.used else ''}")
-    st.markdown(words.markdown(view.words))
+    panels.text(view.words)
     st.latex(view.formula)
     mine = view.statistic[chosen.person]
     finite = view.statistic[np.isfinite(view.statistic)]
@@ -103,7 +103,7 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
     charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(run, view), rows=True, of=run.spec)
     for note in view.notes:
-        st.caption(words.markdown(note))
+        panels.note(note)
 
 
 def _drawn(run: Inspected, i: int) -> str:

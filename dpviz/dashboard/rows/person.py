@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import tables, words
+from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import dataset_of, label_of
 from dpviz.dashboard.rows.selection import Chosen
@@ -128,7 +128,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
         "right 50 % of the time. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
     )
     if run.individual is not None:
-        st.caption(words.markdown(" ".join((f"Individual ε: {run.individual.method}", *run.individual.conditions))))
+        panels.note(" ".join((f"Individual ε: {run.individual.method}", *run.individual.conditions)))
     readable(run, chosen)
 
 

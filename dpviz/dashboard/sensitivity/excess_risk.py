@@ -128,11 +128,11 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
     setting = setting_of(spec)
     light = over.key == "epsilon" and setting.n * setting.m < LIGHT
     points, fresh = tasks.observe(
-        f"excess {over.key} {grid} {resolve(spec).key()}",
+        f"excess-{over.key}",
         f"Training on {over.data}",
         lambda monitor: over.measure(spec, grid, monitor=monitor),
-        section=f"excess-{over.key}",
-        dataset=spec.dataset,
+        of=spec,
+        given=grid,
         ask="" if light else f"Train on {over.data} and draw what happens",
     )
     if points is None:

@@ -68,7 +68,7 @@ def table(spec: RunSpec) -> None:
     with st.container(key="rate-rows"):
         st.markdown(_markdown(evaluations))
     tables.download(lambda: _rate_table(evaluations), f"table-{chosen}")
-    st.caption(words.markdown(f"{title} of {PAPERS[paper].citation}."))
+    panels.note(f"{title} of {PAPERS[paper].citation}.")
     with st.expander("What O(·) hides, what each row assumes, and remarks"):
         for e in evaluations:
             st.markdown(f"**{words.markdown(e.row.method)}**")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, guarantee, panels, repeat, words
 from dpviz.dashboard.sensitivity import explanation
 from dpviz.dashboard.shell import fields, links, pinned
@@ -184,7 +185,7 @@ def headline(spec: RunSpec) -> None:
         change = ""
         if known:
             change = ", the same as here" if abs(value / a - 1) < 1e-3 else f"; here it is {words.three(value / a)} times that"
-        pinned.say(f"A is {pinned.title(kept)}: at most {words.three(a)}{change}.")
+        panels.text(f"A is {pinned.title(kept)}: at most {words.three(a)}{change}.")
 
 
 def one_picture(spec: RunSpec, theme: Theme) -> None:
@@ -237,14 +238,11 @@ def _by_kind(changes: observed.ObservedSensitivity) -> list[tuple[str, float]]:
 def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     """The movement of trained parameters on neighbouring datasets, for methods without a bound."""
     problem, budget = setup_for(spec).problem, resolve(spec).budget
-    changes, fresh = tasks.observe(
-        f"movement {resolve(spec).key()}",
-        "Retraining on neighbouring datasets",
-        lambda monitor: observed.observed_movement(problem, mechanism, budget, 8, seed=spec.seed, monitor=monitor),
-        section="movement",
-        dataset=spec.dataset,
-        ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
-    )
+
+    def move(monitor: Monitor) -> observed.ObservedSensitivity:
+        return observed.observed_movement(problem, mechanism, budget, 8, seed=spec.seed, monitor=monitor)
+
+    changes, fresh = _retrained(spec, "movement", move)
     if changes is None or not fresh:
         return
     items = [lines.Bar(f"observed, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
@@ -264,18 +262,17 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
 def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
     """The observed movement of this run's query when it is retrained on neighbours; see `tasks.observe`."""
     problem = setup_for(spec).problem
-    key = f"observed here {resolve(spec).key()}"
-    work: tasks.Work = lambda monitor: observed.observed_sensitivity(  # noqa: E731
-        problem, mechanism, 8, seed=spec.seed, monitor=monitor
-    )
-    return tasks.observe(
-        key,
-        "Retraining on neighbouring datasets",
-        work,
-        section="moves-here",
-        dataset=spec.dataset,
-        ask="" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset",
-    )
+
+    def move(monitor: Monitor) -> observed.ObservedSensitivity:
+        return observed.observed_sensitivity(problem, mechanism, 8, seed=spec.seed, monitor=monitor)
+
+    return _retrained(spec, "moves-here", move)
+
+
+def _retrained(spec: RunSpec, section: str, work: tasks.Work) -> tuple[Any, bool]:
+    """The result of retraining on neighbours, on request where the table is large; see `tasks.observe`."""
+    ask = "" if setup_for(spec).problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset"
+    return tasks.observe(section, "Retraining on neighbouring datasets", work, of=spec, given=section, ask=ask)
 
 
 def promised(spec: RunSpec) -> None:
@@ -309,7 +306,7 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) ->
 def _formula(spec: RunSpec, latex: str, source: str) -> None:
     with st.expander("How is this computed?"):
         st.latex(latex)
-        st.markdown(words.markdown(source))
+        panels.text(source)
         repeat.python_of(
             spec,
             "setting = setting_of(spec)\n"

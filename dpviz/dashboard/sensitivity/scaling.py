@@ -1,6 +1,7 @@
 """Sensitivity over the number of rows and every hyperparameter that changes it: bounds, slopes, and what retraining shows."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ from dpviz.dashboard.sensitivity import excess_risk
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import observed, scaling
@@ -67,13 +67,7 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
 
 def _worst_cases(spec: RunSpec, over: Axis, section: str) -> tuple[pd.DataFrame | None, bool]:
     """The bounds, and whether they are of this very run: a method that searches for its noise takes seconds for them."""
-    return tasks.observe(
-        f"bounds over {over.name} {resolve(spec).key()}",
-        "Computing bounds",
-        lambda monitor: scaling.bounds(spec, over, monitor),
-        section=section,
-        dataset=spec.dataset,
-    )
+    return tasks.observe(section, "Computing bounds", partial(scaling.bounds, spec, over), of=spec, given=over.name)
 
 
 def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
@@ -117,11 +111,11 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
     sizes = (*SIZES, LARGEST) if excess_risk.SIZES.value() == "large" else SIZES
     census = over.name == "n"
     changes, _ = tasks.observe(
-        f"observed {over.name} {sizes if census else ''} {resolve(spec).key()}",
+        f"moves-{over.name}",
         "Retraining on neighbouring censuses" if census else "Retraining on neighbouring datasets",
         lambda monitor: scaling.observe(spec, over, sizes, monitor=monitor),
-        section=f"moves-{over.name}",
-        dataset=spec.dataset,
+        of=spec,
+        given=(over.name, sizes if census else ()),
         ask="Retrain on neighbouring datasets and draw what happens",
     )
     if changes is None:

@@ -44,11 +44,11 @@ def tried(outcome: Outcome) -> None:
     if spec.mechanism == "majority" or not (poor or lost_to_training(outcome.cost, spec, 0.0)):
         return
     found, fresh = tasks.observe(
-        f"trials {measure.id} {resolve(spec).key()}",
+        "trials",
         "Trying other settings",
         lambda monitor: trials(spec, measure.id, monitor),
-        section="trials",
-        dataset=spec.dataset,
+        of=spec,
+        given=measure.id,
         ask="Does another setting help? Try it",
     )
     if found is None or not fresh:

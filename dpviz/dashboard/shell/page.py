@@ -88,7 +88,7 @@ def problems() -> None:
         meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
             said = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."
-            st.markdown(words.markdown(said))
+            panels.text(said)
             st.button("Open it as it was meant then", on_click=_as_before)
 
 
@@ -101,7 +101,7 @@ def others(methods: Iterable[str]) -> None:
             named.setdefault(f"{_label(key)} {older[key]}", []).append(list_mechanisms()[method].label)
     for meant, labels in named.items():
         said = f"When this link was made, the default was {meant}. These methods have today’s default here: {', '.join(labels)}."
-        st.caption(words.markdown(said))
+        panels.note(said)
 
 
 def _label(key: str) -> str:

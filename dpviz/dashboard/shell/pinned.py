@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.dashboard.kit import progress, words
+from dpviz.dashboard.kit import panels, progress, words
 from dpviz.dashboard.shell import address, metric
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import cached_runs
@@ -103,15 +103,10 @@ def outcome_beside(spec: RunSpec) -> Outcome | None:
     if kept is None:
         return None
     if not same_rows(kept, spec):
-        say(f"A ({title(kept)}) is trained on other rows, so nothing of it stands here.")
+        panels.text(f"A ({title(kept)}) is trained on other rows, so nothing of it stands here.")
         return None
     result = outcome()
     return result if result is not None and result.cost.there else None
-
-
-def say(text: str) -> None:
-    """A sentence about run A, below the answer of a page."""
-    st.markdown(words.markdown(text))
 
 
 def against(measure: Metric, value: float, a: float) -> str:

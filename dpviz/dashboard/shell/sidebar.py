@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.kit import recorder, words
+from dpviz.dashboard.kit import panels, recorder, words
 from dpviz.dashboard.kit.panels import TASK
 from dpviz.dashboard.shell import address, links, metric, pinned, session
 from dpviz.dashboard.shell.fields import Group, RunField
@@ -113,7 +113,7 @@ class Sidebar:
                     address.tell(_PEOPLE, rows_of(self.spec.dataset))
                     control(_PEOPLE, _SIZE, on_change=_people_typed)
                 for caution in cautions(self.spec.dataset):
-                    st.warning(words.markdown(caution), icon="⚠️")
+                    panels.warning(caution)
             with st.container() if self._shows == "run" else unseen:
                 run["model"].draw()
                 run["mechanism"].draw()
@@ -148,7 +148,7 @@ class Sidebar:
         if self.spec.ranges == PRIVATE:
             _paid(self.spec)
         (one,) = nearest(self.spec.epsilon, 1)
-        st.caption(words.markdown(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}."))
+        panels.note(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}.")
 
 
 def _paid(spec: RunSpec) -> None:
@@ -157,7 +157,7 @@ def _paid(spec: RunSpec) -> None:
         run, remark = resolve(spec), dataset_of(spec).remarks[-1]
     except (InvalidInput, MemoryError):  # the page says what is wrong
         return
-    st.caption(words.markdown(f"{remark} The method has {words.budget(run.of_method)}."))
+    panels.note(f"{remark} The method has {words.budget(run.of_method)}.")
 
 
 def sidebar(
@@ -173,7 +173,7 @@ def _compare(spec: RunSpec) -> None:
     """Keeps the run as A; where there is one, its name, and the ways to swap and to drop it."""
     kept = pinned.PINNED.value()
     if kept is not None:
-        st.caption(words.markdown(f"A is {pinned.title(kept)} on {dataset_label(kept.dataset)}."))
+        panels.note(f"A is {pinned.title(kept)} on {dataset_label(kept.dataset)}.")
     pinned.controls(spec, width="stretch")
 
 

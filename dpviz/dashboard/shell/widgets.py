@@ -1,8 +1,7 @@
-"""The widget of a knob: one function for each way of setting a value (`Form`)."""
+"""The widget of a knob, by its way of setting a value (`Form`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import streamlit as st
@@ -49,50 +48,29 @@ def control(
     label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
     common = {"key": key, "help": knob.help or None, "on_change": on_change} | more
     form = Slide(tuple(sorted({*marks, value}))) if marks else knob.form(value or 0)
-    _widget(form, knob, label, rule, few, common)
+    match form:
+        case Tick():
+            st.toggle(label, **common)
+        case Pick(options) if len(options) <= few and not form.typed:
+            st.radio(label, options, format_func=knob.in_words, horizontal=True, **common)
+        case Pick(options):
+            st.selectbox(label, options, format_func=knob.in_words, accept_new_options=form.typed, **common)
+        case Slide(marked):
+            st.select_slider(label, marked, format_func=knob.in_words, **common)
+        case Enter():
+            if form.optional:
+                common |= {"placeholder": rule or knob.automatic, "help": f"{knob.help} Empty: {knob.automatic}."}
+            st.number_input(label, **(_box(form) | common))
+        case Tags(options):
+            st.multiselect(label, options, format_func=knob.in_words, **common)
+        case Line():
+            st.text_input(label, **common)
+        case _:
+            raise TypeError(f"no widget is known for {type(form).__name__}")
 
 
-@singledispatch
-def _widget(form: Form, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    """One function per way of setting a value."""
-    raise TypeError(f"no widget is known for {type(form).__name__}")
-
-
-@_widget.register
-def _(form: Tick, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.toggle(label, **common)
-
-
-@_widget.register
-def _(form: Pick, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    if form.typed:
-        st.selectbox(label, form.options, format_func=knob.in_words, accept_new_options=True, **common)
-    elif len(form.options) <= few:
-        st.radio(label, form.options, format_func=knob.in_words, horizontal=True, **common)
-    else:
-        st.selectbox(label, form.options, format_func=knob.in_words, **common)
-
-
-@_widget.register
-def _(form: Slide, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.select_slider(label, form.marks, format_func=knob.in_words, **common)
-
-
-@_widget.register
-def _(form: Enter, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
+def _box(form: Enter) -> dict[str, Any]:
+    """Limits and form of a number's box."""
     typed = int if form.integer else float
-    if form.optional:
-        common = common | {"placeholder": rule or knob.automatic, "help": f"{knob.help} Empty: {knob.automatic}."}
-    box: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
-    box |= {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}
-    st.number_input(label, **(box | common))
-
-
-@_widget.register
-def _(form: Tags, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.multiselect(label, form.options, format_func=knob.in_words, **common)
-
-
-@_widget.register
-def _(form: Line, knob: Knob, label: str, rule: str, few: int, common: dict[str, Any]) -> None:
-    st.text_input(label, **common)
+    limits: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
+    return limits | {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}

@@ -3,7 +3,6 @@
 import math
 
 import pandas as pd
-import streamlit as st
 
 from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import pinned
@@ -95,7 +94,7 @@ def guessing(view: running.View) -> None:
         f"({row['cause']})"
         for row in poor.to_dict("records")
     ]
-    st.caption(words.markdown(f"No better than the majority label: {'; '.join(parts)}."))
+    panels.note(f"No better than the majority label: {'; '.join(parts)}.")
 
 
 def falling(view: running.View) -> None:
@@ -128,7 +127,7 @@ def falling(view: running.View) -> None:
             "More draws can."
         )
     if said:
-        st.caption(words.markdown(" ".join(said)))
+        panels.note(" ".join(said))
 
 
 def beside(view: running.View) -> None:
@@ -141,7 +140,7 @@ def beside(view: running.View) -> None:
     if first is not None:
         change = pinned.against(measure, float(first["mean"]), a.cost.mean)
         said += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
-    pinned.say(said)
+    panels.text(said)
 
 
 def labels() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import repeat, tables, words
+from dpviz.dashboard.kit import panels, repeat, tables, words
 from dpviz.dashboard.shell import address, links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import at_budget, labels, least_for, no_value
@@ -52,15 +52,13 @@ def per_method(view: running.View) -> None:
     columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
     tables.table(rows, columns if a is None else (*columns, f"Against A: {words.measured(measure, a.cost.mean)}"))
     delta = words.three(resolve(view.spec).budget.delta)
-    st.caption(
-        words.markdown(
-            f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
-            f"{_regularised(view)}, δ = {delta}; non-private "
-            f"{words.measured(measure, best)}, majority label {words.measured(measure, floor)}, both on the test rows. "
-            f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
-            "Budgets are read off the monotone curve through the means; "
-            f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
-        )
+    panels.note(
+        f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
+        f"{_regularised(view)}, δ = {delta}; non-private "
+        f"{words.measured(measure, best)}, majority label {words.measured(measure, floor)}, both on the test rows. "
+        f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
+        "Budgets are read off the monotone curve through the means; "
+        f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
     )
     if not convex:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")

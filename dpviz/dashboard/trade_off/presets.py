@@ -50,9 +50,9 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
             )
         if setup.unavailable:
             panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
-        st.markdown(words.markdown(f"{_where(figure, figure.where(panel))}: {panel.title}, {panel.rows:,} rows."))
+        panels.text(f"{_where(figure, figure.where(panel))}: {panel.title}, {panel.rows:,} rows.")
         methods = ", ".join(method.name for method in figure.methods.values())
-        st.markdown(words.markdown(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}."))
+        panels.text(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}.")
         for note in setup.notes:
             st.markdown(f"- {words.markdown(note)}")
         if chosen.figure == name and view is not None and not setup.unavailable:
@@ -121,11 +121,11 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
     """Every statement with its verdict, drawn again while numbers come in."""
     changed = _changes(setup, view)
     if changed:
-        st.markdown(words.markdown(f"Changed since it was set up: {', '.join(changed)}."))
+        panels.text(f"Changed since it was set up: {', '.join(changed)}.")
 
     if setup.shows == "accuracy" and view.choices.metric.id != "accuracy":
         measure = view.choices.metric.within
-        st.markdown(words.markdown(f"The paper measured accuracy: picture and verdicts keep it, the rest speaks {measure}."))
+        panels.text(f"The paper measured accuracy: picture and verdicts keep it, the rest speaks {measure}.")
 
     def verdicts(view: running.View) -> None:
         status = view.status()
@@ -170,7 +170,7 @@ def _changes(setup: base.Setup, view: running.View) -> list[str]:
 def _times_section() -> None:
     figure = base.times()
     with st.expander("Table of times"):
-        st.markdown(words.markdown(f"{_where(figure, figure.number)}. {'; '.join(figure.given)}."))
+        panels.text(f"{_where(figure, figure.number)}. {'; '.join(figure.given)}.")
         for note in figure.differs:
             st.markdown(f"- {words.markdown(note)}")
         task: Job[Measured] | None = st.session_state.get(_TIMES)
@@ -201,7 +201,7 @@ def _draw_times(figure: base.Times, task: Job[Measured]) -> None:
         return
     measured = task.results[-1]
     for note in measured.notes:
-        st.markdown(words.markdown(note))
+        panels.text(note)
     if not len(measured.table):
         return
     wide = measured.table.pivot_table(index="mechanism", columns="rows", values="seconds", aggfunc="median")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import repeat, tables, words
+from dpviz.dashboard.kit import panels, repeat, tables, words
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.work import tasks
@@ -27,10 +27,10 @@ def section(view: running.View) -> None:
         sweep = replace(view.sweep, epsilons=(spec.epsilon,), folds=folds, split_seed=0, published_split=False)
         said = f"{repeats} × {folds} folds"
         found, fresh = tasks.observe(
-            f"folds {repeats} {sweep.key()}",
+            "folds",
             "Cross validation",
             lambda monitor: cross_validate(_able(sweep), repeats, store=CellStore.personal(), monitor=monitor),
-            section="folds",
+            given=(repeats, sweep.key()),
             dataset=spec.dataset,
             ask=f"Train on {said}, {sweep.seeds} noise draws each",
         )
@@ -39,7 +39,7 @@ def section(view: running.View) -> None:
         sweep = replace(sweep, mechanisms={name: params for name, params in sweep.named.items() if name in {*found["mechanism"]}})
         without = [labels()[name] for name in view.sweep.named if name not in sweep.named]
         if without:
-            st.caption(words.markdown(f"Without {', '.join(without)}, which cannot be calibrated at this ε."))
+            panels.note(f"Without {', '.join(without)}, which cannot be calibrated at this ε.")
         columns = ["mean", "standard_error", "noise_sd", "split_sd"]
         means = summarise_splits(found, folds, metric.column).set_index("mechanism")[columns]
         rows = [(labels()[name], *(words.measured(metric, v) for v in values)) for name, values in means.T.items()]

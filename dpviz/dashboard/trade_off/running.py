@@ -177,7 +177,7 @@ def progress(view: View) -> None:
             st.progress(min(status.done, 1.0), watching.text(status, f"{status.done:.0%} done"))
             st.button("Cancel", on_click=watching.cancel, args=(view.job,), key="cancel-sweep")
     for notice in status.notices:
-        st.warning(words.markdown(notice), icon="⚠️")
+        panels.warning(notice)
     for line in refused_cells(view.job.cells, status.problems):
         st.warning(line, icon="⚠️")
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -177,14 +178,9 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
         f"held out of training. {at} pays for the whole search (Papernot & Steinke 2022)."
     )
     values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
-    found, fresh = tasks.observe(
-        f"private search {_key(spec, grid)} {resolve(spec).key()}",
-        "Private search",
-        lambda monitor: compared(spec, values, monitor),
-        section="private-search",
-        dataset=spec.dataset,
-        ask="Search privately",
-    )
+
+    search, given = partial(compared, spec, values), _key(spec, grid)
+    found, fresh = tasks.observe("private-search", "Private search", search, of=spec, given=given, ask="Search privately")
     if not fresh:
         return
     knobs, chosen = tuning.declared(spec), found.release.spec
@@ -198,11 +194,9 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
         ],
         ("", "test accuracy", "what it costs"),
     )
-    st.caption(
-        words.markdown(
-            f"It chose {picked}. Each of its models had ε = {words.three(found.each.epsilon)} only and fewer rows, so a search "
-            "can lose against settings that follow from public facts. The test accuracies are not private."
-        )
+    panels.note(
+        f"It chose {picked}. Each of its models had ε = {words.three(found.each.epsilon)} only and fewer rows, so a search "
+        "can lose against settings that follow from public facts. The test accuracies are not private."
     )
     tries = [f"--try={name}={','.join(f'{v:.6g}' for v in some)}" for name, some in values.items()]
     repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model --ranges-from-data")
@@ -223,29 +217,22 @@ def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
     )
     proved = calibration_of(spec).proved_budget
     if proved is None:
-        st.warning(
-            words.markdown(f"{said}No budget is proved for this method, so the cost of a search cannot be stated."), icon="⚠️"
-        )
+        panels.warning(f"{said}No budget is proved for this method, so the cost of a search cannot be stated.")
         return
     simple = words.budget(composed(proved, models))
     tight = words.budget(composed(proved, models, slack=models * resolve(spec).budget.delta))
-    st.warning(
-        words.markdown(
-            f"{said}If all {models} runs ({len(grid.cells)} settings, each with its noise draws) were private and independent, "
-            f"they would cost {simple} together by adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, "
-            "Theorem 3.3). "
-            "Here they share noise draws, which no composition covers. Tune on public or synthetic data."
-        ),
-        icon="⚠️",
+    panels.warning(
+        f"{said}If all {models} runs ({len(grid.cells)} settings, each with its noise draws) were private and independent, "
+        f"they would cost {simple} together by adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, "
+        "Theorem 3.3). "
+        "Here they share noise draws, which no composition covers. Tune on public or synthetic data."
     )
     if proved.delta == 0:
         geometric, logarithmic = (words.three(random_search(proved.epsilon, eta)) for eta in (1.0, 0.0))
-        st.caption(
-            words.markdown(
-                f"A random search is cheaper for methods with δ = 0: the best of a geometric random number of runs costs "
-                f"ε = {geometric}, of a logarithmic one ε = {logarithmic}, however many they are (Papernot & Steinke 2022). "
-                "A grid in which every cell is tried is not such a search."
-            )
+        panels.note(
+            f"A random search is cheaper for methods with δ = 0: the best of a geometric random number of runs costs "
+            f"ε = {geometric}, of a logarithmic one ε = {logarithmic}, however many they are (Papernot & Steinke 2022). "
+            "A grid in which every cell is tried is not such a search."
         )
     else:
         st.caption(

@@ -74,21 +74,10 @@ def ready(
     if meanwhile:
         st.html(_PALE)
     with st.container(key=f"working-{name}" if meanwhile else f"first-{name}"):
-        watching.live(job, lambda: _progress(job, name, meanwhile, doing), working=True, every=POLL)
+        watching.live(job, lambda: watching.progress(job, doing, f"cancel-{name}", meanwhile), working=True, every=POLL)
     return False
 
 
 def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) -> T | None:
     """The result that `compute` makes of a run and keeps in a cache; None until it is there."""
     return progress.working(spec, compute, name) if ready(spec, compute, name) else None
-
-
-def _progress(job: Job[Any], name: str, meanwhile: str, doing: str) -> None:
-    if watching.over(job):
-        return  # the page is about to be drawn again
-    with st.container(border=True):
-        status = watching.status(job)
-        st.progress(status.done, watching.text(status, f"{doing}: {status.done:.0%}"))
-        if meanwhile:
-            st.caption(meanwhile)
-        st.button("Cancel", on_click=watching.cancel, args=(job,), key=f"cancel-{name}")

@@ -1,16 +1,19 @@
 """Work that yields one result after the other, as a job: attacks, tests of claims, observations."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels
 from dpviz.dashboard.work import watching
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.work.job import Job, State, Stream
 from dpviz.dashboard.work.pool import pool
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
 
+T = TypeVar("T")
 Work = Callable[[Monitor], Any]
 
 POLL = 0.4  # seconds between two looks at an observation under way
@@ -27,7 +30,7 @@ def controls(task: Job[Any], what: str) -> None:
     state = watching.state(task)
     if not state.over:
         left, right = st.columns([4, 1], vertical_alignment="center")
-        left.progress(task.done, progress(task, what))
+        left.progress(task.done, watching.said(task, what))
         right.button("Cancel", on_click=watching.cancel, args=(task,), key=f"cancel-{what}", width="stretch")
     elif state is State.CANCELLED:
         kept = "What was found by then is shown." if task.results else "Nothing was found by then."
@@ -36,26 +39,31 @@ def controls(task: Job[Any], what: str) -> None:
         panels.failed(*task.problem)
 
 
-def progress(task: Job[Any], what: str) -> str:
-    """In words: how far a task is, or how many come before it."""
-    status = watching.status(task)
-    return watching.text(status, f"{what}: {status.done:.0%}")
+def attacked(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
+    """The job with this key, at work at once; a button takes it up again where it was cancelled or failed."""
+    task = watching.watch(Job(key, work, dataset=dataset), f"watched.{section}")
+    if watching.state(task) in (State.CANCELLED, State.FAILED):
+        st.button("Start again", on_click=watching.again, args=(task,))
+    return task
 
 
-def observe(key: str, what: str, work: Work, *, section: str, dataset: str, ask: str = "") -> tuple[Any, bool]:
+def observe(
+    section: str, what: str, work: Work, *, of: RunSpec | None = None, given: object = "", dataset: str = "", ask: str = ""
+) -> tuple[Any, bool]:
     """(result, whether it is of this very setting); draws progress, buttons and problems.
 
     While something new is computed the section's last result comes back with False, and (None, False) where there is none.
 
     Args:
-        key: names everything the result depends on.
+        section: one place of one page; remembers its last result.
         what: for people, what is being computed.
         work: called with a monitor in a thread of its own.
-        section: one place of one page; remembers its last result.
-        dataset: what the work learns from.
+        of: the run that the result is of; None where it depends on what is `given` alone.
+        given: what else the result depends on.
+        dataset: what the work learns from, where that is no run's.
         ask: words of a button without which nothing starts; "" starts at once.
     """
-    key, place = f"observe {key}", f"observed.{section}"
+    key, place = f"{what} {given} {'' if of is None else resolve(of).key()}", f"observed.{section}"
     shown: Job[Any] | None = st.session_state.get(place)
     last = shown.results[-1] if shown is not None and shown.results else None
     if find(key) is None and ask:
@@ -67,9 +75,9 @@ def observe(key: str, what: str, work: Work, *, section: str, dataset: str, ask:
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    task = watching.watch(Job(key, stream, dataset=dataset), f"watched.{section}")
+    task = watching.watch(Job(key, stream, dataset=dataset if of is None else of.dataset), f"watched.{section}")
     if not watching.over(task) and not watching.wait(task, PATIENCE):
-        watching.live(task, lambda: _progress(task, what, section), working=True, every=POLL)
+        watching.live(task, lambda: watching.progress(task, what, f"cancel.{section}"), working=True, every=POLL)
         return last, False
     if task.state is State.DONE:
         st.session_state[place] = task
@@ -78,11 +86,3 @@ def observe(key: str, what: str, work: Work, *, section: str, dataset: str, ask:
     panels.failed(*(task.problem or problem))
     st.button("Start again", key=f"again.{section}", on_click=watching.again, args=(task,))
     return last, False
-
-
-def _progress(task: Job[Any], what: str, section: str) -> None:
-    if watching.over(task):
-        return  # the page is about to be drawn again
-    with st.container(border=True):
-        st.progress(task.done, progress(task, what))
-        st.button("Cancel", key=f"cancel.{section}", on_click=watching.cancel, args=(task,))

@@ -111,6 +111,28 @@ def text(status: Status, share: str) -> str:
     return f"{share}{left}"
 
 
+def said(job: Job[Any], doing: str) -> str:
+    """In words: what a job does, how far it is, or how many come before it."""
+    now = status(job)
+    return text(now, f"{doing}: {now.done:.0%}")
+
+
+def progress(job: Job[Any], doing: str, key: str, meanwhile: str = "") -> None:
+    """A box with the progress of a job at work and a way to cancel it.
+
+    Args:
+        key: of the button.
+        meanwhile: what the page shows until it is done, in words.
+    """
+    if over(job):
+        return  # the page is about to be drawn again
+    with st.container(border=True):
+        st.progress(job.done, said(job, doing))
+        if meanwhile:
+            st.caption(meanwhile)
+        st.button("Cancel", on_click=cancel, args=(job,), key=key)
+
+
 def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
     """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on.
 
