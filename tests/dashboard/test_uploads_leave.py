@@ -19,6 +19,7 @@ from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.releases import releases
@@ -51,7 +52,7 @@ def fill(name: str) -> SweepJob:
     inspected.noisy_rows(spec)
     inspected.rule_counts(spec, 2.0)
     releases(spec, [0.5, 1.0])
-    influence_map.place(seen, influence_map.dataset_of(spec), selection.COMPONENTS)
+    influence_map.place(seen, dataset_of(spec), selection.COMPONENTS)
     sweep = SweepSpec(dataset=name, mechanisms=["cms-output"], epsilons=[1.0], seeds=2)
     job = jobs.pool().submit(SweepJob(f"of {name}", sweep.cells(), None))
     assert job.wait(LIMIT)

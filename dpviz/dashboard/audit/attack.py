@@ -13,7 +13,6 @@ from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, repeat, words
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field, Group
@@ -53,19 +52,13 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
 
 def of_persons(spec: RunSpec) -> bool:
     """True where all rows of one person are attacked."""
-    try:
-        return bool(dataset_of(spec).person_rows)
-    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        return False
+    return fields.readable(lambda: bool(dataset_of(spec).person_rows), False)
 
 
 def _usual(spec: RunSpec) -> str:
     """The default number of trained models: fewer on large tables."""
-    try:
-        setting = setting_of(spec)
-    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        return "1000"
-    return "1000" if setting.n * setting.m <= LARGE else "200"
+    setting = fields.readable(lambda: setting_of(spec), None)
+    return "1000" if setting is None or setting.n * setting.m <= LARGE else "200"
 
 
 class Asked(NamedTuple):

@@ -1,15 +1,10 @@
 """The fields of the page Data in the address."""
 
-from dpviz.dashboard.shell.fields import Field
-from dpviz.mechanisms.knobs import Switch
+from dpviz.dashboard.shell import fields
 
-FIRST: Field[bool] = Field("upload", Switch(label="Your own table first", help="Above the chosen dataset."), False)
-
-COMPARED: Field[bool] = Field(
+FIRST = fields.switch("upload", "Your own table first", "Above the chosen dataset.")
+COMPARED = fields.switch(
     "bounds",
-    Switch(
-        label="Compare declared, read and private ranges, and other widths",
-        help="The sidebar’s run, about 20 times; ranges that are found privately take a tenth of ε.",
-    ),
-    False,
+    "Compare declared, read and private ranges, and other widths",
+    "The sidebar’s run, about 20 times; ranges that are found privately take a tenth of ε.",
 )

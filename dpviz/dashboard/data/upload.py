@@ -81,7 +81,7 @@ def _upload(limits: Limits) -> None:
     question = (file.file_id, header, delimiter, encoding, sheet)
     refusal: tuple[tuple[str, ...], InvalidInput] | None = st.session_state.get(_REFUSED)
     if refusal is not None and refusal[0] == question:  # it is not read again before something changes
-        refused(refusal[1])
+        panels.problem(refusal[1], grave=True)
         return
     box = st.status("Reading the table")
 
@@ -106,7 +106,7 @@ def _upload(limits: Limits) -> None:
         if not isinstance(problem, InvalidInput):
             problem = InvalidInput("file", f"could not be read ({type(problem).__name__})", "Save it again as CSV in UTF-8.")
         st.session_state[_REFUSED] = (question, problem.bare())
-        refused(problem)
+        panels.problem(problem, grave=True)
         return
     st.session_state[_TABLE] = (file.name[:120], table)
     session.carry(_TABLE)
@@ -125,12 +125,6 @@ def forget(name: str) -> None:
 
 def _next_file() -> None:
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-
-
-def refused(problem: InvalidInput) -> None:
-    """The error in a file or a choice: where, what, and what to do."""
-    where, cause, fix = (words.markdown(on_page(str(part))) for part in (problem.field, problem.cause, problem.fix))
-    st.error(f"**{where}**: {cause}. {fix}", icon="⛔")
 
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
@@ -177,10 +171,11 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         try:
             made = Upload(table, spec_of(edited, said, positive, above), title, limits=limits)
         except InvalidInput as problem:
-            refused(problem)
+            panels.problem(problem, grave=True)
             return
         except MemoryError:
-            refused(InvalidInput("upload", "needs more memory than there is", "Choose fewer columns or a sample of the rows."))
+            memory = "needs more memory than there is", "Choose fewer columns or a sample of the rows."
+            panels.problem(InvalidInput("upload", *memory), grave=True)
             return
         _use(made)
     buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")

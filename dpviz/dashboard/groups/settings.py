@@ -6,11 +6,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell.fields import Field, Typed
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import MEASURES, columns, suggested
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch
+from dpviz.mechanisms.knobs import Choice, Number
 from dpviz.models import get_model
 
 _RANGE = 20.0  # of a threshold on decision values
@@ -18,7 +19,7 @@ _known: WeakKeyDictionary[Dataset, dict[int, tuple[dict[str, bool], str]]] = Wea
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cuts(Knob):
+class Cuts(Typed):
     """Rising numbers, as text with commas between them."""
 
     def check(self, name: str, value: object) -> tuple[float, ...]:
@@ -39,28 +40,12 @@ class Cuts(Knob):
     def describe(self) -> str:
         return "rising numbers with commas between them"
 
-    def form(self, value: Any) -> Form:
-        return Line()
 
-
-CUTS: Field[tuple[float, ...]] = Field(
-    "cuts",
-    Cuts(
-        label="Cut a number at", help="For example 30, 45, 60. Empty cuts at the quartiles of all rows, or at the median of few."
-    ),
-    (),
-)
-MEASURE: Field[str] = Field(
-    "of", Choice(label="What is measured", help="", options=tuple(MEASURES), names=MEASURES), "accuracy", few=0
-)
-
-
-WHY: Field[bool] = Field(
-    "why",
-    Switch(
-        label="Who pays, and why?", help="Influence, noise and individual ε of each group of training rows. May take a while."
-    ),
-    False,
+_QUARTILES = "For example 30, 45, 60. Empty cuts at the quartiles of all rows, or at the median of few."
+CUTS: Field[tuple[float, ...]] = Field("cuts", Cuts(label="Cut a number at", help=_QUARTILES), ())
+MEASURE = fields.choice("of", "What is measured", MEASURES, "accuracy", few=0)
+WHY = fields.switch(
+    "why", "Who pays, and why?", "Influence, noise and individual ε of each group of training rows. May take a while."
 )
 
 
@@ -80,11 +65,8 @@ def is_number(spec: RunSpec, column: str) -> bool:
 
 
 def _dataset(spec: RunSpec) -> Dataset | None:
-    """A run's table; None where it cannot be read, for then the page says what is wrong with it."""
-    try:
-        return load_dataset(spec.dataset, intercept=spec.intercept)
-    except (InvalidInput, MemoryError):
-        return None
+    """A run's table; None where it cannot be read."""
+    return fields.readable(lambda: load_dataset(spec.dataset, intercept=spec.intercept), None)
 
 
 def _offered(dataset: Dataset, spec: RunSpec) -> tuple[dict[str, bool], str]:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.dashboard.kit.on_page import on_page
 from dpviz.experiments.run.spec import RunSpec
@@ -30,6 +31,16 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
 def failed(cause: str, fix: str) -> None:
     """The panel in place of a picture that could not be made."""
     st.error(f"**This could not be computed**: {words.markdown(on_page(cause))}. {words.markdown(on_page(fix))}", icon="⛔")
+
+
+def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
+    """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
+    field, cause, fix = (words.markdown(on_page(str(part))) for part in (error.field, error.cause, error.fix))
+    said = f"**{field}**: {cause}. {fix} {then}".rstrip()
+    if grave:
+        st.error(said, icon="⛔")
+    else:
+        st.warning(said, icon="⚠️")
 
 
 def title(text: str) -> None:

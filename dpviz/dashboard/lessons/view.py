@@ -12,13 +12,13 @@ from dpviz.common.validate import InvalidInput, number_from_text, one_of
 from dpviz.dashboard.kit import charts, glossary, panels, progress, tables, words
 from dpviz.dashboard.kit.lessons import BY_ID, LESSONS, Lesson
 from dpviz.dashboard.shell import address, fields, links
-from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.dashboard.shell.fields import Field, Group, Typed
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
 from dpviz.figures.style import LIGHT, Look, Theme
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Line
+from dpviz.mechanisms.knobs import Choice
 from dpviz.reporting.calls import written
 
 SHEET = "sheet"
@@ -26,11 +26,8 @@ _ANSWERS = "dpviz.lesson-answers"  # the engine's answers by lesson, once they w
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given(Knob):
+class Given(Typed):
     """A reader's answers by lesson, in the address as "cost:11.1,best:dp-gd", so that a link hands them in."""
-
-    def check(self, name: str, value: object) -> Any:
-        return value
 
     def parse(self, name: str, text: str) -> dict[str, float | str]:
         found: dict[str, float | str] = {}
@@ -46,14 +43,8 @@ class Given(Knob):
         replies = {lesson: reply if isinstance(reply, str) else repr(reply).removesuffix(".0") for lesson, reply in value.items()}
         return ",".join(f"{lesson}:{reply}" for lesson, reply in replies.items())
 
-    def in_words(self, value: Any) -> str:
-        return self.text(value)
-
     def describe(self) -> str:
         return "lesson:answer, separated by commas"
-
-    def form(self, value: Any) -> Form:
-        return Line()
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:

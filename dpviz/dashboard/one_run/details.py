@@ -37,12 +37,7 @@ def numbers(outcome: Outcome) -> None:
     draws = f"over {len(outcome.accuracy)} noise draw{'s' if len(outcome.accuracy) != 1 else ''}"
     rows = [
         ("Test accuracy", _mean(outcome.accuracy), words.percent(base.accuracy), words.percent(floor.accuracy)),
-        (
-            "Training accuracy",
-            _mean(outcome.train_accuracy),
-            words.percent(base.train_accuracy),
-            words.percent(floor.train_accuracy),
-        ),
+        ("Training accuracy", _mean(outcome.train_accuracy), *(words.percent(o.train_accuracy) for o in (base, floor))),
         ("Training objective", f"{outcome.objective.mean():.4g}", f"{base.objective:.4g}", "–"),
         ("Optimality gap", words.three(_gap(outcome)), "0", "–"),
     ]
@@ -176,28 +171,13 @@ def how(outcome: Outcome) -> None:
 def per_draw(outcome: Outcome) -> pd.DataFrame:
     """One row per noise draw."""
     cost, name = outcome.cost, outcome.cost.metric.column
-    more = (
-        {}
-        if name == "accuracy"
-        else {name: cost.private, f"non_private_{name}": cost.non_private, f"majority_{name}": cost.majority}
-    )
-    return _accuracies(outcome).assign(**more)
-
-
-def _accuracies(outcome: Outcome) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "draw": np.arange(len(outcome.accuracy)),
-            "epsilon": outcome.spec.epsilon,
-            "accuracy": outcome.accuracy,
-            "train_accuracy": outcome.train_accuracy,
-            "objective": outcome.objective,
-            "optimality_gap": outcome.optimality_gap,
-            "expected_accuracy": outcome.expected_accuracy,
-            "non_private_accuracy": outcome.non_private.accuracy,
-            "majority_accuracy": outcome.majority.accuracy,
-        }
-    )
+    measured = ("accuracy", "train_accuracy", "objective", "optimality_gap", "expected_accuracy")
+    columns = {"draw": np.arange(len(outcome.accuracy)), "epsilon": outcome.spec.epsilon}
+    columns |= {column: getattr(outcome, column) for column in measured}
+    columns |= {"non_private_accuracy": outcome.non_private.accuracy, "majority_accuracy": outcome.majority.accuracy}
+    if name != "accuracy":
+        columns |= {name: cost.private, f"non_private_{name}": cost.non_private, f"majority_{name}": cost.majority}
+    return pd.DataFrame(columns)
 
 
 def weight_table(outcome: Outcome, names: tuple[str, ...]) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """ε moved by itself, from strong to weak, and training shown step by step; and the keys that move ε."""
 
 import time
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -94,21 +95,8 @@ def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     if path is None or drawn is None:
         panels.empty("Only the last model of this method is released, so there are no public steps to show. DP-GD has them.")
         return
-    assert outcome.non_private.theta is not None
     iterates = [drawn.scores(theta) for theta in path.theta]
-    base = plane.decision_lines(
-        drawn.points,
-        drawn.labels,
-        drawn.outlier,
-        (drawn.axis, drawn.axis),
-        iterates[-1],
-        drawn.scores(outcome.non_private.theta[None])[0],
-        charts.method_look(outcome.spec.mechanism, theme),
-        theme,
-        names=drawn.names,
-        classes=drawn.dataset.label_names,
-        narrow=charts.narrow(),
-    )
+    base = boundaries(drawn, iterates[-1], outcome, theme)
     measure = outcome.cost.metric
     means = path.measured(measure.id).mean(axis=1)
     end = "right" if measure.id == "accuracy" else measure.within
@@ -116,6 +104,33 @@ def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
     charts.chart(enlarged(figure, larger), "training", _said(path, measure, means), rows=True, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
+
+
+def boundaries(
+    drawn: decision_boundary.Plane, private: NDArray[np.float64], outcome: Outcome, theme: Theme, overlay: Outcome | None = None
+) -> Any:
+    """The points of a plane with the decision lines of private models, of the non-private one, and of run A on the same plane.
+
+    Args:
+        private: decision values of the private models on the plane.
+    """
+    assert outcome.non_private.theta is not None
+    same = ("dataset", "model", "intercept", "row_scaling")
+    beside = overlay is not None and all(getattr(outcome.spec, name) == getattr(overlay.spec, name) for name in same)
+    return plane.decision_lines(
+        drawn.points,
+        drawn.labels,
+        drawn.outlier,
+        (drawn.axis, drawn.axis),
+        private,
+        drawn.scores(outcome.non_private.theta[None])[0],
+        charts.method_look(outcome.spec.mechanism, theme),
+        theme,
+        names=drawn.names,
+        classes=drawn.dataset.label_names,
+        overlay=drawn.scores(overlay.theta) if overlay is not None and beside else None,
+        narrow=charts.narrow(),
+    )
 
 
 def _said(path: Trajectory, measure: Metric, means: NDArray[np.float64]) -> str:

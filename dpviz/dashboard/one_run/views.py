@@ -17,7 +17,7 @@ from dpviz.dashboard.work import cached_runs, in_front, look_ahead
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
-from dpviz.figures import accuracy, plane
+from dpviz.figures import accuracy
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme, enlarged
 from dpviz.models import get_model
@@ -110,19 +110,18 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
     attack, limit = _attacked(outcome)
     if overlay is not None:
         useful, attack = _with_overlay(useful, attack, outcome, overlay)
+
+    def draw(rows: list[Gauge | None], key: str, summary: str, *, shares: bool = True) -> None:
+        there = [row for row in rows if row is not None]
+        table = outcome.cost.table if key == "cost" else None
+        if there:
+            charts.chart(gauges(there, method, theme, shares=shares), key, summary, table, still=True, of=outcome.spec)
+
     if outcome.cost.metric.shares:
-        rows = [row for row in (useful, attack) if row is not None]
-        if rows:
-            charts.chart(
-                gauges(rows, method, theme), "cost", f"{said} {limit}".strip(), outcome.cost.table, still=True, of=outcome.spec
-            )
+        draw([useful, attack], "cost", f"{said} {limit}".strip())
     else:
-        if useful is not None:
-            charts.chart(
-                gauges([useful], method, theme, shares=False), "cost", said, outcome.cost.table, still=True, of=outcome.spec
-            )
-        if attack is not None:
-            charts.chart(gauges([attack], method, theme), "attack", limit, still=True, of=outcome.spec)
+        draw([useful], "cost", said, shares=False)
+        draw([attack], "attack", limit)
     if useful is None:
         panels.empty(said)
 
@@ -212,6 +211,7 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Out
     cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
         return
+    beside = overlay is not None and overlay.cost.there and overlay.cost.metric.id == measure.id
     fig = accuracy.accuracy_distribution(
         cost.private,
         cost.non_private,
@@ -221,9 +221,7 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Out
         expected=outcome.expected,
         title=f"test {measure.within}",
         shares=measure.shares,
-        overlay=overlay.cost.private
-        if overlay is not None and overlay.cost.there and overlay.cost.metric.id == measure.id
-        else None,
+        overlay=overlay.cost.private if overlay is not None and beside else None,
     )
     expected = "" if outcome.expected is None else f", {words.measured(measure, outcome.expected)} expected over all draws"
     summary = (
@@ -242,25 +240,11 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome 
         larger: factor for type and lines.
         overlay: a run that is kept for comparison.
     """
-    assert outcome.non_private.theta is not None
     picture = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
     if picture is None:
         return False
-    private, best = picture.scores(outcome.theta), picture.scores(outcome.non_private.theta[None])[0]
-    fig = plane.decision_lines(
-        picture.points,
-        picture.labels,
-        picture.outlier,
-        (picture.axis, picture.axis),
-        private,
-        best,
-        charts.method_look(outcome.spec.mechanism, theme),
-        theme,
-        names=picture.names,
-        classes=picture.dataset.label_names,
-        overlay=picture.scores(overlay.theta) if overlay is not None and _same_plane(outcome.spec, overlay.spec) else None,
-        narrow=charts.narrow(),
-    )
+    private = picture.scores(outcome.theta)
+    fig = playing.boundaries(picture, private, outcome, theme, overlay)
     crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
     bends = "" if picture.straight else " A network’s line may bend and have several pieces."
     summary = (
@@ -273,11 +257,6 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome 
     charts.chart(enlarged(fig, larger), "lines", summary, table, rows=True, still=larger == 1, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
-
-
-def _same_plane(one: RunSpec, other: RunSpec) -> bool:
-    """True where the models of two runs are lines in the same picture."""
-    return all(getattr(one, name) == getattr(other, name) for name in ("dataset", "model", "intercept", "row_scaling"))
 
 
 def first(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> None:

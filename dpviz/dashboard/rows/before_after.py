@@ -6,10 +6,10 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
-from dpviz.dashboard.rows.influence_map import dataset_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.units import Units
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected

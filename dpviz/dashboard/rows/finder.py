@@ -5,10 +5,10 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.rows import selection
-from dpviz.dashboard.rows.influence_map import dataset_of
 from dpviz.dashboard.rows.selection import Condition
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
 
@@ -23,7 +23,7 @@ def draw(run: Inspected, influence: Influence) -> None:
         tests = selection.tests_of(series)
         left, right = st.columns(2)
         test = left.selectbox(f"{name}: test", tests, key=f"find-test-{name}")
-        if tests is selection.NUMBER_TESTS:
+        if tests != selection.TEXT_TESTS:
             value = right.text_input(f"{name}: value", f"{float(series.median()):.6g}", key=f"find-value-{name}")
         elif test == "contains" or series.nunique() > 200:
             value = right.text_input(f"{name}: text", key=f"find-text-{name}")
@@ -36,9 +36,7 @@ def draw(run: Inspected, influence: Influence) -> None:
     try:
         positions = np.flatnonzero(selection.matching(frame.iloc[run.row_ids], conditions))
     except InvalidInput as problem:
-        st.warning(
-            f"**{words.markdown(problem.field)}**: {words.markdown(problem.cause)}. {words.markdown(problem.fix)}", icon="⚠️"
-        )
+        panels.problem(problem)
         return
     _found(run, influence, frame, positions)
 

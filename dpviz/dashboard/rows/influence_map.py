@@ -1,5 +1,7 @@
 """The first sentence of "Influence and noise" and its map: who moves the model, and which rows received noise."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -13,9 +15,7 @@ from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import guessing, metric, pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
-from dpviz.experiments.run.resolve import dataset_of as resolved_rows
-from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.experiments.studies.no_better import looks_no_better
@@ -25,11 +25,6 @@ from dpviz.influence import Influence
 from dpviz.mechanisms.base import RuleView
 
 TOP, NARROW = 5, 2  # rows that carry their ids on the map, and on a narrow one
-
-
-def dataset_of(spec: RunSpec) -> Dataset:
-    """The run's rows."""
-    return resolved_rows(spec)
 
 
 def label_of(run: Inspected, position: int) -> str:
@@ -179,24 +174,27 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
 def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """The common value of the chosen group, and a button that leaves it."""
     at, n = chosen.group, len(run.row_ids)
+
+    def share(values: NDArray[Any]) -> tuple[str, str]:
+        return words.percent(float(values[at].mean())), words.percent(float(values.mean()))
+
+    def median(values: NDArray[Any]) -> tuple[str, str]:
+        return words.three(float(np.median(values[at]))), words.three(float(np.median(values)))
+
     lines = [
         ("Rows", f"{int(at.sum()):,}", f"{n:,}"),
-        ("Median influence", *(words.three(float(np.median(influence.newton_norm[w]))) for w in (at, slice(None)))),
-        ("Predicted right without privacy", *(words.percent(float(_right(run)[w].mean())) for w in (at, slice(None)))),
+        ("Median influence", *median(influence.newton_norm)),
+        ("Predicted right without privacy", *share(run.rows["margin_non_private"].to_numpy() > 0)),
     ]
     if run.ever is not None:
-        lines.append(("Received noise in some draw", *(words.percent(float(run.ever[w].mean())) for w in (at, slice(None)))))
+        lines.append(("Received noise in some draw", *share(run.ever)))
     view = used_view(run)
     if view is not None:
-        lines.append(("Pass the rule at the start", *(words.percent(float(view.passes[w].mean())) for w in (at, slice(None)))))
+        lines.append(("Pass the rule at the start", *share(view.passes)))
     if run.epsilon is not None:
-        lines.append(("Median individual ε", *(words.three(float(np.median(run.epsilon[w]))) for w in (at, slice(None)))))
+        lines.append(("Median individual ε", *median(run.epsilon)))
     tables.table(lines, ("The chosen group", "group", "all training rows"))
     st.button("Clear the group", on_click=selection.forget_group)
-
-
-def _right(run: Inspected) -> NDArray[np.bool_]:
-    return run.rows["margin_non_private"].to_numpy() > 0
 
 
 def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words
-from dpviz.dashboard.rows.influence_map import dataset_of
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence

@@ -9,9 +9,10 @@ from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.rows import selection
-from dpviz.dashboard.rows.influence_map import dataset_of, label_of
+from dpviz.dashboard.rows.influence_map import label_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell.fields import Group
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
@@ -65,21 +66,31 @@ def _short(value: object) -> str:
 
 def _why(run: Inspected, influence: Influence, i: int) -> str:
     names, facts = dataset_of(run.spec).label_names, run.rows.iloc[i]
-    margin, label = float(facts["margin_non_private"]), int(facts["label"])
-    looks = names[int(margin * label >= 0)]
+    (looks,) = _looks(run, [i])
     share = words.percent(float(influence.leverage[i]))
-    chance = get_model(run.spec.model).loss.probability(np.abs(np.array([margin])))
-    sure = "" if chance is None else f", sure to {words.percent(float(chance[0]))}"
-    if margin < 0:
-        return f"labelled {names[int(label > 0)]}, looks {looks}{sure}; leverage {share}"
-    return f"labelled {looks} and looks so{sure}; leverage {share}"
+    if facts["margin_non_private"] < 0:
+        return f"labelled {names[int(facts['label'] > 0)]}, looks {''.join(looks)}; leverage {share}"
+    return f"labelled {looks[0]} and looks so{looks[1]}; leverage {share}"
+
+
+def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
+    """For each row the label that the model without privacy gives it, and how sure it is, after a comma."""
+    names, facts = dataset_of(run.spec).label_names, run.rows.iloc[people]
+    margins = facts["margin_non_private"].to_numpy(float)
+    chances = get_model(run.spec.model).loss.probability(np.abs(margins))
+    sure = [""] * len(people) if chances is None else [f", sure to {words.percent(float(chance))}" for chance in chances]
+    return [(names[int(sign >= 0)], said) for sign, said in zip(margins * facts["label"].to_numpy(), sure, strict=True)]
 
 
 def _without(run: Inspected, influence: Influence, i: int) -> str:
-    n, strength = len(run.row_ids), influence.newton_norm
-    rank = 1 + int((strength > strength[i]).sum())
     about = "" if influence.exact_curvature else "about "
-    return f"the parameters change by {about}{words.three(strength[i])}, {_ordinal(rank)} of {n:,} rows"
+    return f"the parameters change by {about}{_ranked(influence, i)} rows"
+
+
+def _ranked(influence: Influence, i: int) -> str:
+    """A row's influence and its rank among all: "0.12, 3rd of 455"."""
+    strength = influence.newton_norm
+    return f"{words.three(strength[i])}, {_ordinal(1 + int((strength > strength[i]).sum()))} of {len(strength):,}"
 
 
 def _attack(run: Inspected, i: int) -> str:
@@ -119,7 +130,7 @@ def _received(run: Inspected, influence: Influence, i: int) -> str:
 def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """All that is known about the chosen row, beside another one where wanted."""
     own["other"].draw(placeholder="none")
-    people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
+    people = chosen.people
     lines = [*_verdict(run, people), *_influence(run, influence, people), *_noise(run, people), *_privacy(run, people)]
     heads = [f"row {run.row_ids[i]}" for i in people]
     tables.table([(name, *values) for name, values in lines], ("", *heads), real=True)
@@ -134,7 +145,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
 
 def readable(run: Inspected, chosen: Chosen) -> None:
     """The chosen rows in the data's own units."""
-    people = [chosen.person, *([] if chosen.other is None else [chosen.other])]
+    people = chosen.people
     frame = dataset_of(run.spec).frame
     heads = [f"row {run.row_ids[i]}" for i in people]
     st.subheader("The row in the data's own units", anchor=False)
@@ -153,31 +164,18 @@ def _cell(value: object) -> str:
 
 
 def _verdict(run: Inspected, people: list[int]) -> list[Line]:
-    names, facts = dataset_of(run.spec).label_names, run.rows.iloc[people]
-    loss = get_model(run.spec.model).loss
-    said = []
-    for margin, label in zip(facts["margin_non_private"], facts["label"], strict=True):
-        word = names[int(margin * label >= 0)]
-        chance = loss.probability(np.abs(margin))
-        sure = "" if chance is None else f", sure to {words.percent(float(chance))}"
-        said.append(word + sure)
     draws = len(run.accuracy)
     return [
         ("Label", [label_of(run, i) for i in people]),
-        ("The model without privacy says", said),
-        ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in facts["correct"]]),
+        ("The model without privacy says", ["".join(looks) for looks in _looks(run, people)]),
+        ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in run.rows["correct"].iloc[people]]),
     ]
 
 
 def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[Line]:
-    n = len(run.row_ids)
-    rank = [1 + int((influence.newton_norm > influence.newton_norm[i]).sum()) for i in people]
     rough = "" if influence.exact_curvature else ", approximate"
     lines: list[Line] = [
-        (
-            f"Influence (Newton step{rough}), rank",
-            [f"{words.three(influence.newton_norm[i])}, {_ordinal(r)} of {n:,}" for i, r in zip(people, rank, strict=True)],
-        ),
+        (f"Influence (Newton step{rough}), rank", [_ranked(influence, i) for i in people]),
         ("Influence function", [words.three(influence.norm[i]) for i in people]),
         ("Leverage", [words.percent(influence.leverage[i]) for i in people]),
         ("Without it, mean training loss", [f"{influence.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
@@ -213,29 +211,18 @@ def _noise(run: Inspected, people: list[int]) -> list[Line]:
     if run.noised is None:
         return [("Noise on this very row", ["none: the method puts none on rows"] * len(people))]
     used = [f"used {words.times(v)}" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
+    rows = zip(used, facts["times_noised"], facts["passed"], strict=True)
+    received = [f"{u}, with noise {words.times(t)}, without noise {words.times(p)}" for u, t, p in rows]
     lines: list[Line] = [
-        (
-            "Noise, mean over the draws",
-            [
-                f"{u}, with noise {words.times(t)}, without noise {words.times(p)}"
-                for u, t, p in zip(used, facts["times_noised"], facts["passed"], strict=True)
-            ],
-        ),
+        ("Noise, mean over the draws", received),
         ("Length of all its noise", [words.three(v) for v in facts["noise_norm"]]),
     ]
     for view in run.views or ():
-        lines.append(
-            (
-                f"The rule {view.name}{' (in use)' if view.used else ''}",
-                [f"{'trains it without noise' if view.passes[i] else 'asks for noise'}: {_against(view, i)}" for i in people],
-            )
-        )
+        asks = ["trains it without noise" if view.passes[i] else "asks for noise" for i in people]
+        values = [f"{words.three(view.statistic[i])}, allowed {limits(view.low, view.high)}" for i in people]
+        own = " (in use)" if view.used else ""
+        lines.append((f"The rule {view.name}{own}", [f"{a}: {v}" for a, v in zip(asks, values, strict=True)]))
     return lines
-
-
-def _against(view: object, i: int) -> str:
-    statistic, low, high = view.statistic[i], view.low, view.high  # type: ignore[attr-defined]
-    return f"{words.three(statistic)}, allowed {limits(low, high)}"
 
 
 def limits(low: float, high: float) -> str:
@@ -252,24 +239,16 @@ def _privacy(run: Inspected, people: list[int]) -> list[Line]:
         lines.append(("Individual ε", ["none known for this method and these settings"] * len(people)))
     else:
         delta = f", δ = {words.three(individual.delta)}" if individual.delta else ""
-        lines.append(
-            (
-                "Individual ε: mean, largest draw",
-                [
-                    f"{words.three(individual.epsilon[:, i].mean())}, {words.three(individual.epsilon[:, i].max())}{delta}"
-                    for i in people
-                ],
-            )
-        )
-        if individual.replace is not None:
-            lines.append(("… any row in its place, at most", [words.three(individual.replace[:, i].max()) for i in people]))
-        if individual.publishable is not None:
-            lines.append(
-                ("… that may be shown to this person", [words.three(individual.publishable[:, i].max()) for i in people])
-            )
-        lines.append(
-            ("Attack on this row, an estimate", [words.percent(attack_on_person(individual, i, run.attack)) for i in people])
-        )
+        means, largest = ([words.three(v) for v in f(individual.epsilon[:, people], axis=0)] for f in (np.mean, np.max))
+        lines.append(("Individual ε: mean, largest draw", [f"{a}, {b}{delta}" for a, b in zip(means, largest, strict=True)]))
+        for name, values in (
+            ("… any row in its place, at most", individual.replace),
+            ("… that may be shown to this person", individual.publishable),
+        ):
+            if values is not None:
+                lines.append((name, [words.three(v) for v in values[:, people].max(axis=0)]))
+        attacks = [words.percent(attack_on_person(individual, i, run.attack)) for i in people]
+        lines.append(("Attack on this row, an estimate", attacks))
     anybody = words.percent(run.attack.accuracy) if run.attack is not None else "no bound is proved"
     lines.append(("Best possible attack on anybody", [anybody] * len(people)))
     return lines

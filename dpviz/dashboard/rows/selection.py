@@ -49,7 +49,7 @@ SHARE: Field[float] = Field(
     0.1,
 )
 
-NUMBER_TESTS = (">", "≥", "=", "≤", "<")
+NUMBER_TESTS = {">": np.greater, "≥": np.greater_equal, "=": np.equal, "≤": np.less_equal, "<": np.less}
 TEXT_TESTS = ("is", "is not", "contains")
 
 
@@ -69,12 +69,16 @@ class Chosen:
     group: NDArray[np.bool_]
     axes: tuple[str, str]
 
+    @property
+    def people(self) -> list[int]:
+        """The person, and the other one where there is one."""
+        return [self.person] if self.other is None else [self.person, self.other]
+
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address, for a run's rows; none where they cannot be read, which the page says."""
-    try:
-        dataset = dataset_of(spec)
-    except (InvalidInput, MemoryError):
+    dataset = fields.readable(lambda: dataset_of(spec), None)
+    if dataset is None:
         return ()
     usual = dataset.plane or COMPONENTS
     axes = [
@@ -169,7 +173,7 @@ def on_map(inputs: str, chosen: Chosen) -> tuple[NDArray[np.bool_], NDArray[np.b
         inputs: what else decides the picture.
     """
     ring = np.zeros(len(chosen.group), bool)
-    ring[[chosen.person, *([] if chosen.other is None else [chosen.other])]] = True
+    ring[chosen.people] = True
     held = st.session_state.get(_HELD)
     if st.session_state.pop(_MADE, False) and held is not None and held[0] == inputs:
         return held[1], held[2]
@@ -235,7 +239,7 @@ class Condition:
 def tests_of(series: pd.Series) -> tuple[str, ...]:
     """The tests that a column allows."""
     numeric = pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series)
-    return NUMBER_TESTS if numeric else TEXT_TESTS
+    return tuple(NUMBER_TESTS) if numeric else TEXT_TESTS
 
 
 def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
@@ -251,13 +255,7 @@ def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np
         if test in NUMBER_TESTS:
             value = number_from_text(condition.column, condition.value)
             numbers = column.to_numpy(float)
-            mask &= {
-                ">": numbers > value,
-                "≥": numbers >= value,
-                "=": numbers == value,
-                "≤": numbers <= value,
-                "<": numbers < value,
-            }[test]
+            mask &= NUMBER_TESTS[test](numbers, value)
             continue
         texts = column.astype(str)
         if test == "contains":

@@ -21,9 +21,31 @@ from dpviz.dashboard.shell import address
 from dpviz.dashboard.shell.widgets import Tags, control
 from dpviz.experiments.run.resolve import dataset_of, split_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Whole
+from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch, Whole
 
 T = TypeVar("T")
+
+
+def readable(make: Callable[[], T], otherwise: T) -> T:
+    """The result of `make`, which reads a run's data; `otherwise` where they cannot be read: the page says what is wrong."""
+    try:
+        return make()
+    except (InvalidInput, MemoryError):
+        return otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typed(Knob):
+    """Set by typing the text that stands in the address."""
+
+    def check(self, name: str, value: object) -> Any:
+        return value
+
+    def in_words(self, value: Any) -> str:
+        return self.text(value)
+
+    def form(self, value: Any) -> Form:
+        return Line()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +86,7 @@ class Several(Knob):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowId(Knob):
+class RowId(Typed):
     """The id of a training row, or None.
 
     Attributes:
@@ -100,9 +122,6 @@ class RowId(Knob):
 
     def describe(self) -> str:
         return "the id of a training row"
-
-    def form(self, value: Any) -> Form:
-        return Line()
 
 
 @dataclass(frozen=True)
@@ -258,11 +277,15 @@ def number(
     return Field(key, kind(label=label, help=help, low=low, high=high, log=True), default)
 
 
+def switch(key: str, label: str, help: str, default: bool = False) -> Field[bool]:
+    """On or off."""
+    return Field(key, Switch(label=label, help=help), default)
+
+
 def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:
     """The id of one of a run's training rows, or None."""
-    try:
-        dataset = dataset_of(spec)
-    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        return Field(key, RowId(label=label, help=help), None)
-    ids = split_of(spec, dataset).train
-    return Field(key, RowId(label=label, help=help, ids=ids, n=dataset.n), None)
+    dataset = readable(lambda: dataset_of(spec), None)
+    known = RowId(label=label, help=help)
+    if dataset is not None:
+        known = replace(known, ids=split_of(spec, dataset).train, n=dataset.n)
+    return Field(key, known, None)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import words
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field
 from dpviz.datasets import load_dataset
 from dpviz.experiments.run.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
@@ -94,8 +94,5 @@ def chosen(dataset: str, intercept: bool) -> Metric:
 
 def _of(dataset: str, intercept: bool) -> tuple[float, Field[str]]:
     """The share of the rarer class, and the choice with the default that follows from it."""
-    try:
-        y = load_dataset(dataset, intercept=intercept).y
-    except (InvalidInput, MemoryError):  # the page says what is wrong with the data
-        return 0.5, FIELD
-    return rarer_share(y), FIELD.at(default_metric(y))
+    y = fields.readable(lambda: load_dataset(dataset, intercept=intercept).y, None)
+    return (0.5, FIELD) if y is None else (rarer_share(y), FIELD.at(default_metric(y)))

@@ -9,7 +9,6 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
-from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import address, links, pinned, private, session
 from dpviz.dashboard.work import front
 from dpviz.experiments.run import links as versions
@@ -62,7 +61,7 @@ def _stopped(error: Exception) -> bool:
     """Says in words what ended a page in the middle, as a file does that was changed meanwhile; whether it did."""
     if not isinstance(error, InvalidInput):
         return False
-    _warn(error, "The rest of this page is missing.")
+    panels.problem(error, "The rest of this page is missing.")
     return True
 
 
@@ -82,7 +81,7 @@ def top_first() -> None:
 def problems() -> None:
     """Shows problems of the address or of the last thing typed: field, cause, fix."""
     for problem in address.problems():
-        _warn(problem, "The page goes on without it.")
+        panels.problem(problem, "The page goes on without it.")
     older = address.meant_before()
     if older:
         meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
@@ -115,9 +114,3 @@ def _as_before() -> None:
     """Opens the link by the older defaults, run A too."""
     pinned.as_before()
     address.as_before()
-
-
-def _warn(problem: InvalidInput, then: str) -> None:
-    """Field, cause and fix, and what becomes of the page."""
-    field, cause, fix = (words.markdown(on_page(str(part))) for part in (problem.field, problem.cause, problem.fix))
-    st.warning(f"**{field}**: {cause}. {fix} {then}", icon="⚠️")

@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput, show
 from dpviz.dashboard.kit import panels, progress, words
 from dpviz.dashboard.shell import address, metric
-from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.shell.fields import Field, Typed
 from dpviz.dashboard.work import cached_runs
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run import links as versions
@@ -18,11 +18,11 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.knobs import Changes, Form, Knob, Line
+from dpviz.mechanisms.knobs import Changes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept(Knob):
+class Kept(Typed):
     """A run as the text of its address, or None."""
 
     def check(self, name: str, value: object) -> Any:
@@ -43,9 +43,6 @@ class Kept(Knob):
 
     def describe(self) -> str:
         return "the address of a run"
-
-    def form(self, value: Any) -> Form:
-        return Line()
 
 
 PINNED: Field[RunSpec | None] = Field("pinned", Kept(label="Run A", help="The run that is kept for comparison."), None)

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import panels, recorder, words
 from dpviz.dashboard.kit.panels import TASK
-from dpviz.dashboard.shell import address, links, metric, pinned, session
+from dpviz.dashboard.shell import address, fields, links, metric, pinned, session
 from dpviz.dashboard.shell.fields import Group, RunField
 from dpviz.dashboard.shell.widgets import control
 from dpviz.datasets import canonical_name, load_dataset, rows_of
@@ -153,11 +153,9 @@ class Sidebar:
 
 def _paid(spec: RunSpec) -> None:
     """A caption with the cost of private ranges in a run, and a remark on what could not be seen."""
-    try:
-        run, remark = resolve(spec), dataset_of(spec).remarks[-1]
-    except (InvalidInput, MemoryError):  # the page says what is wrong
-        return
-    panels.note(f"{remark} The method has {words.budget(run.of_method)}.")
+    known = fields.readable(lambda: (dataset_of(spec).remarks[-1], resolve(spec).of_method), None)
+    if known is not None:
+        panels.note(f"{known[0]} The method has {words.budget(known[1])}.")
 
 
 def sidebar(
@@ -263,11 +261,8 @@ def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spe
 
 def _automatic_lam(spec: RunSpec) -> str:
     """The automatic regularisation of this run, in words."""
-    try:
-        run = resolve(replace(spec, lam=0.0))
-        return f"automatic: {run.lam:g} for n = {run.n_train:,}"
-    except (InvalidInput, MemoryError):  # the page says what is wrong
-        return ""
+    run = fields.readable(lambda: resolve(replace(spec, lam=0.0)), None)
+    return "" if run is None else f"automatic: {run.lam:g} for n = {run.n_train:,}"
 
 
 def _trained_on(state: Any) -> int:
@@ -281,18 +276,12 @@ def _trained_on(state: Any) -> int:
 
 def _person_rows(dataset: str) -> int:
     """`Dataset.person_rows` of a set, 0 where it cannot be loaded."""
-    try:
-        return load_dataset(dataset).person_rows
-    except (InvalidInput, MemoryError):  # the page says what is wrong
-        return 0
+    return fields.readable(lambda: load_dataset(dataset).person_rows, 0)
 
 
 def _published(dataset: str) -> bool:
     """True where a set has a test part of its publisher."""
-    try:
-        return load_dataset(dataset).published_test is not None
-    except (InvalidInput, MemoryError):  # the page says what is wrong
-        return False
+    return fields.readable(lambda: load_dataset(dataset).published_test is not None, False)
 
 
 def _people_typed() -> None:
@@ -311,20 +300,16 @@ def _rules(spec: RunSpec) -> dict[str, str]:
     knobs = {name: knob for name, knob in built.knobs().items() if knob.automatic}
     if not knobs:
         return {}
-    try:
-        run = resolve(spec)
-        dataset = dataset_of(spec)
-        setting = replace(
-            get_model(spec.model).setting(run.n_train, dataset.d, run.lam),
-            person_rows=dataset.person_rows,
-            private_ranges=dataset.private_ranges,
-        )
+
+    def made() -> dict[str, str]:
+        run, dataset = resolve(spec), dataset_of(spec)
+        of_rows = get_model(spec.model).setting(run.n_train, dataset.d, run.lam)
+        setting = replace(of_rows, person_rows=dataset.person_rows, private_ranges=dataset.private_ranges)
         by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
-        values = {name: by_rule.value(name, setting, run.budget) for name in knobs}
-    except (InvalidInput, MemoryError):  # the page says what is wrong
-        return {}
-    n = f"for n = {run.n_train:,}"
-    return {name: f"automatic: {knob.in_words(values[name])} {n}" for name, knob in knobs.items()}
+        values = {name: knob.in_words(by_rule.value(name, setting, run.budget)) for name, knob in knobs.items()}
+        return {name: f"automatic: {value} for n = {run.n_train:,}" for name, value in values.items()}
+
+    return fields.readable(made, {})
 
 
 def _offered(model: str) -> list[str]:

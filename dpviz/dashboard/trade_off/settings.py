@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.dashboard.shell import address, fields, metric
-from dpviz.dashboard.shell.fields import Field, Group, Several
+from dpviz.dashboard.shell.fields import Field, Group, Several, Typed
 from dpviz.experiments.run.metrics import METRICS, Metric, levels_of, metric_of_column
 from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec
@@ -16,7 +16,7 @@ from dpviz.experiments.sweeps import curves
 from dpviz.experiments.sweeps import grid as tuning
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
-from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Pick, Switch, Whole
+from dpviz.mechanisms.knobs import Choice, Form, Number, Pick, Whole
 from dpviz.models import get_model
 from dpviz.papers.figures import base
 
@@ -43,11 +43,8 @@ class End(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtherKnobs(Knob):
+class OtherKnobs(Typed):
     """Knobs of several mechanisms by id, in the address as "id.knob:value,id.knob:value"; set by other controls."""
-
-    def check(self, name: str, value: object) -> Any:
-        return value
 
     def parse(self, name: str, text: str) -> dict[str, dict[str, Any]]:
         knobs: dict[str, dict[str, Any]] = {}
@@ -72,14 +69,8 @@ class OtherKnobs(Knob):
             if setting != mechanisms[mechanism].defaults()[name]
         )
 
-    def in_words(self, value: Any) -> str:
-        return self.text(value)
-
     def describe(self) -> str:
         return "id.knob:value, separated by commas"
-
-    def form(self, value: Any) -> Form:
-        return Line()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,48 +98,19 @@ TO = Field("to", End(label="ε to", help="", low=LEAST_EPSILON, high=MOST_EPSILO
 POINTS = Field("points", Whole(label="Budgets", help="Equal ratios between neighbours.", low=1, high=MOST_POINTS), 7)
 SHOWN = fields.choice("shown", "Shown", _OFFERED, _METRIC, few=0)
 BAND = fields.choice("band", "Bands", BANDS, "draws", few=0)
-WANT = Field(
-    "want",
-    Percent(
-        label="Wanted, %",
-        help="The inverse of the curve: how much ε does each method need for it?",
-        low=0.1,
-        high=100.0,
-        automatic="automatic",
-    ),
-    0.0,
-)
-WANT_LOSS = Field(
-    "want_loss",
-    Number(
-        label="Wanted",
-        help="The loss that a model should reach, or stay below.",
-        low=1e-4,
-        high=100.0,
-        automatic="chosen for you",
-    ),
-    0.0,
-)
-ODDS = Field(
+_INVERSE = "The inverse of the curve: how much ε does each method need for it?"
+WANT = Field("want", Percent(label="Wanted, %", help=_INVERSE, low=0.1, high=100.0, automatic="automatic"), 0.0)
+_LOSS = "The loss that a model should reach, or stay below."
+WANT_LOSS = Field("want_loss", Number(label="Wanted", help=_LOSS, low=1e-4, high=100.0, automatic="chosen for you"), 0.0)
+ODDS = fields.switch(
     "odds",
-    Switch(
-        label="Attack odds",
-        help="A second axis on top: an upper bound on how often an attacker guesses right about one person, for the sidebar’s "
-        "method; none where its ε is not proved.",
-    ),
-    False,
+    "Attack odds",
+    "A second axis on top: an upper bound on how often an attacker guesses right about one person, for the sidebar’s method; "
+    "none where its ε is not proved.",
 )
 _TUNED = {name: title for name, title in _OFFERED.items() if name not in ("train_accuracy", "objective")}
-REPEATS = Field(
-    "repeats",
-    Whole(
-        label="Repeats",
-        help="Permutations of the rows, each cut into five folds, or as many as the sidebar says. Chen, Lee, Kifer 2019 take 20.",
-        low=1,
-        high=20,
-    ),
-    20,
-)
+_FOLDS = "Permutations of the rows, each cut into five folds, or as many as the sidebar says. Chen, Lee, Kifer 2019 take 20."
+REPEATS = Field("repeats", Whole(label="Repeats", help=_FOLDS, low=1, high=20), 20)
 BY = fields.choice("by", "Look at", _TUNED, _METRIC, few=0)
 
 
