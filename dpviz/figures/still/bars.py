@@ -48,12 +48,8 @@ def bars(traces: Sequence[Trace], places: Sequence[Floats], values: Sequence[Flo
         width = np.full(len(place), apart * (1 - gap) / count)
         middle = place + (k - (count - 1) / 2) * width if count > 1 else place
         if trace.get("width") is not None:
-            width, middle = np.array([float(w) for w in each(trace["width"], len(place))]), place
-        start = (
-            np.array([float(b) for b in each(trace["base"], len(place))])
-            if trace.get("base") is not None
-            else np.zeros(len(place))
-        )
+            width, middle = np.array(each(trace["width"], len(place)), float), place
+        start = np.array(each(0.0 if trace.get("base") is None else trace["base"], len(place)), float)
         if mode in ("stack", "relative") and trace.get("base") is None:
             for j, (at, v) in enumerate(zip(place.tolist(), value.tolist(), strict=True)):
                 start[j] = ends.get((at, v >= 0), 0.0)
@@ -117,27 +113,11 @@ def _beside(trace: Trace, made: Bars, on: Canvas, ends: Floats, middle: Floats) 
     ):
         if not text or math.isnan(float(end) + float(at)):
             continue
+        sign, across, down = (1, "left", "bottom") if start >= 0 else (-1, "right", "top")
         if made.lying:
-            left = start >= 0
-            write(
-                parent,
-                str(text),
-                float(end) + (4 if left else -4),
-                float(at),
-                size=size,
-                colour=colour,
-                across="left" if left else "right",
-            )
+            write(parent, str(text), float(end) + 4 * sign, float(at), size=size, colour=colour, across=across)
         else:
-            write(
-                parent,
-                str(text),
-                float(at),
-                float(end) - (2 if start >= 0 else -2),
-                size=size,
-                colour=colour,
-                down="bottom" if start >= 0 else "top",
-            )
+            write(parent, str(text), float(at), float(end) - 2 * sign, size=size, colour=colour, down=down)
 
 
 def heat(trace: Trace, on: Canvas) -> None:
@@ -155,15 +135,8 @@ def heat(trace: Trace, on: Canvas) -> None:
     )
     wide, tall = (abs(float(v[1] - v[0])) if len(v) > 1 else 40.0 for v in (xs, ys))
     gaps = float(trace.get("xgap", 0)), float(trace.get("ygap", 0))
+    w, h = wide - gaps[0], tall - gaps[1]
     for k, colour in enumerate(colours):
         if colour != "none":
-            x, y = float(xs[k % columns]) - wide / 2, float(ys[k // columns]) - tall / 2
-            add(
-                on.inside,
-                "rect",
-                x=x + gaps[0] / 2,
-                y=y + gaps[1] / 2,
-                width=wide - gaps[0] + 0.2 * (not gaps[0]),
-                height=tall - gaps[1] + 0.2 * (not gaps[1]),
-                fill=colour,
-            )
+            x, y = float(xs[k % columns]) - w / 2, float(ys[k // columns]) - h / 2
+            add(on.inside, "rect", x=x, y=y, width=w + 0.2 * (not gaps[0]), height=h + 0.2 * (not gaps[1]), fill=colour)

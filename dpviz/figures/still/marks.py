@@ -114,33 +114,30 @@ def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
         bar = trace.get(key)
         if not bar:
             continue
-        up = np.array(as_list(bar["array"]), float)
-        down = np.array(as_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up
-        values = axis.units(trace["x" if key == "error_x" else "y"])
+        lies = key == "error_x"
+        down, up = spread(bar)
+        values = axis.units(trace["x" if lies else "y"])
         if trace["type"] == "bar" and trace.get("base") is not None:
             values = values + np.array(as_list(trace["base"]), float)
         low, high = axis.pixels(values - down), axis.pixels(values + up)
         cap = float(bar.get("width", 4))
         parts = []
-        for a, b, across in zip(low.tolist(), high.tolist(), (y if key == "error_x" else x).tolist(), strict=True):
+        for a, b, across in zip(low.tolist(), high.tolist(), (y if lies else x).tolist(), strict=True):
             if math.isnan(a + b + across) or a == b:
                 continue
-            ends = [(a, across), (b, across)] if key == "error_x" else [(across, a), (across, b)]
+            ends = [(a, across), (b, across)] if lies else [(across, a), (across, b)]
             parts.append("M{} {}L{} {}".format(*(short(v) for end in ends for v in end)))
             for ex, ey in ends if cap else []:
-                parts.append(
-                    f"M{short(ex)} {short(ey - cap)}v{short(2 * cap)}"
-                    if key == "error_x"
-                    else f"M{short(ex - cap)} {short(ey)}h{short(2 * cap)}"
-                )
-        add(
-            on.inside,
-            "path",
-            d="".join(parts),
-            fill="none",
-            stroke=bar.get("color", colour),
-            stroke_width=float(bar.get("thickness", 2)),
-        )
+                start, turn = ((ex, ey - cap), "v") if lies else ((ex - cap, ey), "h")
+                parts.append(f"M{short(start[0])} {short(start[1])}{turn}{short(2 * cap)}")
+        look = {"fill": "none", "stroke": bar.get("color", colour), "stroke_width": float(bar.get("thickness", 2))}
+        add(on.inside, "path", d="".join(parts), **look)
+
+
+def spread(bar: Trace) -> tuple[Floats, Floats]:
+    """The lengths of error bars downwards and upwards, in units of the axis."""
+    up = np.array(as_list(bar["array"]), float)
+    return (np.array(as_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up), up
 
 
 def _texts(trace: Trace, on: Canvas, x: Floats, y: Floats) -> None:
@@ -185,15 +182,8 @@ def points(
     marker, count = trace.get("marker") or {}, len(x)
     edge = marker.get("line") or {}
     colours = _colours(marker.get("color", colour), count, scale)
-    looks = zip(
-        each(marker.get("symbol", "circle"), count),
-        each(marker.get("size", 6), count),
-        colours,
-        each(edge.get("color"), count),
-        each(edge.get("width", 0), count),
-        _opacities(trace, marker, count),
-        strict=True,
-    )
+    named = marker.get("symbol", "circle"), marker.get("size", 6), colours, edge.get("color"), edge.get("width", 0)
+    looks = zip(*(each(one, count) for one in named), _opacities(trace, marker, count), strict=True)
     together: dict[tuple[Any, ...], list[str]] = {}
     most = _HINTED if hints else _MANY
     for k, (look, a, b) in enumerate(zip(looks, x.tolist(), y.tolist(), strict=True)):
@@ -215,13 +205,10 @@ def _ink(symbol: str, fill: str, edge: str | None, width: float) -> dict[str, ob
     return {"fill": fill} | ({"stroke": edge or fill, "stroke_width": width} if width else {})
 
 
-def _opacity(marker: Trace) -> Any:
-    """The opacity of points; plotly draws those of many sizes thinner."""
-    return marker.get("opacity", 1 if isinstance(marker.get("size", 6), int | float) else 0.7)
-
-
 def _opacities(trace: Trace, marker: Trace, count: int) -> list[float]:
-    opacities = np.array([float(v) for v in each(_opacity(marker), count)]) * float(trace.get("opacity") or 1)
+    """The opacity of each point; plotly draws those of many sizes thinner."""
+    usual = 1 if isinstance(marker.get("size", 6), int | float) else 0.7
+    opacities = np.array(each(marker.get("opacity", usual), count), float) * float(trace.get("opacity") or 1)
     if trace.get("selectedpoints") is not None:
         rest = np.ones(count, bool)
         rest[as_list(trace["selectedpoints"])] = False

@@ -4,6 +4,7 @@ It draws what the figures of dpviz use of plotly: scatter, bar and heat map trac
 shapes, annotations, a legend and a colour bar. Lengths are those of plotly, so that the declared margins hold here too.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,8 +48,7 @@ def picture(figure: go.Figure, name: str, words: str = "", *, hints: bool = Fals
         words: its alternative text.
         hints: see `pictures`.
     """
-    (made,) = pictures(figure, name, words, [WIDTH], hints=hints)
-    return made
+    return pictures(figure, name, words, [WIDTH], hints=hints)[0]
 
 
 def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float], *, hints: bool = False) -> list[str]:
@@ -148,8 +148,7 @@ def _units(trace: Trace, key: str, log: bool, words: tuple[str, ...]) -> Floats:
     units = scales.in_units(values, log, words)
     bar = trace.get(f"error_{key[0]}")
     if bar:
-        up = np.array(scales.as_list(bar["array"]), float)
-        down = np.array(scales.as_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up
+        down, up = marks.spread(bar)
         units = np.concatenate([units, units + up, units - down])
     return units
 
@@ -162,8 +161,7 @@ def _of_bars(own: list[Trace], key: str, layout: Trace, log: bool) -> list[Float
     parts = []
     for one in _made_bars(made, layout):
         along = one.lying == (key[0] == "x")
-        ends = (one.start, one.end) if along else (one.middle - one.width / 2, one.middle + one.width / 2)
-        parts += list(ends)
+        parts += [one.start, one.end] if along else [one.middle - one.width / 2, one.middle + one.width / 2]
     return parts
 
 
@@ -180,12 +178,12 @@ def _made_bars(traces: list[Trace], layout: Trace) -> list[bars.Bars]:
 def _square(x: Scale, y: Scale) -> tuple[Scale, Scale]:
     """Both axes with the same length of a unit, each in the middle of its place."""
     unit = min(abs((s.end - s.start) / (s.high - s.low)) for s in (x, y))
-    made = []
-    for s in (x, y):
-        middle, half = (s.start + s.end) / 2, abs(s.high - s.low) * unit / 2
-        sign = 1 if s.end > s.start else -1
-        made.append(Scale(s.low, s.high, middle - sign * half, middle + sign * half, s.log, s.words))
-    return made[0], made[1]
+
+    def scaled(s: Scale) -> Scale:
+        middle, half = (s.start + s.end) / 2, math.copysign(abs(s.high - s.low) * unit / 2, s.end - s.start)
+        return replace(s, start=middle - half, end=middle + half)
+
+    return scaled(x), scaled(y)
 
 
 def _axis(
@@ -249,14 +247,15 @@ def _colour_scale(trace: Trace, layout: Trace) -> tuple[float, float, Any] | Non
     return float(np.nanmin(values) if low is None else low), float(np.nanmax(values) if high is None else high), stops
 
 
-def _place(value: Any, ref: str, axes: dict[str, Scale], box: Box, *, units: bool) -> float:
+def _place(value: Any, letter: str, ref: str, axes: dict[str, Scale], box: Box, *, units: bool) -> float:
     """A pixel of a coordinate in units of the paper or of an axis.
 
     Args:
+        letter: "x" or "y".
         units: whether logarithmic axes are meant by their exponents, as annotations mean them.
     """
     if ref == "paper":
-        return float(value)
+        return box.x(value) if letter == "x" else box.y(value)
     scale = axes[ref]
     return float(scale.pixels(float(value)) if units and not isinstance(value, str) else scale.at([value])[0])
 
@@ -265,18 +264,15 @@ def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *,
     for shape in layout.get("shapes") or ():
         if (shape.get("layer") == "below") != behind:
             continue
-        ends = {}
-        for key, letter in (("x0", "x"), ("x1", "x"), ("y0", "y"), ("y1", "y")):
-            ref = shape.get(f"{letter}ref", letter)
-            at = _place(shape[key], ref, axes, box, units=False)
-            ends[key] = (box.x(at) if letter == "x" else box.y(at)) if ref == "paper" else at
+        refs = {letter: shape.get(f"{letter}ref", letter) for letter in "xy"}
+        ends = (_place(shape[k], k[0], refs[k[0]], axes, box, units=False) for k in ("x0", "x1", "y0", "y1"))
+        x0, x1, y0, y1 = ends
         line = marks.stroke(shape.get("line") or {}, "#444444")
         if shape["type"] == "line":
-            d = f"M{short(ends['x0'])} {short(ends['y0'])}L{short(ends['x1'])} {short(ends['y1'])}"
-            add(parent, "path", d=d, **line)
+            add(parent, "path", d=f"M{short(x0)} {short(y0)}L{short(x1)} {short(y1)}", **line)
         else:
-            (a, b), (c, d2) = sorted((ends["x0"], ends["x1"])), sorted((ends["y0"], ends["y1"]))
-            add(parent, "rect", x=a, y=c, width=b - a, height=d2 - c, **(line | {"fill": shape.get("fillcolor", "none")}))
+            size = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
+            add(parent, "rect", **size, **(line | {"fill": shape.get("fillcolor", "none")}))
 
 
 def _third(share: float, low: str, middle: str, high: str) -> str:
@@ -289,31 +285,20 @@ def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str
     if note.get("visible") is False:
         return
     refs = note.get("xref", "x"), note.get("yref", "y")
-    at = [_place(note[k], ref, axes, box, units=True) for k, ref in zip(("x", "y"), refs, strict=True)]
-    x = box.x(at[0]) if refs[0] == "paper" else at[0]
-    y = box.y(at[1]) if refs[1] == "paper" else at[1]
+    x, y = (_place(note[k], k, ref, axes, box, units=True) for k, ref in zip("xy", refs, strict=True))
     x, y = x + float(note.get("xshift", 0)), y - float(note.get("yshift", 0))
     font, arrow = note.get("font") or {}, note.get("showarrow", True)
     across, down = note.get("xanchor", "auto"), note.get("yanchor", "auto")
     if across == "auto":
-        across = "center" if arrow or refs[0] != "paper" else _third(at[0], "left", "center", "right")
+        across = "center" if arrow or refs[0] != "paper" else _third(note["x"], "left", "center", "right")
     if down == "auto":
-        down = "middle" if arrow or refs[1] != "paper" else _third(at[1], "bottom", "middle", "top")
+        down = "middle" if arrow or refs[1] != "paper" else _third(note["y"], "bottom", "middle", "top")
     if arrow:
         tip = x, y
         x, y = x + float(note.get("ax", -10)), y + float(note.get("ay", -30))
         colour = note.get("arrowcolor", ink)
         d = f"M{short(x)} {short(y)}L{short(tip[0])} {short(tip[1])}"
         add(root, "path", d=d, stroke=colour, stroke_width=float(note.get("arrowwidth", 1)), opacity=note.get("opacity"))
-    write(
-        root,
-        str(note.get("text", "")),
-        x,
-        y,
-        size=float(font.get("size", size)),
-        colour=str(font.get("color", ink)),
-        across=str(across),
-        down=str(down),
-        turned=float(note.get("textangle", 0)) == -90,
-        paper=note.get("bgcolor"),
-    )
+    look: Trace = {"size": float(font.get("size", size)), "colour": str(font.get("color", ink)), "paper": note.get("bgcolor")}
+    place: Trace = {"across": str(across), "down": str(down), "turned": float(note.get("textangle", 0)) == -90}
+    write(root, str(note.get("text", "")), x, y, **place, **look)

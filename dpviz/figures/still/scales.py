@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dpviz.figures.style import Floats
+
 Settings = dict[str, Any]
 
 _APART = 85  # pixels between ticks across, at least; down it is less

@@ -5,28 +5,14 @@ from functools import cache
 
 from dpviz.figures.still.text import short
 
+#: cosine and sine of quarter turns, and the corners of a cross in one of them
+_QUARTERS, _CORNERS = ((1, 0), (0, 1), (-1, 0), (0, -1)), ((-1, -0.33), (-0.33, -0.33), (-0.33, -1))
 _POLYGONS: dict[str, tuple[tuple[float, float], ...]] = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "triangle-up": ((-1.15, 0.6), (1.15, 0.6), (0, -1.2)),
     "triangle-down": ((-1.15, -0.6), (1.15, -0.6), (0, 1.2)),
-    "cross": tuple(
-        (x * 1.2, y * 1.2)
-        for x, y in (
-            (-1, -0.33),
-            (-0.33, -0.33),
-            (-0.33, -1),
-            (0.33, -1),
-            (0.33, -0.33),
-            (1, -0.33),
-            (1, 0.33),
-            (0.33, 0.33),
-            (0.33, 1),
-            (-0.33, 1),
-            (-0.33, 0.33),
-            (-1, 0.33),
-        )
-    ),
+    "cross": tuple((1.2 * (x * c - y * s), 1.2 * (x * s + y * c)) for c, s in _QUARTERS for x, y in _CORNERS),
     "hexagon": tuple((math.sin(k * math.pi / 3), math.cos(k * math.pi / 3)) for k in range(6)),
     "star": tuple(
         ((1.4 if k % 2 == 0 else 0.55) * math.sin(k * math.pi / 5), -(1.4 if k % 2 == 0 else 0.55) * math.cos(k * math.pi / 5))
