@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.shell import fields, page, pinned, sidebar
-from dpviz.dashboard.trade_off import KEYS, answers, controls, curves, numbers, presets, repeated, running, settings, tuning
+from dpviz.dashboard.trade_off import KEYS, answers, curves, numbers, presets, repeated, running, settings, tuning
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
 settings.before()
@@ -17,7 +17,7 @@ chosen = settings.read(own, spec)
 page.problems()
 page.others(method for method in chosen.methods if method not in chosen.knobs)
 with right:
-    controls.wanted(chosen.metric)
+    settings.wanted(chosen.metric)
 with answer:
     kept = pinned.outcome_beside(spec)
 view = running.start(spec, chosen, theme, kept)
@@ -25,7 +25,7 @@ with answer:
     running.live(view, answers.headline, answers.beside, every=running.PICTURES)
 running.live(view, running.progress)
 running.live(view, curves.picture, answers.guessing, answers.falling, every=running.PICTURES)
-controls.draw(spec, own)
+settings.draw(spec, own)
 running.live(view, numbers.per_method, numbers.open_least, every=running.PICTURES)
 if view is not None:
     numbers.examined(view)

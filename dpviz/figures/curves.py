@@ -132,10 +132,9 @@ def _drawn(
     traces = [trace for k, curve in enumerate(curves) for trace in _line(k, curve, scale, percent)]
     if wanted is not None:
         traces += [_needs(k, c, c.needs, wanted * scale, theme) for k, c in enumerate(curves) if c.needs is not None]
-    levels = _level_names(baselines, wanted, scale, percent, theme)
-    traces = [*_levels(baselines, wanted, scale, theme, percent, _padded(span), levels), *traces]
+    lines, levels = _levels(baselines, wanted, scale, theme, percent, _padded(span))
     names = [one for one in (*levels, *(_curve_name(c, scale, percent, here) for c in curves)) if math.isfinite(one.y)]
-    return traces, _vertical(curves, baselines, wanted, scale, percent), names
+    return [*lines, *traces], _vertical(curves, baselines, wanted, scale, percent), names
 
 
 def _padded(span: tuple[float, float]) -> list[float]:
@@ -153,18 +152,6 @@ def _curve_name(curve: Curve, scale: float, percent: bool, here: float | None) -
     number = "" if not len(at) else f" {value:.1f} %" if percent else f" {value:.3g}"
     label = curve.look.name + (f" ({curve.label})" if curve.claim_only else "") + (" (before)" if curve.dim else "") + number
     return Label(label, value, curve.look.colour, SIGNS.get(curve.look.symbol, "●"), 0.6 if curve.dim else 1.0)
-
-
-def _level_names(baselines: Mapping[str, float], wanted: float | None, scale: float, percent: bool, theme: Theme) -> list[Label]:
-    """Names of the horizontal lines."""
-    words = {"none": "non-private", "majority": "majority", "wanted": "wanted"}
-    colours = {"none": theme.ink, "majority": theme.majority, "wanted": theme.noise}
-    made = []
-    for kind, value in (dict(baselines) | ({"wanted": wanted} if wanted is not None else {})).items():
-        level = value * scale if percent else max(value * scale, FLOOR)
-        number = f"{level:.1f} %" if percent else f"{level:.3g}"
-        made.append(Label(f"{words[kind]} {number}", level, colours[kind]))
-    return made
 
 
 def _here(epsilon: float, theme: Theme, within: bool) -> tuple[Trace, Trace]:
@@ -256,26 +243,22 @@ def _overlay(epsilon: float, value: float, quantity: str, theme: Theme) -> Trace
 
 
 def _levels(
-    baselines: Mapping[str, float],
-    wanted: float | None,
-    scale: float,
-    theme: Theme,
-    percent: bool,
-    ends: list[float],
-    names: Sequence[Label],
-) -> list[Trace]:
-    """Horizontal lines."""
+    baselines: Mapping[str, float], wanted: float | None, scale: float, theme: Theme, percent: bool, ends: list[float]
+) -> tuple[list[Trace], list[Label]]:
+    """Horizontal lines, and their names."""
     kinds = {
-        "none": {"color": theme.ink, "width": 3},
-        "majority": {"color": theme.majority, "width": 3, "dash": "dash"},
-        "wanted": {"color": theme.noise, "width": 3, "dash": "dot"},
+        "none": ("non-private", {"color": theme.ink, "width": 3}),
+        "majority": ("majority", {"color": theme.majority, "width": 3, "dash": "dash"}),
+        "wanted": ("wanted", {"color": theme.noise, "width": 3, "dash": "dot"}),
     }
-    levels = dict(baselines) | ({"wanted": wanted} if wanted is not None else {})
-    lines = []
-    for (kind, value), name in zip(levels.items(), names, strict=True):
+    lines, names = [], []
+    for kind, value in (dict(baselines) | ({"wanted": wanted} if wanted is not None else {})).items():
+        word, line = kinds[kind]
         level = value * scale if percent else max(value * scale, FLOOR)
-        lines.append(line_trace([10**end for end in ends], [level, level], kinds[kind], name=plain(name.text)))
-    return lines
+        text = f"{word} {level:.1f} %" if percent else f"{word} {level:.3g}"
+        names.append(Label(text, level, str(line["color"])))
+        lines.append(line_trace([10**end for end in ends], [level, level], line, name=plain(text)))
+    return lines, names
 
 
 def _vertical(

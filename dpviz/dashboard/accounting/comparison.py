@@ -14,7 +14,7 @@ from dpviz.dashboard.shell import fields, links, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import in_front, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.run.metrics import Metric, levels_of
+from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -264,7 +264,7 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
         lines.Bar(
             o.name,
             scale * float(a.mean()),
-            f"{words.measured(measure, float(a.mean()))} ± {_deviation(measure, a)}",
+            f"{words.measured(measure, float(a.mean()))} ± {words.deviation(a, shares=measure.shares)}",
             solid=o.status is Status.PROVED,
             strong=abs(o.sigma / cal.noise_scale - 1) < 1e-4,
         )
@@ -284,12 +284,6 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
         summary += " Lower is better."
         fig = lines.bars(items, look, theme, x=f"test {measure.within}")
     charts.chart(fig, "accountant-accuracy", summary, lambda: table, of=spec)
-
-
-def _deviation(measure: Metric, values: np.ndarray) -> str:
-    """One standard deviation over the draws, in points for shares."""
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return f"{100 * deviation:.1f}" if measure.shares else f"{deviation:.3f}"
 
 
 def papers(spec: RunSpec) -> None:

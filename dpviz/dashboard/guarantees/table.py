@@ -297,10 +297,9 @@ def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
     cal = line.one.calibration
     number = f" ({notes.index(line.condition) + 1})" if line.condition else ""
     status = f"{line.sign} {line.status.removesuffix(' …')}{number}"
-    if not len(line.values):
-        value = "…"
-    else:
-        value = words.measured(metric, line.mean) + ("" if math.isnan(line.mean) else _spread(line.values, metric))
+    value = words.measured(metric, line.mean) if len(line.values) else "…"
+    if len(line.values) > 1 and not math.isnan(line.mean):
+        value += f"\u00a0±\u00a0{words.deviation(line.values, shares=metric.shares)}"
     if cal is None:
         return line.label, status, "none", "–", "–", "–"
     return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short(cal.accountant)
@@ -311,31 +310,16 @@ def short(accountant: str) -> str:
     return re.split(r" ?[\[,:;]| \((?!\d)", accountant)[0]  # (10) is an equation of its name
 
 
-def _spread(values: np.ndarray, metric: Metric) -> str:
-    if len(values) < 2:
-        return ""
-    deviation = float(np.std(values, ddof=1))
-    return f"\u00a0±\u00a0{100 * deviation:.1f}" if metric.shares else f"\u00a0±\u00a0{deviation:.3f}"
-
-
 def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
     """The same as data."""
     out = []
     for line in methods:
         cal = line.one.calibration
-        out.append(
-            {
-                "mechanism": line.one.spec.mechanism,
-                "label": line.label,
-                "status": line.status,
-                "condition": line.condition,
-                "relation": cal.neighbouring.value if cal is not None else "",
-                "accountant": cal.accountant if cal is not None else "",
-                "claimed_epsilon": cal.claimed_budget.epsilon if cal is not None and cal.claimed_budget else math.nan,
-                "proved_epsilon": line.proved,
-                metric.column: line.mean,
-            }
-        )
+        row = {"mechanism": line.one.spec.mechanism, "label": line.label, "status": line.status, "condition": line.condition}
+        relation, accountant = ("", "") if cal is None else (cal.neighbouring.value, cal.accountant)
+        claimed = cal.claimed_budget.epsilon if cal is not None and cal.claimed_budget else math.nan
+        row |= {"relation": relation, "accountant": accountant}
+        out.append(row | {"claimed_epsilon": claimed, "proved_epsilon": line.proved, metric.column: line.mean})
     return pd.DataFrame(out)
 
 

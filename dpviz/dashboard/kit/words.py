@@ -94,10 +94,13 @@ def budget(value: Budget) -> str:
 def spread(values: np.ndarray, *, shares: bool = True) -> str:
     """ "± 0.3 over 10 noise draws", one standard deviation (as every ± of the pages), in points where values are shares."""
     draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
-    if len(values) == 1:
-        return f"in {draws}"
-    deviation = float(np.std(values, ddof=1))
-    return f"± {100 * deviation:.1f} over {draws}" if shares else f"± {deviation:.3f} over {draws}"
+    return f"in {draws}" if len(values) == 1 else f"± {deviation(values, shares=shares)} over {draws}"
+
+
+def deviation(values: np.ndarray, *, shares: bool = True) -> str:
+    """One standard deviation, in points where values are shares; that of a single value is 0."""
+    size = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return f"{100 * size:.1f}" if shares else f"{size:.3f}"
 
 
 def attacks(cal: Calibration, attack: Attack | None) -> str:

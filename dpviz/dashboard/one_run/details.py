@@ -201,5 +201,5 @@ def _at_lambda(outcome: Outcome) -> str:
 
 
 def _mean(values: np.ndarray) -> str:
-    spread = f" ± {100 * float(np.std(values, ddof=1)):.1f}" if len(values) > 1 else ""
+    spread = f" ± {words.deviation(values)}" if len(values) > 1 else ""
     return words.percent(float(values.mean())) + spread

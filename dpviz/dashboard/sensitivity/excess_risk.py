@@ -1,6 +1,7 @@
 """Observed excess risk beside bounds and beside every published rate."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import streamlit as st
@@ -59,7 +60,26 @@ class Found:
     points: list[Excess]
     formulas: list[dict[str, float]]
     published: list[rate_curves.RateCurve]
-    slope: float
+
+    @cached_property
+    def x(self) -> list[float]:
+        """The points' places on the axis."""
+        return [self.over.of(e) for e in self.points]
+
+    @cached_property
+    def slope(self) -> float:
+        """Fitted to the points, logarithmic on both axes."""
+        return loglog_slope(self.x, [e.mean for e in self.points])[0]
+
+    @cached_property
+    def lines(self) -> list[tuple[str, list[float], float]]:
+        """(name, values, slope) of every formula with all constants that says something here."""
+        out = []
+        for key, label in FORMULAS.items():
+            values = [f.get(key, np.nan) for f in self.formulas]
+            if np.isfinite(values).any():
+                out.append((label, values, loglog_slope(self.x, values)[0]))
+        return out
 
 
 def picture(spec: RunSpec, theme: Theme) -> Found | None:
@@ -85,9 +105,9 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
         above = f"No point lies above {words.minimum(False)}, so there is nothing to draw on a logarithmic axis."
         panels.empty(none if setting_of(spec).linear else above)
         return None
-    formulas = excess_risk.theory(spec, points)
-    published = rate_curves.rate_curves(spec, over, points)
-    return Found(over, grid, points, formulas, published, _picture(spec, theme, over, points, formulas, published))
+    found = Found(over, grid, points, excess_risk.theory(spec, points), rate_curves.rate_curves(spec, over, points))
+    _picture(spec, theme, found)
+    return found
 
 
 def details(spec: RunSpec, found: Found) -> None:
@@ -96,7 +116,7 @@ def details(spec: RunSpec, found: Found) -> None:
     with st.expander("Slopes and values of every bound and rate"):
         middle = len(points) // 2
         rows = [("observed", words.two(found.slope), words.three(points[middle].mean), "trained")]
-        for label, values, fitted in _lines(over, points, found.formulas):
+        for label, values, fitted in found.lines:
             rows.append((label, words.two(fitted), words.three(values[middle]), "all constants known [ours]"))
         rows += [
             (
@@ -145,28 +165,10 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
     return points
 
 
-def _lines(over: Axis, points: list[Excess], formulas: list[dict[str, float]]) -> list[tuple[str, list[float], float]]:
-    """(name, values, slope) of every formula with all constants that says something here."""
-    x, out = [over.of(e) for e in points], []
-    for key, label in FORMULAS.items():
-        values = [f.get(key, np.nan) for f in formulas]
-        if np.isfinite(values).any():
-            out.append((label, values, loglog_slope(x, values)[0]))
-    return out
-
-
-def _picture(
-    spec: RunSpec,
-    theme: Theme,
-    over: Axis,
-    points: list[Excess],
-    formulas: list[dict[str, float]],
-    published: list[rate_curves.RateCurve],
-) -> float:
-    """The measured points with every line that stands beside them; returns their slope."""
-    x, y = [over.of(e) for e in points], [e.mean for e in points]
-    slope = loglog_slope(x, y)[0]
-    table = excess_risk.table(points, formulas)
+def _picture(spec: RunSpec, theme: Theme, found: Found) -> None:
+    """The measured points with every line that stands beside them."""
+    over, x, y, slope, published = found.over, found.x, [e.mean for e in found.points], found.slope, found.published
+    table = excess_risk.table(found.points, found.formulas)
     spread = 2 * table["standard_error"].fillna(0.0)
     own = lines.Line(
         f"observed (slope {words.two(slope)})",
@@ -179,7 +181,7 @@ def _picture(
     )
     drawn = [*_rates(theme, x, [c for c in published if not c.own]), own]
     middle, above = len(x) // 2, ""
-    for k, (label, values, fitted) in enumerate(_lines(over, points, formulas)):
+    for k, (label, values, fitted) in enumerate(found.lines):
         if label == FORMULAS["bound"] and y[middle] > 0 and np.isfinite(values[middle]):
             ratio, at = words.three(values[middle] / y[middle]), words.three(x[middle])
             above = f" At {over.title} = {at} the bound is {ratio} times what is observed; its slope is {words.two(fitted)}."
@@ -191,10 +193,8 @@ def _picture(
             drawn.append(lines.Line(name, x, c.scaled, Look("", theme.majority, "dash", "x")))
     marked = x[middle]
     marks = ((marked, "rates pass here"),) if published else ()
-    summary = (
-        f"Excess empirical risk over {over.title}, mean of {len(points[0].gap)} noise draws: observed slope {words.two(slope)}."
-        + above
-    )
+    draws = len(found.points[0].gap)
+    summary = f"Excess empirical risk over {over.title}, mean of {draws} noise draws: observed slope {words.two(slope)}.{above}"
     if published:
         summary += (
             f" Published rates hide their constants, so each is drawn through the observed point at {words.three(marked)}: "
@@ -205,7 +205,6 @@ def _picture(
     panels.not_private(
         f"Excess risk compares with the training objective of {words.minimum(rate_curves.speaks_of(spec))}, at the same λ."
     )
-    return slope
 
 
 def _rates(theme: Theme, x: list[float], others: list[rate_curves.RateCurve]) -> list[lines.Line]:

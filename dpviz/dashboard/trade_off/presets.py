@@ -147,21 +147,17 @@ def _table(judgements: list[tuple[Statement, Verdict]]) -> None:
 
 def _changes(setup: base.Setup, view: running.View) -> list[str]:
     sweep, values = view.sweep, setup.values
-    now = {"dataset": sweep.dataset, "model": sweep.model, "λ": sweep.lam, "draws": sweep.seeds, "methods": set(sweep.named)}
-    then = {
-        "dataset": values["dataset"],
-        "model": values["model"],
-        "λ": values["lam"],
-        "draws": values["seeds"],
-        "methods": set(values["mechanisms"]),
-    }
-    changes = [name for name, value in now.items() if value != then[name]]
+    names = {"dataset": "dataset", "model": "model", "lam": "λ", "seeds": "draws"}
+    changes = [name for field, name in names.items() if getattr(sweep, field) != values[field]]
+    changes += ["methods"] if {*sweep.named} != {*values["mechanisms"]} else []
     if values["delta"] is not None and sweep.delta != values["delta"]:
         changes.append("δ")
     if (view.choices.low, view.choices.high) != (setup.low, setup.high):
         changes.append("range of ε")
-    knobs = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in sweep.named.items()}
-    meant = {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in values["mechanisms"].items()}
+    knobs, meant = (
+        {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in named.items()}
+        for named in (sweep.named, values["mechanisms"])
+    )
     if any(knobs.get(m) != p for m, p in meant.items() if m in knobs):
         changes.append("settings of a method")
     return changes

@@ -279,3 +279,28 @@ def _other_knobs(spec: RunSpec) -> None:
 def forget_sidebar() -> None:
     """Forgets the sidebar's earlier settings; call where all of them are replaced."""
     st.session_state.pop(_LAST, None)
+
+
+def wanted(measure: Metric) -> None:
+    """The value of the metric that is wanted, beside the budget."""
+    if measure.shares:
+        WANT.draw(f"{measure.label} wanted, %", step=0.5)
+    else:
+        WANT_LOSS.draw(f"{measure.label} wanted", step=0.01)
+
+
+def draw(spec: RunSpec, own: Group) -> None:
+    """Methods, range of epsilon, and what is drawn, folded away."""
+    with st.expander("Methods, range of ε, bands and axes"):
+        own["methods"].draw()
+        one, two, three = st.columns(3)
+        with one:
+            FROM.draw()
+            TO.draw()
+            POINTS.draw()
+        with two:
+            SHOWN.draw()
+            BAND.draw()
+        with three:
+            ODDS.draw()
+            st.caption(f"{spec.seeds} noise draws; more of them under “More settings” on the left.")
