@@ -229,12 +229,8 @@ def how(spec: RunSpec, accountants: Sequence[Option]) -> None:
 
 
 def _options_table(accountants: Sequence[Option]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note}
-            for o in accountants
-        ]
-    )
+    rows = [(o.name, o.sigma, o.status.value, o.source, o.note) for o in accountants]
+    return pd.DataFrame(rows, columns=["accountant", "sigma", "status", "source", "note"])
 
 
 def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) -> None:

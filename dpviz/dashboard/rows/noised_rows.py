@@ -186,7 +186,7 @@ def _cheap(run: Inspected) -> bool:
 
 def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
     """Noise on the most influential share of the rows only: which rows that is, and what it does to the metric."""
-    share = selection.share()
+    share = selection.SHARE.draw(marks=selection.SHARES)
     n = len(run.row_ids)
     k = round(share * n)
     order = np.argsort(-influence.newton_norm, kind="stable")

@@ -37,20 +37,21 @@ _SHOWN = "dpviz.shown"  # row ids of the tables, in their order
 
 #: shares of rows, the most influential
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
-_SHARE = "own.share"
-SHARE: Field[float] = Field(
-    "share",
-    Number(
-        label="Share of the rows that receives noise",
-        help="The idea behind rules that spare rows: a row that moves the model little needs no noise. It has no guarantee.",
-        low=0.0,
-        high=1.0,
-    ),
-    0.1,
-)
+_IDEA = "The idea behind rules that spare rows: a row that moves the model little needs no noise. It has no guarantee."
 
 NUMBER_TESTS = {">": np.greater, "≥": np.greater_equal, "=": np.equal, "≤": np.less_equal, "<": np.less}
 TEXT_TESTS = ("is", "is not", "contains")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(Number):
+    """A share, read in percent."""
+
+    def in_words(self, value: Any) -> str:
+        return f"{100 * value:g} %"
+
+
+SHARE: Field[float] = Field("share", Share(label="Share of the rows that receives noise", help=_IDEA, low=0.0, high=1.0), 0.1)
 
 
 @dataclass(frozen=True)
@@ -101,21 +102,6 @@ def others(spec: RunSpec) -> None:
         for run in inspected.noising_rows(spec, SHARE.default):
             label = list_mechanisms()[run.mechanism].label
             st.button(label, key=f"noising-{run.mechanism}", on_click=address.put, args=(run,), width="stretch")
-
-
-def share() -> float:
-    """Draws the share of the rows that receives noise where the idea is tried out."""
-    share = SHARE.value()
-    address.tell(_SHARE, share)
-    st.select_slider(
-        SHARE.knob.label,
-        sorted({*SHARES, share}),
-        key=_SHARE,
-        format_func=lambda s: f"{100 * s:g} %",
-        help=SHARE.knob.help,
-        on_change=lambda: SHARE.keep(float(st.session_state[_SHARE])),
-    )
-    return share
 
 
 def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:

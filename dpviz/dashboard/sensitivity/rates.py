@@ -1,6 +1,7 @@
 """The papers' tables with the reader's numbers."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers import rates
@@ -17,16 +19,16 @@ from dpviz.papers.sources import PAPERS
 
 TABLE = fields.choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
 SORT = fields.choice("sort", "Sorted by", dict(rates.QUANTITIES), "excess")
-#: their defaults are the run's
-NUMBERS = (
-    fields.number("tn", "n", 10, 10**9, 10, "Training rows.", integer=True),
-    fields.number("td", "d", 1, 10**7, 1, "Parameters: the tables' m and p.", integer=True),
-    fields.number("te", "ε", LEAST_EPSILON, MOST_EPSILON, 1.0),
-    fields.number("tdelta", "δ", LEAST_DELTA, 0.5, 1e-5),
-    fields.number("tt", "T", 1, 10**12, 1, "Steps.", integer=True),
-    fields.number("tk", "k", 1, 10**9, 1, "Rows that affect the model significantly (PIDP only).", integer=True),
-)
-CONTROLS = (TABLE, SORT, *NUMBERS)
+#: facts of a run -> what sets them; their defaults are the run's
+NUMBERS = {
+    "n": fields.number("tn", "n", 10, 10**9, 10, "Training rows.", integer=True),
+    "d": fields.number("td", "d", 1, 10**7, 1, "Parameters: the tables' m and p.", integer=True),
+    "epsilon": fields.number("te", "ε", LEAST_EPSILON, MOST_EPSILON, 1.0),
+    "delta": fields.number("tdelta", "δ", LEAST_DELTA, 0.5, 1e-5),
+    "steps": fields.number("tt", "T", 1, 10**12, 1, "Steps.", integer=True),
+    "influential": fields.number("tk", "k", 1, 10**9, 1, "Rows that affect the model significantly (PIDP only).", integer=True),
+}
+CONTROLS: tuple[Field[Any], ...] = (TABLE, SORT, *NUMBERS.values())
 
 
 NO_RATES = (
@@ -46,12 +48,11 @@ def table(spec: RunSpec) -> None:
         chosen = TABLE.draw()
     with right:
         order = SORT.draw()
-    defaults = (here.n, here.d, here.epsilon, here.delta, here.steps, here.influential)
-    numbers = _draw_numbers(defaults)
-    n, d, epsilon, delta, steps, k = numbers
-    facts = replace(
-        here, n=int(n), d=int(d), epsilon=epsilon, delta=delta, steps=int(steps), influential=int(k), inner=0, radius=0.0
-    )
+    drawn = {}
+    for column, (name, number) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
+        with column:
+            drawn[name] = type(getattr(here, name))(number.at(getattr(here, name)).draw())
+    facts = replace(here, **drawn, inner=0, radius=0.0)
     evaluations = rates.evaluate(ROWS[chosen], facts, order)
     # what cannot be read does not count as applying
     holds = sum(not e.broken and not all(np.isnan(getattr(e, q)) for q in rates.QUANTITIES) for e in evaluations)
@@ -86,14 +87,6 @@ def table(spec: RunSpec) -> None:
                 st.markdown(f"- {words.markdown(remark)}")
 
 
-def _draw_numbers(defaults: tuple[float, ...]) -> list[float]:
-    out = []
-    for column, number, default in zip(st.columns(len(NUMBERS)), NUMBERS, defaults, strict=True):
-        with column:
-            out.append(number.at(default).draw())
-    return out
-
-
 def _markdown(evaluations: list[rates.Evaluated]) -> str:
     """The table in Markdown; rows that do not apply are grey and say why."""
     names = [name for name in rates.QUANTITIES if any(getattr(e.row, name) is not None for e in evaluations)]
@@ -126,17 +119,8 @@ def _cell(text: str, grey: bool) -> str:
 
 
 def _rate_table(evaluations: list[rates.Evaluated]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "method": e.row.method,
-                "mechanism": e.row.mechanism,
-                "noise": e.noise,
-                "excess": e.excess,
-                "population": e.population,
-                "applies": not e.broken,
-                "why_not": "; ".join(e.broken),
-            }
-            for e in evaluations
-        ]
-    )
+    columns = ["method", "mechanism", "noise", "excess", "population", "applies", "why_not"]
+    rows = [
+        (e.row.method, e.row.mechanism, e.noise, e.excess, e.population, not e.broken, "; ".join(e.broken)) for e in evaluations
+    ]
+    return pd.DataFrame(rows, columns=columns)

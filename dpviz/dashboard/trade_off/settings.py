@@ -149,22 +149,8 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
         address.report(problem)
         for name in ("from", "to", "points"):
             st.session_state[name] = ""
-    return (
-        methods_field(spec),
-        KNOBS,
-        FROM,
-        TO,
-        POINTS,
-        SHOWN,
-        BAND,
-        WANT,
-        WANT_LOSS,
-        ODDS,
-        figure_field(),
-        tune_field(spec),
-        BY,
-        REPEATS,
-    )
+    fixed = (KNOBS, FROM, TO, POINTS, SHOWN, BAND, WANT, WANT_LOSS, ODDS, BY, REPEATS)
+    return (methods_field(spec), *fixed, figure_field(), tune_field(spec))
 
 
 @dataclass(frozen=True)

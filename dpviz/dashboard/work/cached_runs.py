@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import dpviz
 from dpviz.common.arrays import Floats
@@ -123,22 +124,9 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         waited += time.perf_counter() - before
 
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=listen)
-    return Outcome(
-        spec=spec,
-        theta=result.theta,
-        accuracy=result.accuracy,
-        train_accuracy=result.train_accuracy,
-        objective=result.objective,
-        optimality_gap=result.optimality_gap,
-        expected_accuracy=result.expected_accuracy,
-        calibration=result.calibration,
-        non_private=result.non_private,
-        majority=result.majority,
-        cost=split_cost(
-            spec, result.accuracy, result.calibration, expected=result.expected_accuracy, noiseless_run=result.noiseless_run
-        ),
-        attack=strongest_attack(spec.build(), result.setup.problem.setting, result.calibration),
-        seconds=time.perf_counter() - start - waited,
-        labels=result.labels,
-        expected_balanced_accuracy=result.expected_balanced_accuracy,
+    cost = split_cost(
+        spec, result.accuracy, result.calibration, expected=result.expected_accuracy, noiseless_run=result.noiseless_run
     )
+    attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
+    made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack, "seconds": time.perf_counter() - start - waited}
+    return Outcome(**{one.name: getattr(result, one.name) for one in fields(Outcome) if one.name not in made}, **made)
