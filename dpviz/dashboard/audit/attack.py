@@ -127,33 +127,30 @@ def show(task: Job[Any], spec: RunSpec, theme: Theme, overlay: Outcome | None) -
         overlay: what run A gave.
     """
 
-    def draw() -> None:
-        tasks.controls(task, "Training")
-        if task.results:
-            chosen, result = task.results[-1]
-            left, right = st.columns(2, gap="large")
-            with left:
-                a = None if overlay is None or overlay.attack is None else overlay.attack.accuracy
-                _guesses(result, chosen, task.over, spec, theme, a)
-            with right:
-                _clouds(result, chosen, spec, theme)
+    def draw(found: tuple[Pair, AuditResult]) -> None:
+        chosen, result = found
+        left, right = st.columns(2, gap="large")
+        with left:
+            a = None if overlay is None or overlay.attack is None else overlay.attack.accuracy
+            _guesses(result, chosen, task.over, spec, theme, a)
+        with right:
+            _clouds(result, chosen, spec, theme)
 
-    watching.live(task, draw, every=1.0)
+    tasks.follow(task, draw, "Training", every=1.0)
 
 
 def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
     """Explanations of the verdict, folded away; the bounds count when the attack is over."""
 
-    def draw() -> None:
-        if task.results and task.over:
-            chosen, result = task.results[-1]
+    def draw(found: tuple[Pair, AuditResult]) -> None:
+        if task.over:
             with st.expander("Lower bounds on ε"):
-                _numbers(result, chosen)
+                _numbers(found[1], found[0])
             with st.expander("False alarms and detections"):
-                _curve(result, spec, theme)
+                _curve(found[1], spec, theme)
             _how(spec, asked)
 
-    watching.live(task, draw)
+    tasks.follow(task, draw)
 
 
 def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dpviz.auditing.attacks.study import watch_attacks
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell import pinned
-from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
@@ -48,13 +48,11 @@ def draw(spec: RunSpec, theme: Theme) -> None:
     """The attacks in a sentence, the most exposed rows, and what predicts them."""
     task = attack(spec, SHADOWS)
 
-    def show() -> None:
-        tasks.controls(task, "Training and attacking")
-        if task.results:
-            panels.text(task.results[-1].sentence(run=pinned.title(spec)))
-            table(task.results[-1])
+    def show(found: AttackedRun) -> None:
+        panels.text(found.sentence(run=pinned.title(spec)))
+        table(found)
 
-    watching.live(task, show, every=1.0)
+    tasks.follow(task, show, "Training and attacking", every=1.0)
     if task.results and task.over:
         predicts(task.results[-1], spec, theme)
 

@@ -50,8 +50,8 @@ def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
     task = exposed_rows.attack(spec, shadows)
     with answer:
         watching.live(task, lambda: _headline(task, spec, shadows), every=1.0)
-    watching.live(task, lambda: _picture(task, spec, theme), every=1.0)
-    watching.live(task, lambda: _below(task, spec, theme, shadows))
+    tasks.follow(task, lambda found: _picture(found, spec, theme), "Training and attacking", every=1.0)
+    tasks.follow(task, lambda found: _below(found, spec, theme, shadows) if task.over else None)
 
 
 def _headline(task: Job[Any], spec: RunSpec, shadows: int) -> None:
@@ -62,11 +62,7 @@ def _headline(task: Job[Any], spec: RunSpec, shadows: int) -> None:
         panels.headline(f"{run}: the attacker trains {shadows:,} models on random halves of the rows.", of=spec)
 
 
-def _picture(task: Job[Any], spec: RunSpec, theme: Theme) -> None:
-    tasks.controls(task, "Training and attacking")
-    if not task.results:
-        return
-    found: AttackedRun = task.results[-1]
+def _picture(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
     best, other = found.best(), found.non_private
     curves = {name: pictures.Roc(get_attack(name).label, judged.curve) for name, judged in found.judged.items()}
     rates = np.geomspace(curves[best].points["false_alarms"].min(), 1.0, 80)
@@ -88,10 +84,7 @@ def _picture(task: Job[Any], spec: RunSpec, theme: Theme) -> None:
     charts.chart(fig, "membership", summary, lambda: _curves(found), of=spec)
 
 
-def _below(task: Job[Any], spec: RunSpec, theme: Theme, shadows: int) -> None:
-    if not (task.results and task.over):
-        return
-    found: AttackedRun = task.results[-1]
+def _below(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None:
     with folds.fold("All attacks in numbers", "attacks"):
         tables.table(_numbers(found), _HEADS)
         panels.note(

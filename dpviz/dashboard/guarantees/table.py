@@ -327,15 +327,14 @@ def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outc
     """The sentence, and what run A has beside it, redrawn while numbers come in."""
     measure = metric.chosen(spec.dataset, spec.intercept)
 
-    def draw() -> None:
-        if task.results:
-            now = lines(task.results[-1], measure)
-            headline(now, spec, attacker)
-            if kept is not None and kept.cost.metric.id == measure.id:
-                beside(now, kept)
+    def draw(measured: Measured) -> None:
+        now = lines(measured, measure)
+        headline(now, spec, attacker)
+        if kept is not None and kept.cost.metric.id == measure.id:
+            beside(now, kept)
 
     with place:
-        watching.live(task, draw, every=2.0)
+        tasks.follow(task, draw, every=2.0)
 
 
 def show(

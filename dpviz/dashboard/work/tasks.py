@@ -39,6 +39,18 @@ def controls(task: Job[Any], what: str) -> None:
         panels.failed(*task.problem)
 
 
+def follow(task: Job[T], show: Callable[[T], None], doing: str = "", *, every: float = watching.EVERY) -> None:
+    """Draws the last result of a job again and again while it is at work, below its progress where `doing` names the work."""
+
+    def draw() -> None:
+        if doing:
+            controls(task, doing)
+        if task.results:
+            show(task.results[-1])
+
+    watching.live(task, draw, every=every)
+
+
 def attacked(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
     """The job with this key, at work at once; a button takes it up again where it was cancelled or failed."""
     task = watching.watch(Job(key, work, dataset=dataset), f"watched.{section}")
