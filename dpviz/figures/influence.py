@@ -1,5 +1,6 @@
 """Training rows, what each does to the model, and what the noise did to each. All of it shows private data."""
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -61,16 +62,27 @@ def training_map(
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    above, xy = _either(n, named, chosen), points.astype(np.float32)
+    above = _either(n, named, chosen)
     width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
     looks = _looks(n, noised, used, theme)
     colour, bar = _logarithmic(influence, below=narrow)
-    traces = _rows(xy, row_ids, looks, above, group, influence, (colour, width, _amounts(influence)), kind, theme)
+    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, _amounts(influence))
+    picked = group if group is not None and group.any() else None
+    if n <= DENSE:
+        traces = drawn.layers(looks, picked)
+    else:
+        strong = above.copy() if picked is None else above | picked
+        strong[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
+        traces = [*drawn.density(~strong), *drawn.layers(looks, None, strong)]
     traces += _keys(looks, theme)
-    traces += [_crosses(xy[g], kind, base, theme) for g in (overlay,) if g is not None and g.any()]
-    traces += [_rings(xy[c], row_ids[c], kind, base + 14, theme) for c in (chosen,) if c is not None and c.any()]
+    if overlay is not None and overlay.any():
+        marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
+        traces.append(drawn.marks(overlay, marker, name=f"{int(overlay.sum()):,} differ in A"))
+    if chosen is not None and chosen.any():
+        ring = {"symbol": "circle-open", "size": base + 14, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
+        traces.append(drawn.marks(chosen, ring, showlegend=False, customdata=row_ids[chosen]))
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
-    notes = _row_names(xy, row_ids, above, chosen, theme)
+    notes = drawn.names(chosen)
     if narrow:  # the title of the colour scale, which stands below the map
         notes.append(note("influence", 0.5, 0, paper="xy", yshift=-72))
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
@@ -78,76 +90,83 @@ def training_map(
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
 
 
-def _rows(
-    xy: NDArray[np.float32],
-    row_ids: NDArray[np.integer],
-    looks: _Looks,
-    above: NDArray[np.bool_],
-    group: NDArray[np.bool_] | None,
-    influence: Floats,
-    sizes: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
-    kind: str,
-    theme: Theme,
-) -> list[Trace]:
-    """All rows as points, or, where they are many, their density and some of them as points on it."""
-    picked = group if group is not None and group.any() else None
-    if len(xy) <= DENSE:
-        return _layers(xy, row_ids, looks, above, picked, sizes, kind, theme)
-    drawn = above.copy() if picked is None else above | picked
-    drawn[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
-    return [*_density(xy, row_ids, ~drawn, kind, theme), *_layers(xy, row_ids, looks, above, None, sizes, kind, theme, drawn)]
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a map and how they are drawn.
 
-
-def _layers(
-    xy: NDArray[np.float32],
-    row_ids: NDArray[np.integer],
-    looks: _Looks,
-    above: NDArray[np.bool_],
-    picked: NDArray[np.bool_] | None,
-    sizes: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
-    kind: str,
-    theme: Theme,
-    only: NDArray[np.bool_] | None = None,
-) -> list[Trace]:
-    """The points of each kind of rows, those that are raised after the others.
-
-    Args:
-        only: (n,) rows that are drawn; None for all.
-        above: (n,) raised rows.
-        picked: (n,) rows that stand out; None where all do.
-        sizes: (n,) colours, (n,) widths and (n,) amounts to be read, where there are any.
+    Attributes:
+        xy, ids: (n, 2) places and (n,) ids.
+        kind: of the traces.
+        above: (n,) rows that are raised above the others.
+        colour, width: (n,).
+        amounts: (n,) influences to be read; None for none.
     """
-    colour, width, amounts = sizes
 
-    def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
-        marker = {"color": colour[rows], "symbol": symbol} | _outline(width[rows], line, symbol, raised, theme)
-        made = _dots(xy[rows], row_ids[rows], kind, marker, None if amounts is None else amounts[rows])
-        return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
+    xy: NDArray[np.float32]
+    ids: NDArray[np.integer]
+    kind: str
+    theme: Theme
+    above: NDArray[np.bool_]
+    colour: NDArray[Any]
+    width: NDArray[Any]
+    amounts: NDArray[Any] | None
 
-    below = ~above if only is None else only & ~above
-    layers = [(rows & layer, symbol, line, layer is above) for layer in (below, above) for rows, _, symbol, line in looks]
-    return [dots(*one) for one in layers if one[0].any()]
+    def marks(self, at: NDArray[np.bool_], marker: Trace, hover: str = "", **more: Any) -> Trace:
+        """A marker on some of the rows."""
+        return marker_trace(self.xy[at, 0], self.xy[at, 1], marker, hover, type=self.kind, **more)
 
+    def layers(self, looks: _Looks, picked: NDArray[np.bool_] | None, only: NDArray[np.bool_] | None = None) -> list[Trace]:
+        """The points of each kind of rows, those that are raised after the others.
 
-def _density(
-    xy: NDArray[np.float32], row_ids: NDArray[np.integer], rest: NDArray[np.bool_], kind: str, theme: Theme
-) -> list[Trace]:
-    """Rows in each cell of the plane, on a logarithmic scale, and the rest of them as points that are not seen, for a lasso."""
-    counts, x, y = np.histogram2d(xy[:, 0], xy[:, 1], CELLS)
-    with np.errstate(divide="ignore"):
-        shade = np.where(counts > 0, np.log10(counts), np.nan).T
-    heat = {
-        "type": "heatmap",
-        "x": (x[1:] + x[:-1]) / 2,
-        "y": (y[1:] + y[:-1]) / 2,
-        "z": shade,
-        "text": counts.T.astype(int),
-        "colorscale": [[0, theme.majority], [1, theme.ink]],
-        "showscale": False,
-        "hovertemplate": "%{text} rows here<extra></extra>",
-    }
-    unseen = {"color": faint(theme.paper, 0.0), "size": 5}
-    return [heat, marker_trace(xy[rest, 0], xy[rest, 1], unseen, type=kind, customdata=row_ids[rest], showlegend=False)]
+        Args:
+            picked: (n,) rows that stand out; None where all do.
+            only: (n,) rows that are drawn; None for all.
+        """
+
+        def dots(rows: NDArray[np.bool_], symbol: str, line: Trace, raised: bool) -> Trace:
+            outline = _outline(self.width[rows], line, symbol, raised, self.theme)
+            marker = {"color": self.colour[rows], "symbol": symbol, "coloraxis": "coloraxis"} | outline
+            text = None if self.amounts is None else self.amounts[rows]
+            hover = f"row %{{customdata}}{'' if text is None else ': influence %{text}'}<extra></extra>"
+            made = self.marks(rows, marker, hover, customdata=self.ids[rows], showlegend=False, text=text)
+            return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
+
+        below = ~self.above if only is None else only & ~self.above
+        layers = [
+            (rows & part, symbol, line, part is self.above) for part in (below, self.above) for rows, _, symbol, line in looks
+        ]
+        return [dots(*one) for one in layers if one[0].any()]
+
+    def density(self, rest: NDArray[np.bool_]) -> list[Trace]:
+        """Rows in each cell of the plane, on a logarithmic scale, and the rest as points that are not seen, for a lasso."""
+        counts, x, y = np.histogram2d(self.xy[:, 0], self.xy[:, 1], CELLS)
+        with np.errstate(divide="ignore"):
+            shade = np.where(counts > 0, np.log10(counts), np.nan).T
+        heat = {
+            "type": "heatmap",
+            "x": (x[1:] + x[:-1]) / 2,
+            "y": (y[1:] + y[:-1]) / 2,
+            "z": shade,
+            "text": counts.T.astype(int),
+            "colorscale": [[0, self.theme.majority], [1, self.theme.ink]],
+            "showscale": False,
+            "hovertemplate": "%{text} rows here<extra></extra>",
+        }
+        unseen = {"color": faint(self.theme.paper, 0.0), "size": 5}
+        return [heat, self.marks(rest, unseen, customdata=self.ids[rest], showlegend=False)]
+
+    def names(self, chosen: NDArray[np.bool_] | None) -> list[Trace]:
+        """The ids of the rows that stand out; annotations lie above all points, also where WebGL draws these."""
+        notes = []
+        rows = np.flatnonzero(self.above)
+        for k, at in enumerate(rows[np.argsort(self.xy[rows, 1], kind="stable")]):
+            mine = chosen is not None and bool(chosen[at])
+            text = f"<b>row {self.ids[at]}</b>" if mine else f"{self.ids[at]}"
+            side, shift = (("left", 14), ("right", -14))[k % 2]  # names of rows at nearly one height go to different sides
+            font = {"size": FONT_SIZE - (1 if mine else 3), "color": self.theme.ink}
+            place: Trace = {"xanchor": side, "xshift": shift, "bgcolor": faint(self.theme.paper, 0.75)}
+            notes.append(note(text, float(self.xy[at, 0]), float(self.xy[at, 1]), font=font, **place))
+        return notes
 
 
 def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -174,26 +193,6 @@ def _looks(n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | N
     )
 
 
-def _row_names(
-    xy: NDArray[np.float32],
-    row_ids: NDArray[np.integer],
-    above: NDArray[np.bool_],
-    chosen: NDArray[np.bool_] | None,
-    theme: Theme,
-) -> list[Trace]:
-    """The ids of the rows that stand out; annotations lie above all points, also where WebGL draws these."""
-    notes = []
-    rows = np.flatnonzero(above)
-    for k, at in enumerate(rows[np.argsort(xy[rows, 1], kind="stable")]):
-        mine = chosen is not None and bool(chosen[at])
-        text = f"<b>row {row_ids[at]}</b>" if mine else f"{row_ids[at]}"
-        side, shift = (("left", 14), ("right", -14))[k % 2]  # names of rows at nearly one height go to different sides
-        font = {"size": FONT_SIZE - (1 if mine else 3), "color": theme.ink}
-        place: Trace = {"xanchor": side, "xshift": shift, "bgcolor": faint(theme.paper, 0.75)}
-        notes.append(note(text, float(xy[at, 0]), float(xy[at, 1]), font=font, **place))
-    return notes
-
-
 def _layout(names: tuple[str, str], ticks: bool, more: int = 0, *, below: bool = False) -> Trace:
     """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for the colour scale there."""
     axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
@@ -212,32 +211,11 @@ def _layout(names: tuple[str, str], ticks: bool, more: int = 0, *, below: bool =
     }
 
 
-def _dots(
-    xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, marker: Trace, amounts: NDArray[np.str_] | None
-) -> Trace:
-    """Rows as points; `amounts` are their influences for hovering, None for none."""
-    hover = f"row %{{customdata}}{': influence %{text}' if amounts is not None else ''}<extra></extra>"
-    marker = marker | {"coloraxis": "coloraxis"}
-    return marker_trace(xy[:, 0], xy[:, 1], marker, hover, type=kind, customdata=row_ids, showlegend=False, text=amounts)
-
-
 def _keys(looks: _Looks, theme: Theme) -> list[Trace]:
     """Legend entries of the kinds of rows that there are: plotly draws that of a colour scale as black, also on a dark page."""
     look = {"size": 12, "color": theme.majority}
     there = [(int(rows.sum()), name, look | {"symbol": symbol, "line": line}) for rows, name, symbol, line in looks]
     return [legend_entry(f"{count:,} {name}", marker) for count, name, marker in there if count]
-
-
-def _crosses(xy: NDArray[np.float32], kind: str, base: float, theme: Theme) -> Trace:
-    """Crosses on the rows whose noise differs in run A, above the points and below the ring."""
-    marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
-    return marker_trace(xy[:, 0], xy[:, 1], marker, type=kind, name=f"{len(xy):,} differ in A")
-
-
-def _rings(xy: NDArray[np.float32], row_ids: NDArray[np.integer], kind: str, size: float, theme: Theme) -> Trace:
-    """Rings around the chosen rows."""
-    marker = {"symbol": "circle-open", "size": size, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
-    return marker_trace(xy[:, 0], xy[:, 1], marker, type=kind, showlegend=False, customdata=row_ids)
 
 
 def _logarithmic(values: Floats, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
