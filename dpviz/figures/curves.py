@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import FLOOR, LINE, SIGN, SIGNS, Label, listed, wrapped
+from dpviz.figures.labels import FLOOR, SIGNS, Label, listed, room, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
 from dpviz.figures.traces import axis_title_above, band_trace, line_trace, marker_trace, note, upright
 
@@ -91,18 +91,17 @@ def trade_off(
     if overlay is not None:
         traces.append(_overlay(*overlay, quantity, theme))
     lines = [wrapped(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
-    plot = max(PLOT, LINE * sum(map(len, lines)))
+    tall, right = room(lines)
     top = 84 if odds else 40
     # a point that is not seen: an axis without anything on it is not drawn
     traces += [marker_trace([epsilon], [None], {}, xaxis="x2", showlegend=False) for epsilon, _ in odds[:1]]
     marks = [_here(here, theme, bool(odds))] if here is not None and x[0] <= math.log10(here) <= x[1] else []
-    longest = max((len(line) for part in lines for line in part), default=0)
     below = LEGEND_LINE * len(names) if narrow else 0
     return figure(
         theme,
         traces,
-        height=(PLOT if narrow else plot) + top + 66 + below,
-        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else round(34 + SIGN * (longest + 2))),
+        height=(PLOT if narrow else max(PLOT, tall)) + top + 66 + below,
+        margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else right),
         showlegend=narrow,
         legend=_LEGEND_BELOW,
         **_CLICKS,

@@ -14,6 +14,12 @@ def decades(low: float, high: float) -> Floats:
     return marks[:: max(1, len(marks) // 8)]
 
 
+def ticks(low: float, high: float, unit: str = "") -> dict[str, object]:
+    """Ticks of an axis of exponents."""
+    marks = decades(low, high)
+    return {"tickvals": marks, "ticktext": [f"{text}{unit}" for text in powers(marks)]}
+
+
 def powers(exponents: Floats) -> list[str]:
     """10^t as people write it."""
     return [f"{10**t:,.0f}" if 3 <= t < 6 else f"{10**t:.3g}" for t in exponents]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import LINE, SIGN, SIGNS, Label, listed, wrapped
+from dpviz.figures.labels import SIGNS, Label, listed, room, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
 from dpviz.figures.traces import band_trace, line_trace, lying_bars, marker_trace, note, upright
 
@@ -209,8 +209,7 @@ def _figure(
     ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0) if ends[0] <= e <= ends[1]]
     above = 14 + LEGEND_LINE * entries
     parts = [wrapped(one.text, _WIDTH) for one in names]
-    plot = max(_PLOT, LINE * sum(map(len, parts)))
-    longest = max((len(line) for part in parts for line in part), default=0)
+    tall, right = room(parts)
     vertical = {"range": [low, high], "ticksuffix": " %" if top and shares else ""}
     marks: list[Trace] = []
     if ends[0] <= here <= ends[1]:
@@ -218,8 +217,8 @@ def _figure(
     return figure(
         theme,
         traces,
-        height=plot + above + 58,
-        margin=margin(left=58, top=above, right=round(34 + SIGN * (longest + 2)) if names else 16),
+        height=max(_PLOT, tall) + above + 58,
+        margin=margin(left=58, top=above, right=right if names else 16),
         showlegend=not names,
         annotations=listed(names, parts, theme, rising=True),
         shapes=marks,

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.decades import decades, powers
+from dpviz.figures.decades import ticks
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
 from dpviz.figures.traces import legend_entry, marker_trace, note
 
@@ -31,7 +31,7 @@ def training_map(
     epsilon: Floats | None = None,
     chosen: NDArray[np.bool_] | None = None,
     group: NDArray[np.bool_] | None = None,
-    ticks: bool = False,
+    scaled: bool = False,
     used: NDArray[np.bool_] | None = None,
     named: NDArray[np.bool_] | None = None,
     overlay: NDArray[np.bool_] | None = None,
@@ -54,7 +54,7 @@ def training_map(
         epsilon: (n,) individual epsilon, None for one size.
         chosen: (n,) rows to ring, for example the selected person.
         group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
-        ticks: whether the axes have a scale that means something.
+        scaled: whether the axes have a scale that means something.
         used: (n,) rows that training used at least once; None where that is not counted.
         named: (n,) rows whose ids are written beside them, a few.
         overlay: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
@@ -86,7 +86,7 @@ def training_map(
     if narrow:  # the title of the colour scale, which stands below the map
         notes.append(note("influence", 0.5, 0, paper="xy", yshift=-72))
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
-    layout = _layout(names, ticks, more, below=narrow)
+    layout = _layout(names, scaled, more, below=narrow)
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
 
 
@@ -193,14 +193,14 @@ def _looks(n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | N
     )
 
 
-def _layout(names: tuple[str, str], ticks: bool, more: int = 0, *, below: bool = False) -> Trace:
+def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: bool = False) -> Trace:
     """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for the colour scale there."""
-    axis: Trace = {} if ticks else {"showgrid": False, "showticklabels": False, "ticks": ""}
+    axis: Trace = {} if scaled else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         "dragmode": "pan",
         "margin": margin(
-            left=70 if ticks else 34,
+            left=70 if scaled else 34,
             right=16 if below else 112,
             top=40 + 2 * LEGEND_LINE + more,
             bottom=58 + (_BAR if below else 0),
@@ -223,9 +223,8 @@ def _logarithmic(values: Floats, *, below: bool = False) -> tuple[NDArray[np.flo
     top = float(values.max(initial=0.0)) or 1.0
     low = max(_FLOOR * top, float(np.quantile(values, 0.02)) if len(values) else 0.0, 1e-300)
     low = low if low < top else 0.1 * top
-    ticks = decades(np.log10(low), np.log10(top))
     bar = {"title": {"text": "influence", "side": "right"}, "thickness": 14, "len": 0.9}
-    bar |= {"tickvals": ticks, "ticktext": powers(ticks)}
+    bar |= ticks(np.log10(low), np.log10(top))
     if below:
         bar |= {"orientation": "h", "title": {"text": ""}, "len": 1, "y": 0, "yref": "container", "yanchor": "bottom"}
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}

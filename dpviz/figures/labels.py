@@ -37,6 +37,12 @@ def wrapped(text: str, width: int = 18) -> list[str]:
     return textwrap.wrap(text, width) or [text]
 
 
+def room(lines: Sequence[list[str]]) -> tuple[int, int]:
+    """Pixels that the list needs: its height, and the margin right of the plot."""
+    longest = max((len(line) for part in lines for line in part), default=0)
+    return LINE * sum(map(len, lines)), round(34 + SIGN * (longest + 2))
+
+
 def listed(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, rising: bool) -> list[Trace]:
     """The entries right of the plot, the largest value on top, or the smallest where less is better."""
     order = sorted(range(len(names)), key=lambda k: -names[k].y if rising else names[k].y)

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.decades import decades, powers
+from dpviz.figures.decades import ticks
 from dpviz.figures.style import Theme, Trace, faint, figure, margin
 from dpviz.figures.traces import band_trace, coin_toss, line_trace, marker_trace, upright
 
@@ -55,7 +55,7 @@ def roc(
         traces.append(_line(bound, theme.noise, 4, "dash", "allowed by the guarantee", lowest))
     at = np.array([lowest, 2.0])
     traces.append(coin_toss(theme) | {"x": at, "y": at})
-    axis = {"range": [lowest - 0.02, 2.04], **_labels(lowest, 2.0, " %")}
+    axis = {"range": [lowest - 0.02, 2.04], **ticks(lowest, 2.0, " %")}
     return figure(
         theme,
         traces,
@@ -97,7 +97,7 @@ def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure
         traces,
         height=400,
         margin=margin(left=76, right=20, top=112),
-        x={"title": "ε", **_labels(x[0], x[-1])},
+        x={"title": "ε", **ticks(x[0], x[-1])},
         y={"title": "members found", "range": [0, 1.3 * top], "ticksuffix": " %"},
         shapes=[upright(np.log10(here), {"color": theme.grid, "width": 2})],
     )
@@ -126,13 +126,13 @@ def risk(
         if text:
             hover = "%{text}: %{y:.2f}<extra></extra>"
             traces.append(marker_trace(x[at], separation[at], marker, hover, type="scattergl", name=name, text=text))
-    ticks = _labels(float(np.nanmin(x[there])), float(np.nanmax(x[there]))) if logarithmic else {}
+    named = ticks(float(np.nanmin(x[there])), float(np.nanmax(x[there]))) if logarithmic else {}
     return figure(
         theme,
         traces,
         height=380,
         margin=margin(left=76, top=64),
-        x={"title": fact, **ticks},
+        x={"title": fact, **named},
         y={"title": "standard deviations apart"},
     )
 
@@ -149,9 +149,3 @@ def _line(roc: Roc, colour: str, width: float, dash: str, name: str, lowest: flo
 def _exponents(shares: pd.Series | Floats, least: float = 1e-12) -> Floats:
     """log10 of shares in per cent; what is below `least` per cent is drawn there."""
     return np.log10(np.maximum(100 * np.asarray(shares, float), least))
-
-
-def _labels(low: float, high: float, unit: str = "") -> dict[str, object]:
-    """Ticks of an axis of exponents."""
-    marks = decades(low, high)
-    return {"tickvals": marks, "ticktext": [f"{text}{unit}" for text in powers(marks)]}

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.decades import decades, powers
+from dpviz.figures.decades import ticks
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
 from dpviz.figures.traces import bar_trace, note, upright
 
@@ -41,7 +41,6 @@ def rule_histogram(
     ]
     highest = max(1, int(np.histogram(place, edges)[0].max()))
     shapes, notes = _thresholds(limits, left, right, theme)
-    span = decades(left, right)
     title = [plain(line) for line in wrap(label, 34)]  # two such pictures stand side by side
     above, below, plot = 16 + 2 * LEGEND_LINE, 42 + 24 * len(title), 230
     return figure(
@@ -55,7 +54,7 @@ def rule_histogram(
         margin=margin(left=70, top=above, bottom=below),
         # room for the thresholds' labels above the bars
         y={"title": "training rows", "range": [0, highest * (1.06 + 0.12 * len(limits))]},
-        x={"title": "<br>".join(title), "range": [left, right], "tickvals": span, "ticktext": powers(span)},
+        x={"title": "<br>".join(title), "range": [left, right], **ticks(left, right)},
     )
 
 

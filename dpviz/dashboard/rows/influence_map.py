@@ -151,7 +151,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         epsilon=run.epsilon,
         chosen=ring,
         group=bright,
-        ticks=scaled,
+        scaled=scaled,
         used=None if run.ever is None else used(run),
         named=named,
         overlay=other,
