@@ -67,14 +67,7 @@ def training_map(
     looks = _looks(n, noised, used, theme)
     colour, bar = _logarithmic(influence, below=narrow)
     drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, _amounts(influence))
-    picked = group if group is not None and group.any() else None
-    if n <= DENSE:
-        traces = drawn.layers(looks, picked)
-    else:
-        strong = above.copy() if picked is None else above | picked
-        strong[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
-        traces = [*drawn.density(~strong), *drawn.layers(looks, None, strong)]
-    traces += _keys(looks, theme)
+    traces = drawn.points(looks, influence, group if group is not None and group.any() else None) + _keys(looks, theme)
     if overlay is not None and overlay.any():
         marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
         traces.append(drawn.marks(overlay, marker, name=f"{int(overlay.sum()):,} differ in A"))
@@ -114,6 +107,14 @@ class _Rows:
     def marks(self, at: NDArray[np.bool_], marker: Trace, hover: str = "", **more: Any) -> Trace:
         """A marker on some of the rows."""
         return marker_trace(self.xy[at, 0], self.xy[at, 1], marker, hover, type=self.kind, **more)
+
+    def points(self, looks: _Looks, influence: Floats, picked: NDArray[np.bool_] | None) -> list[Trace]:
+        """All rows as points, or, where they are many, their density and some of them as points on it."""
+        if len(self.xy) <= DENSE:
+            return self.layers(looks, picked)
+        strong = self.above.copy() if picked is None else self.above | picked
+        strong[np.argsort(-influence, kind="stable")[:STRONGEST]] = True
+        return [*self.density(~strong), *self.layers(looks, None, strong)]
 
     def layers(self, looks: _Looks, picked: NDArray[np.bool_] | None, only: NDArray[np.bool_] | None = None) -> list[Trace]:
         """The points of each kind of rows, those that are raised after the others.
