@@ -15,6 +15,7 @@ _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 
 MAP = 430  # pixels of the map with its legend
 _BAR = 74  # pixels of the colour scale below the map
+_TITLE_BELOW = note("influence", 0.5, 0, paper="xy", yshift=-72)  # of a colour scale that stands below the map
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
 DENSE, CELLS, STRONGEST = 4_000, 60, 150  # rows from which their density is drawn; its cells a side; rows drawn on it as points
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
@@ -62,9 +63,8 @@ def training_map(
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    above = _either(n, named, chosen)
+    above, looks = _either(n, named, chosen), _looks(n, noised, used, theme)
     width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
-    looks = _looks(n, noised, used, theme)
     colour, bar = _logarithmic(influence, below=narrow)
     drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, _amounts(influence))
     traces = drawn.points(looks, influence, group if group is not None and group.any() else None) + _keys(looks, theme)
@@ -75,9 +75,7 @@ def training_map(
         ring = {"symbol": "circle-open", "size": base + 14, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
         traces.append(drawn.marks(chosen, ring, showlegend=False, customdata=row_ids[chosen]))
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
-    notes = drawn.names(chosen)
-    if narrow:  # the title of the colour scale, which stands below the map
-        notes.append(note("influence", 0.5, 0, paper="xy", yshift=-72))
+    notes = drawn.names(chosen) + ([_TITLE_BELOW] if narrow else [])
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
     layout = _layout(names, scaled, more, below=narrow)
     return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
