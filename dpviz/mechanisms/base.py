@@ -7,9 +7,10 @@ line, the table in the docs and the contract test are derived from what it decla
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -81,6 +82,16 @@ class Training:
 FAMILIES = ("reference", "output", "objective", "gradient", "input", "local")
 
 
+def _around(method: Callable[..., Any], around: Callable[..., Any]) -> Callable[..., Any]:
+    """The method `around`, which is given the method of the class first."""
+
+    @functools.wraps(method)
+    def whole(self: Mechanism, *args: Any, **named: Any) -> Any:
+        return around(method, self, *args, **named)
+
+    return whole
+
+
 @dataclass(frozen=True)
 class Mechanism(ABC):
     """Base of all mechanisms. Subclasses are frozen dataclasses whose fields are knobs.
@@ -130,7 +141,7 @@ class Mechanism(ABC):
             raise TypeError(f"{cls.__name__}.family must be one of {FAMILIES}")
         for name, around in (*persons.AROUND.items(), *ranges.AROUND.items()):
             if name in vars(cls):
-                setattr(cls, name, around(vars(cls)[name]))
+                setattr(cls, name, _around(vars(cls)[name], around))
         if "guarantee" in vars(cls):
             cls.guarantee = with_conditions(cls.guarantee, cls.supposes)
         cls.order = FAMILIES.index(cls.family) if hasattr(cls, "family") else 0

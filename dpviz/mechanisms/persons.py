@@ -14,7 +14,6 @@ and differ in up to k of them, all of one person. They are joined by k replaceme
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -143,114 +142,79 @@ def _alone(calibration: Calibration) -> Calibration:
     return calibration if alone is None else replace(alone, noise_scale=calibration.noise_scale)
 
 
-def calibrate(method: Callable[..., Calibration]) -> Callable[..., Calibration]:
+def calibrate(method: Callable[..., Calibration], mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
     """`Mechanism.calibrate` for the unit that the setting names."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, setting: Setting, budget: Budget) -> Calibration:
-        if setting.weighted:
-            cal = for_unit(self, replace(setting, weighted=False), budget)
-            return replace(cal, notes=(*cal.notes, WEIGHTS))
-        if not setting.person_rows:
-            return method(self, setting, budget)
-        row, rows = replace(setting, person_rows=0), setting.person_rows
-        if rows > 1 and self.draws_persons:
-            return _of_drawn(method(self, row, budget), setting)
-        if rows == 1:
-            return _for_person(method(self, row, budget), budget, 1)
-        each = of_row(budget, rows)
-        by_delta = budget.delta == 0 or each.delta > 0  # otherwise exp(epsilon) is beyond double precision
-        cal = method(self, row, each if by_delta else _of_gaussian_row(budget, rows))
-        if by_delta and cal.mu is not None:
-            cal = method(self, row, _of_gaussian_row(budget, rows))
-        if not by_delta and cal.mu is None:
-            cause = f"{budget.epsilon:g} is so large that group privacy leaves no δ for one of {rows:,} rows"
-            raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
-        return _for_person(cal, budget, rows)
-
-    return for_unit
+    if setting.weighted:
+        cal = calibrate(method, mechanism, replace(setting, weighted=False), budget)
+        return replace(cal, notes=(*cal.notes, WEIGHTS))
+    if not setting.person_rows:
+        return method(mechanism, setting, budget)
+    row, rows = replace(setting, person_rows=0), setting.person_rows
+    if rows > 1 and mechanism.draws_persons:
+        return _of_drawn(method(mechanism, row, budget), setting)
+    if rows == 1:
+        return _for_person(method(mechanism, row, budget), budget, 1)
+    each = of_row(budget, rows)
+    by_delta = budget.delta == 0 or each.delta > 0  # otherwise exp(epsilon) is beyond double precision
+    cal = method(mechanism, row, each if by_delta else _of_gaussian_row(budget, rows))
+    if by_delta and cal.mu is not None:
+        cal = method(mechanism, row, _of_gaussian_row(budget, rows))
+    if not by_delta and cal.mu is None:
+        cause = f"{budget.epsilon:g} is so large that group privacy leaves no δ for one of {rows:,} rows"
+        raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
+    return _for_person(cal, budget, rows)
 
 
-def automatic(method: Callable[..., float]) -> Callable[..., float]:
+def automatic(
+    method: Callable[..., float], mechanism: Mechanism, knob: str, setting: Setting, budget: Budget | None = None
+) -> float:
     """`Mechanism.automatic`: rules are about noise, which is calibrated for one row."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, knob: str, setting: Setting, budget: Budget | None = None) -> float:
-        if setting.person_rows and budget is not None:
-            alone = self.calibrate(setting, budget).alone
-            assert alone is not None
-            budget = alone.budget
-        return method(self, knob, replace(setting, person_rows=0), budget)
-
-    return for_unit
+    if setting.person_rows and budget is not None:
+        alone = mechanism.calibrate(setting, budget).alone
+        assert alone is not None
+        budget = alone.budget
+    return method(mechanism, knob, replace(setting, person_rows=0), budget)
 
 
-def sensitivity_bounds(method: Callable[..., tuple[Bound, ...]]) -> Callable[..., tuple[Bound, ...]]:
+def sensitivity_bounds(method: Callable[..., tuple[Bound, ...]], mechanism: Mechanism, setting: Setting) -> tuple[Bound, ...]:
     """`BoundsSensitivity.sensitivity_bounds` for the unit that the setting names."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, setting: Setting) -> tuple[Bound, ...]:
-        k, bounds = setting.person_rows, method(self, replace(setting, person_rows=0))
-        if k <= 1 or self.draws_persons:
-            return bounds
-        return tuple(
-            replace(b, value=k * b.value, formula=rf"{k}\cdot {b.formula}", source=f"{b.source}, {k:,} rows of one person")
-            for b in bounds
-        )
-
-    return for_unit
+    k, bounds = setting.person_rows, method(mechanism, replace(setting, person_rows=0))
+    if k <= 1 or mechanism.draws_persons:
+        return bounds
+    return tuple(
+        replace(b, value=k * b.value, formula=rf"{k}\cdot {b.formula}", source=f"{b.source}, {k:,} rows of one person")
+        for b in bounds
+    )
 
 
-def releases(method: Callable[..., Event | None]) -> Callable[..., Event | None]:
+def releases(method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting) -> Event | None:
     """`ReleasesGaussians.releases` for the unit that the setting names."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, setting: Setting) -> Event | None:
-        return _event(method(self, replace(setting, person_rows=0)), 1 if self.draws_persons else setting.person_rows)
-
-    return for_unit
+    return _event(method(mechanism, replace(setting, person_rows=0)), 1 if mechanism.draws_persons else setting.person_rows)
 
 
-def released(method: Callable[..., Event | None]) -> Callable[..., Event | None]:
+def released(
+    method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting, calibration: Calibration
+) -> Event | None:
     """`DeclaresEvent.released` for the unit that the calibration names."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, setting: Setting, calibration: Calibration) -> Event | None:
-        alone = _alone(calibration)
-        return _event(method(self, replace(setting, person_rows=0), alone), 1 if self.draws_persons else calibration.person_rows)
-
-    return for_unit
+    alone = _alone(calibration)
+    return _event(
+        method(mechanism, replace(setting, person_rows=0), alone), 1 if mechanism.draws_persons else calibration.person_rows
+    )
 
 
-def distance(method: Callable[..., float]) -> Callable[..., float]:
+def distance(method: Callable[..., float], mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float:
     """`BoundsDistance.distance` for the unit that the calibration names."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, setting: Setting, calibration: Calibration) -> float:
-        alone = _alone(calibration)
-        of_one = method(self, replace(setting, person_rows=0), alone)
-        return min(1.0, of_one if self.draws_persons else max(1, calibration.person_rows) * of_one)
-
-    return for_unit
+    alone = _alone(calibration)
+    of_one = method(mechanism, replace(setting, person_rows=0), alone)
+    return min(1.0, of_one if mechanism.draws_persons else max(1, calibration.person_rows) * of_one)
 
 
-def individual(method: Callable[..., Any]) -> Callable[..., Any]:
+def individual(method: Callable[..., Any], mechanism: Mechanism, problem: Any, calibration: Calibration, *rest: Any) -> Any:
     """`IndividualBudget.individual`: none where epsilon is for persons with several rows."""
-
-    @functools.wraps(method)
-    def for_unit(self: Mechanism, problem: Any, calibration: Calibration, *rest: Any) -> Any:
-        return None if calibration.person_rows > 1 else method(self, problem, _alone(calibration), *rest)
-
-    return for_unit
+    return None if calibration.person_rows > 1 else method(mechanism, problem, _alone(calibration), *rest)
 
 
 #: by the name of the method that they are put around
-AROUND: dict[str, Callable[[Any], Any]] = {
-    "automatic": automatic,
-    "calibrate": calibrate,
-    "sensitivity_bounds": sensitivity_bounds,
-    "releases": releases,
-    "released": released,
-    "distance": distance,
-    "individual": individual,
+AROUND: dict[str, Callable[..., Any]] = {
+    law.__name__: law for law in (automatic, calibrate, sensitivity_bounds, releases, released, distance, individual)
 }

@@ -10,7 +10,6 @@ The ranges alone are Gaussian releases of `gaussian_mu` of their budget, so a me
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -61,75 +60,49 @@ def _free(calibration: Calibration) -> Calibration:
     return replace(calibration, of_ranges=None)
 
 
-def calibrate(method: Callable[..., Calibration]) -> Callable[..., Calibration]:
+def calibrate(method: Callable[..., Calibration], mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
     """`Mechanism.calibrate` for what the ranges leave of the budget."""
-
-    @functools.wraps(method)
-    def of_rest(self: Mechanism, setting: Setting, budget: Budget) -> Calibration:
-        if not setting.private_ranges:
-            return method(self, setting, budget)
-        of_ranges, of_model = shares(budget)
-        return paid(method(self, _without(setting), of_model), budget, of_ranges)
-
-    return of_rest
+    if not setting.private_ranges:
+        return method(mechanism, setting, budget)
+    of_ranges, of_model = shares(budget)
+    return paid(method(mechanism, _without(setting), of_model), budget, of_ranges)
 
 
-def automatic(method: Callable[..., float]) -> Callable[..., float]:
+def automatic(
+    method: Callable[..., float], mechanism: Mechanism, knob: str, setting: Setting, budget: Budget | None = None
+) -> float:
     """`Mechanism.automatic`: rules are about noise, which is calibrated for the rest of the budget."""
-
-    @functools.wraps(method)
-    def of_rest(self: Mechanism, knob: str, setting: Setting, budget: Budget | None = None) -> float:
-        rest = shares(budget)[1] if setting.private_ranges and budget is not None else budget
-        return method(self, knob, _without(setting), rest)
-
-    return of_rest
+    rest = shares(budget)[1] if setting.private_ranges and budget is not None else budget
+    return method(mechanism, knob, _without(setting), rest)
 
 
-def releases(method: Callable[..., Event | None]) -> Callable[..., Event | None]:
+def releases(method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting) -> Event | None:
     """`ReleasesGaussians.releases`: none, as the noise of the ranges has a scale of its own."""
-
-    @functools.wraps(method)
-    def with_ranges(self: Mechanism, setting: Setting) -> Event | None:
-        return None if setting.private_ranges else method(self, setting)
-
-    return with_ranges
+    return None if setting.private_ranges else method(mechanism, setting)
 
 
-def released(method: Callable[..., Event | None]) -> Callable[..., Event | None]:
+def released(
+    method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting, calibration: Calibration
+) -> Event | None:
     """`DeclaresEvent.released`, after the ranges."""
-
-    @functools.wraps(method)
-    def with_ranges(self: Mechanism, setting: Setting, calibration: Calibration) -> Event | None:
-        event = method(self, _without(setting), _free(calibration))
-        if event is None or calibration.of_ranges is None:
-            return event
-        mu, steps = gaussian_mu(calibration.of_ranges), steps_of(event)
-        if all(isinstance(step.event, Gaussian) and step.sampling == "full" for step in steps):
-            return Gaussian(math.hypot(mu, *(step.mu for step in steps)))  # Dong, Roth, Su 2022, Corollary 3.3
-        return Composed((Gaussian(mu), event))
-
-    return with_ranges
+    event = method(mechanism, _without(setting), _free(calibration))
+    if event is None or calibration.of_ranges is None:
+        return event
+    mu, steps = gaussian_mu(calibration.of_ranges), steps_of(event)
+    if all(isinstance(step.event, Gaussian) and step.sampling == "full" for step in steps):
+        return Gaussian(math.hypot(mu, *(step.mu for step in steps)))  # Dong, Roth, Su 2022, Corollary 3.3
+    return Composed((Gaussian(mu), event))
 
 
-def distance(method: Callable[..., float]) -> Callable[..., float]:
+def distance(method: Callable[..., float], mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float:
     """`BoundsDistance.distance`: total variations of two releases add up."""
-
-    @functools.wraps(method)
-    def with_ranges(self: Mechanism, setting: Setting, calibration: Calibration) -> float:
-        alone, ranges = method(self, _without(setting), _free(calibration)), calibration.of_ranges
-        return alone if ranges is None else min(1.0, alone + total_variation(gaussian_mu(ranges)))
-
-    return with_ranges
+    alone, ranges = method(mechanism, _without(setting), _free(calibration)), calibration.of_ranges
+    return alone if ranges is None else min(1.0, alone + total_variation(gaussian_mu(ranges)))
 
 
-def individual(method: Callable[..., Any]) -> Callable[..., Any]:
+def individual(method: Callable[..., Any], mechanism: Mechanism, problem: Any, calibration: Calibration, *rest: Any) -> Any:
     """`IndividualBudget.individual`: none, as one row's own part in the ranges is not counted."""
-
-    @functools.wraps(method)
-    def with_ranges(self: Mechanism, problem: Any, calibration: Calibration, *rest: Any) -> Any:
-        return None if calibration.of_ranges is not None else method(self, problem, calibration, *rest)
-
-    return with_ranges
+    return None if calibration.of_ranges is not None else method(mechanism, problem, calibration, *rest)
 
 
 def alone(setting: Setting, calibration: Calibration) -> tuple[Setting, Calibration]:
@@ -140,11 +113,6 @@ def alone(setting: Setting, calibration: Calibration) -> tuple[Setting, Calibrat
 
 
 #: by the name of the method that they are put around
-AROUND: dict[str, Callable[[Any], Any]] = {
-    "automatic": automatic,
-    "calibrate": calibrate,
-    "releases": releases,
-    "released": released,
-    "distance": distance,
-    "individual": individual,
+AROUND: dict[str, Callable[..., Any]] = {
+    law.__name__: law for law in (automatic, calibrate, releases, released, distance, individual)
 }
