@@ -28,7 +28,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.methods import HOCKEY_STICK
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.budget import Budget, Status
-from dpviz.privacy.sensitivity.algorithm2 import algorithm2, epoch_steps
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, epoch_steps
 from dpviz.privacy.sensitivity.bounds import balanced_batches, cms_refined, proposition2
 
 #: n = 40,000 with batches of 4,000, eta0 = 1, L = .251: 10 batches
@@ -148,7 +148,7 @@ def test_unequal_batches_have_their_own_probabilities() -> None:
     cal = calibrate("rsgd", n=1003, d=5, epsilon=1.0, delta=1e-6, lam=1e-3, batch_size=100, epochs=20)
     m, nu, weights = balanced_batches(1003, 100)
     setting = make_problem(n=1003, lam=1e-3).setting
-    delta = algorithm2(20, m, 1.5 * setting.unit_step, nu, setting.mu, setting.L)
+    delta = Algorithm2(20, m, 1.5 * setting.unit_step, nu, setting.mu, setting.L).by_position()
     assert mixture_epsilon(1e-6, delta, weights, cal.noise_scale) == pytest.approx(1.0, rel=1e-9)
     assert len(set(weights)) == 2
 

@@ -14,7 +14,7 @@ from dpviz.privacy.accounting.events import Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_sigma
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.sensitivity.algorithm2 import algorithm2
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2
 from dpviz.privacy.sensitivity.iteration import iteration
 
 MU, L = 0.2, 1.0
@@ -141,7 +141,7 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
 def test_one_pass_from_the_first_batch_is_algorithm_2() -> None:
     """The row's own step is the first: all noise hides it, and the bound is Algorithm 2's distance over all of it."""
     found, spread = iteration(np.array([0.9]), 6, 2, MU, L)
-    assert found[0] == pytest.approx(algorithm2(1, 6, 0.9, 2, MU, L)[0] / spread, rel=1e-12)
+    assert found[0] == pytest.approx(Algorithm2(1, 6, 0.9, 2, MU, L).by_position()[0] / spread, rel=1e-12)
 
 
 def test_steps_that_spread_runs_apart_overflow_nothing() -> None:

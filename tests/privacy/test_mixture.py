@@ -22,7 +22,7 @@ from dpviz.privacy.accounting.mixture import (
     rdp_to_epsilon,
 )
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.sensitivity.algorithm2 import algorithm2
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2
 
 A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
 EQUAL = np.full(10, 0.1)
@@ -32,7 +32,7 @@ BUDGETS = [Budget(e, d) for e in (0.01, 0.3, 1.0, 8.0, 200.0) for d in (1e-10, 1
 
 def test_reference_values() -> None:
     budget = Budget(1.0, 1e-8)
-    plain, averaged = algorithm2(**A), algorithm2(**A, tau=5)
+    plain, averaged = Algorithm2(**A).by_position(), Algorithm2(**A, tau=5).by_position()
     assert mixture_rdp_sigma(budget, plain, EQUAL) == pytest.approx(0.010870871387602796, rel=1e-8)
     assert mixture_rdp_sigma(budget, averaged, EQUAL) == pytest.approx(0.019708773365911997, rel=1e-8)
     assert mixture_sigma(budget, plain, EQUAL) == pytest.approx(0.00901386233690946, rel=1e-9)

@@ -19,7 +19,7 @@ from dpviz.models.solvers.minibatch import minibatch_descent, permutations
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.sensitivity.algorithm2 import Trace, algorithm2, algorithm2_trace, contraction, epoch_steps
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, Trace, contraction, epoch_steps
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.sensitivity.bounds import balanced_batches, proposition2
 from dpviz.privacy.sensitivity.iteration import iteration
@@ -116,11 +116,10 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         tau, _, restart = self.window()
         return epoch_steps(epochs, self.first_step(setting), tau if restart else 0, DECAYS[self.decay])
 
-    def position_sensitivities(self, setting: Setting) -> Floats:
-        """(m,) Algorithm 2 with averaging and restarts, by batch position; the regulariser cancels, so R = G."""
-        m, nu, _ = self.batches(setting)
-        tau, average, restart = self.window()
-        delta = algorithm2(
+    def algorithm2(self, setting: Setting) -> Algorithm2:
+        """The recursion of this method's sensitivity; the regulariser cancels, so R = G."""
+        (m, nu, _), (tau, average, restart) = self.batches(setting), self.window()
+        return Algorithm2(
             self.epoch_count(setting),
             m,
             self.first_step(setting),
@@ -129,32 +128,21 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             setting.L,
             setting.G,
             tau,
-            average=average,
-            restart=restart,
-            decay=DECAYS[self.decay],
+            average,
+            restart,
+            DECAYS[self.decay],
         )
+
+    def position_sensitivities(self, setting: Setting) -> Floats:
+        """(m,) sensitivities by batch position."""
+        delta = self.algorithm2(setting).by_position()
         check_finite(float(delta.max()))
         return delta
 
     def sensitivity_trace(self, setting: Setting) -> Trace:
-        m, nu, _ = self.batches(setting)
-        tau, average, restart = self.window()
-        kept = max(2, min(12, m, 10**6 // (self.epoch_count(setting) * m)))
-        positions = np.unique(np.linspace(1, m, kept).round().astype(int)).tolist()
-        return algorithm2_trace(
-            self.epoch_count(setting),
-            m,
-            self.first_step(setting),
-            nu,
-            setting.mu,
-            setting.L,
-            setting.G,
-            tau,
-            average=average,
-            restart=restart,
-            decay=DECAYS[self.decay],
-            positions=positions,
-        )
+        run = self.algorithm2(setting)
+        kept = max(2, min(12, run.batches, 10**6 // (run.epochs * run.batches)))
+        return run.trace(np.unique(np.linspace(1, run.batches, kept).round().astype(int)).tolist())
 
     @abstractmethod
     def over_positions(self, setting: Setting, values: Floats) -> Event:

@@ -1,8 +1,10 @@
 """Sensitivity of mini-batch SGD per batch position: Algorithm 2 of Chen, Lee, Kifer (AISTATS 2019).
 
-Three forms of the same numbers: `algorithm2_recursion` as printed, `algorithm2` in closed form, and
-`algorithm2_trace`, which keeps what happens on the way. All include the averaging and the restarts of Algorithm 3.
+`Algorithm2.by_position` is its closed form, `Algorithm2.trace` keeps what happens on the way. Both include the averaging and the
+restarts of Algorithm 3.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -51,107 +53,166 @@ def epoch_steps(epochs: int, eta0: float, restart: int = 0, decay: float = 1.0) 
     return np.asarray(positive("eta0", eta0) / (1.0 + (h % restart if restart else h)) ** decay)
 
 
-def algorithm2_recursion(
-    epochs: int,
-    batches: int,
-    eta0: float,
-    batch_size: float,
-    mu: float,
-    L: float,
-    G: float = 1.0,
-    tau: int = 0,
-    *,
-    average: bool = True,
-    restart: bool = True,
-    decay: float = 1.0,
-) -> Floats:
-    """Algorithm 2 as printed, one update after the other; see `algorithm2` for the arguments."""
-    check(epochs, batches, eta0, batch_size, mu, L, G, tau)
-    delta, window, h = np.zeros(batches), np.zeros(batches), 0
-    for s in range(1, epochs + 1):
-        h += 1
-        eta = eta0 / h**decay
-        rho = float(contraction(eta, mu, L))
-        for j in range(batches):
-            delta *= rho  # line 8: every position contracts
-            delta[j] += 2 * eta * G / batch_size  # line 9: the position whose turn it is expands
-            if tau and average:
-                window += delta
-        if tau and s % tau == 0:
-            if average:
-                delta = window / (batches * tau)  # Algorithm 3, line 13, and inequality (5)
-            window = np.zeros(batches)
-            if restart:
-                h = 0  # Algorithm 3, line 14
-    return delta
+@dataclass(frozen=True)
+class Trace:
+    """The recursion as it runs. K points in time, J positions.
+
+    Attributes:
+        epoch: (K,) time in epochs; update k of epoch s is at s - 1 + k/m.
+        value: (K, J) bound on the distance of the two runs.
+        positions: (J,) batch positions from 1 that hold the replaced row.
+        event: (K,) "start", "update" or "average".
+        expands: (K, J) whether the replaced row was used in this update.
+        step: (K,) step size of the update, NaN at the others.
+        rho: (K,) contraction of the update, NaN at the others.
+        restarts: epochs after which the step size starts anew.
+    """
+
+    epoch: Floats
+    value: Floats
+    positions: NDArray[np.intp]
+    event: NDArray[np.str_]
+    expands: NDArray[np.bool_]
+    step: Floats
+    rho: Floats
+    restarts: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        epoch: Floats,
+        value: Floats,
+        positions: NDArray[np.intp],
+        event: Sequence[str],
+        steps: Floats,
+        rho: Floats,
+        batches: int,
+        restarts: tuple[int, ...] = (),
+    ) -> Trace:
+        """A trace from the step sizes and contractions of its updates, which use the batches in turn."""
+        update = np.array(event) == "update"
+        step, contracted = np.full((2, len(event)), np.nan)
+        step[update], contracted[update] = steps, rho
+        expands = np.zeros(value.shape, bool)
+        expands[update] = np.arange(len(steps))[:, None] % batches == positions - 1
+        return cls(epoch, value, positions, np.array(event), expands, step, contracted, restarts)
 
 
-def algorithm2(
-    epochs: int,
-    batches: int,
-    eta0: float,
-    batch_size: float,
-    mu: float,
-    L: float,
-    G: float = 1.0,
-    tau: int = 0,
-    *,
-    average: bool = True,
-    restart: bool = True,
-    decay: float = 1.0,
-) -> Floats:
-    """Closed form of Algorithm 2 with the averaging and restarts of Algorithm 3 [ours].
+@dataclass(frozen=True)
+class Algorithm2:
+    """Mini-batch SGD in passes over fixed batches, with the averaging and the restarts of Algorithm 3.
 
-    Without averaging Delta[j] = sum_s a_s rho_s^(m-j) prod_{s'>s} rho_{s'}^m, a_s = 2 eta_s G/batch_size. A window
-    of tau epochs that ends in averaging is affine, D -> A D + B[j]; windows with restarts are all alike, so W of
-    them give B[j] (1 + A + ... + A^(W-1)). Epochs after the last whole window are plain.
-
-    Args:
+    Attributes:
         epochs: T.
         batches: m.
         eta0: first step size; epoch h after a restart uses eta0/h^decay. The recursion holds for any sequence of steps.
         batch_size: size of the smallest batch, nu.
         mu, L: strong convexity (may be 0) and smoothness.
+        G: bound on a row's gradient.
         tau: epochs between averagings and restarts, 0 for neither.
         average, restart: switch one of the two off (Algorithm 3 does both).
 
-    Returns:
-        (m,) bound on the distance of two runs, by the position of the batch with the replaced row; inf where it
-        exceeds a double.
+    Raises:
+        InvalidInput: a value that means nothing.
     """
-    check(epochs, batches, eta0, batch_size, mu, L, G, tau)
-    steps = epoch_steps(epochs, eta0, tau if restart else 0, decay)
-    log_rho = log_factor(contraction(steps, mu, L))
-    added = 2 * G / batch_size * steps
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        if not (tau and average):
-            return _plain(added, log_rho, batches)
-        windows, alike = epochs // tau, restart
-        delta = np.zeros(batches)
-        if windows:
-            shape = (1 if alike else windows, tau)
-            shrink, grown = _windows(
-                added[: math.prod(shape)].reshape(shape), log_rho[: math.prod(shape)].reshape(shape), batches
-            )
-            if alike:
-                delta = grown[0] * geometric(shrink[0], windows)
-            else:
-                for a, b in zip(shrink, grown, strict=True):
-                    delta = a * delta + b
-        rest = slice(windows * tau, epochs)
-        if windows * tau < epochs:
-            delta = np.exp(batches * log_rho[rest].sum()) * delta + _plain(added[rest], log_rho[rest], batches)
-    return np.where(np.isnan(delta), np.inf, delta)
+
+    epochs: int
+    batches: int
+    eta0: float
+    batch_size: float
+    mu: float
+    L: float
+    G: float = 1.0
+    tau: int = 0
+    average: bool = True
+    restart: bool = True
+    decay: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole("epochs", self.epochs, 1, LIMIT)
+        whole("batches", self.batches, 1, LIMIT)
+        whole("tau", self.tau, 0, LIMIT)
+        for name in ("eta0", "batch_size", "G"):
+            positive(name, getattr(self, name))
+        check_convexity(self.mu, self.L)
+
+    @property
+    def steps(self) -> Floats:
+        """(T,) step sizes."""
+        return epoch_steps(self.epochs, self.eta0, self.tau if self.restart else 0, self.decay)
+
+    def by_position(self) -> Floats:
+        """(m,) bound on the distance of two runs, by the position of the batch with the replaced row, in closed form [ours].
+
+        Without averaging Delta[j] = sum_s a_s rho_s^(m-j) prod_{s'>s} rho_{s'}^m, a_s = 2 eta_s G/batch_size. A window
+        of tau epochs that ends in averaging is affine, D -> A D + B[j]; windows with restarts are all alike, so W of
+        them give B[j] (1 + A + ... + A^(W-1)). Epochs after the last whole window are plain. Infinite where it exceeds a double.
+        """
+        m, tau, steps = self.batches, self.tau, self.steps
+        log_rho = log_factor(contraction(steps, self.mu, self.L))
+        added = 2 * self.G / self.batch_size * steps
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            if not (tau and self.average):
+                return _plain(added, log_rho, m)
+            windows, delta = self.epochs // tau, np.zeros(m)
+            if windows:
+                shape = (1 if self.restart else windows, tau)
+                shrink, grown = _windows(*(each[: math.prod(shape)].reshape(shape) for each in (added, log_rho)), m)
+                if self.restart:
+                    delta = grown[0] * geometric(shrink[0], windows)
+                else:
+                    for a, b in zip(shrink, grown, strict=True):
+                        delta = a * delta + b
+            rest = slice(windows * tau, self.epochs)
+            if windows * tau < self.epochs:
+                delta = np.exp(m * log_rho[rest].sum()) * delta + _plain(added[rest], log_rho[rest], m)
+        return np.where(np.isnan(delta), np.inf, delta)
+
+    def trace(self, positions: Sequence[int] | None = None) -> Trace:
+        """Every update, one curve per batch position.
+
+        Args:
+            positions: batch positions from 1 to m; at most 12 evenly spaced ones where not given.
+
+        Raises:
+            InvalidInput: a position that is none, or more than ten million numbers would have to be kept.
+        """
+        m, tau, steps = self.batches, self.tau, self.steps
+        chosen = _positions(positions, m)
+        if self.epochs * m * len(chosen) > 10**7:
+            cause = f"{self.epochs} epochs of {m} batches are too many to keep"
+            raise InvalidInput("epochs", cause, "Give fewer epochs or positions.")
+        k = np.arange(1, m + 1)[:, None]
+        delta, window = np.zeros(len(chosen)), np.zeros(len(chosen))
+        values, times, events = [delta[None]], [np.zeros(1)], ["start"]
+        for s, (eta, rho) in enumerate(zip(steps, contraction(steps, self.mu, self.L).tolist(), strict=True)):
+            hit = np.where(k >= chosen, rho ** np.maximum(k - chosen, 0), 0.0)
+            path = rho**k * delta + 2 * eta * self.G / self.batch_size * hit
+            values.append(path)
+            times.append(s + k[:, 0] / m)
+            events += ["update"] * m
+            delta = path[-1]
+            window = window + path.sum(axis=0)
+            if tau and (s + 1) % tau == 0:
+                if self.average:
+                    delta = window / (m * tau)
+                    values.append(delta[None])
+                    times.append(np.array([s + 1.0]))
+                    events.append("average")
+                window = np.zeros(len(chosen))
+        restarts = tuple(range(tau, self.epochs, tau)) if tau and self.restart else ()
+        updates = np.repeat(steps, m), np.repeat(contraction(steps, self.mu, self.L), m)
+        return Trace.of(np.concatenate(times), np.concatenate(values), chosen, events, *updates, m, restarts)
 
 
-def check(epochs: int, batches: int, eta0: float, batch_size: float, mu: float, L: float, G: float, tau: int) -> None:
-    """Refuses arguments of Algorithm 2 that mean nothing."""
-    whole("epochs", epochs, 1, LIMIT)
-    whole("batches", batches, 1, LIMIT)
-    whole("tau", tau, 0, LIMIT)
-    for name, value in (("eta0", eta0), ("batch_size", batch_size), ("G", G)):
-        positive(name, value)
-    check_convexity(mu, L)
+def _positions(positions: Sequence[int] | None, m: int) -> NDArray[np.int_]:
+    """The positions asked for, or at most 12 evenly spaced ones."""
+    if positions is None:
+        return np.unique(np.round(np.linspace(1, m, min(m, 12)))).astype(int)
+    chosen = np.array(positions, int)
+    if len(chosen) == 0 or chosen.min() < 1 or chosen.max() > m:
+        raise InvalidInput("positions", f"must lie between 1 and {m}", "Give batch positions counted from 1.")
+    return chosen
 
 
 def _powers(log_weight: Floats, log_rho: Floats, count: int) -> Floats:
@@ -195,98 +256,3 @@ def _windows(added: Floats, log_rho: Floats, m: int) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore"):
         later = _powers(np.log(added) + np.log(beyond[1:].T), log_rho, m)
     return beyond[0] / (m * tau), (own + later)[:, ::-1] / (m * tau)
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The recursion as it runs. K points in time, J positions.
-
-    Attributes:
-        epoch: (K,) time in epochs; update k of epoch s is at s - 1 + k/m.
-        value: (K, J) bound on the distance of the two runs.
-        positions: (J,) batch positions from 1 that hold the replaced row.
-        event: (K,) "start", "update" or "average".
-        expands: (K, J) whether the replaced row was used in this update.
-        step: (K,) step size of the update, NaN at the others.
-        rho: (K,) contraction of the update, NaN at the others.
-        restarts: epochs after which the step size starts anew.
-    """
-
-    epoch: Floats
-    value: Floats
-    positions: NDArray[np.intp]
-    event: NDArray[np.str_]
-    expands: NDArray[np.bool_]
-    step: Floats
-    rho: Floats
-    restarts: tuple[int, ...]
-
-
-def _positions(positions: Sequence[int] | None, m: int) -> NDArray[np.int_]:
-    """The positions asked for, or at most 12 evenly spaced ones."""
-    if positions is None:
-        return np.unique(np.round(np.linspace(1, m, min(m, 12)))).astype(int)
-    chosen = np.array(positions, int)
-    if len(chosen) == 0 or chosen.min() < 1 or chosen.max() > m:
-        raise InvalidInput("positions", f"must lie between 1 and {m}", "Give batch positions counted from 1.")
-    return chosen
-
-
-def algorithm2_trace(
-    epochs: int,
-    batches: int,
-    eta0: float,
-    batch_size: float,
-    mu: float,
-    L: float,
-    G: float = 1.0,
-    tau: int = 0,
-    *,
-    average: bool = True,
-    restart: bool = True,
-    decay: float = 1.0,
-    positions: Sequence[int] | None = None,
-) -> Trace:
-    """Every update of Algorithm 2, one curve per batch position; see `algorithm2` for the arguments.
-
-    Args:
-        positions: batch positions from 1 to m; at most 12 evenly spaced ones where not given.
-
-    Raises:
-        InvalidInput: also where more than ten million numbers would have to be kept.
-    """
-    check(epochs, batches, eta0, batch_size, mu, L, G, tau)
-    m = batches
-    chosen = _positions(positions, m)
-    if epochs * m * len(chosen) > 10**7:
-        raise InvalidInput("epochs", f"{epochs} epochs of {m} batches are too many to keep", "Give fewer epochs or positions.")
-    steps = epoch_steps(epochs, eta0, tau if restart else 0, decay)
-    k = np.arange(1, m + 1)[:, None]
-    delta, window = np.zeros(len(chosen)), np.zeros(len(chosen))
-    values, times, events, restarts = [delta[None]], [np.zeros(1)], [np.array(["start"])], []
-    for s, eta in enumerate(steps):
-        rho = float(contraction(eta, mu, L))
-        hit = np.where(k >= chosen, float(rho) ** np.maximum(k - chosen, 0), 0.0)
-        path = rho**k * delta + 2 * eta * G / batch_size * hit
-        values.append(path)
-        times.append(s + k[:, 0] / m)
-        events.append(np.full(m, "update"))
-        delta = path[-1]
-        window = window + path.sum(axis=0)
-        if tau and (s + 1) % tau == 0:
-            if average:
-                delta = window / (m * tau)
-                values.append(delta[None])
-                times.append(np.array([s + 1.0]))
-                events.append(np.array(["average"]))
-            window = np.zeros(len(chosen))
-            if restart and s + 1 < epochs:
-                restarts.append(s + 1)
-    event = np.concatenate(events)
-    update = event == "update"
-    step, rhos = np.full(len(event), np.nan), np.full(len(event), np.nan)
-    step[update] = np.repeat(steps, m)
-    rhos[update] = np.repeat(contraction(steps, mu, L), m)
-    expands = np.zeros((len(event), len(chosen)), bool)
-    expands[update] = np.tile(np.arange(1, m + 1), epochs)[:, None] == chosen
-    return Trace(np.concatenate(times), np.concatenate(values), chosen, event, expands, step, rhos, tuple(restarts))

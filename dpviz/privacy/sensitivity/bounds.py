@@ -37,18 +37,13 @@ def balanced_batches(n: int, batch_size: int) -> tuple[int, int, Floats]:
 
 def cms(n: int, lam: float, G: float = 1.0) -> float:
     """2G/(n lam): how far the exact minimiser moves (Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8, for any G)."""
-    return 2 * _positive(G=G) / (_positive(n=n) * _positive(lam=lam))
+    return 2 * positive("G", G) / (positive("n", n) * positive("lam", lam))
 
 
 def zhang(n: int, mu: float, L: float, G: float = 1.0) -> float:
     """5 G (L + mu)/(n mu L): full-batch descent, step 1/(L + mu) (Zhang et al. 2017, as quoted by Chen et al. 2019)."""
     check_convexity(mu, L, strongly=True)
-    return 5 * _positive(G=G) * (L + mu) / (_positive(n=n) * mu * L)
-
-
-def zhang_convex(n: int, steps: int, step: float, G: float = 1.0) -> float:
-    """3 G T eta/n: full-batch descent on a convex loss (public code of Zhang et al. 2017)."""
-    return 3 * _positive(G=G) * whole("steps", steps, 1, LIMIT) * _positive(step=step) / _positive(n=n)
+    return 5 * positive("G", G) * (L + mu) / (positive("n", n) * mu * L)
 
 
 def gradient_descent(n: int, steps: int, step: float, mu: float, L: float, G: float = 1.0) -> float:
@@ -57,9 +52,9 @@ def gradient_descent(n: int, steps: int, step: float, mu: float, L: float, G: fl
     Chen et al. 2019, Lemma 2 with one batch, unrolled over T steps; T -> inf is Proposition 2 [ours: finite T].
     """
     check_convexity(mu, L)
-    eta = _positive(step=step)
+    eta = positive("step", step)
     rho = contraction(eta, mu, L)
-    return 2 * eta * _positive(G=G) / _positive(n=n) * float(geometric(rho, whole("steps", steps, 1, LIMIT)))
+    return 2 * eta * positive("G", G) / positive("n", n) * float(geometric(rho, whole("steps", steps, 1, LIMIT)))
 
 
 def proposition2(step: float, batch_size: int, batches: int, mu: float, L: float, G: float = 1.0) -> float:
@@ -71,12 +66,12 @@ def proposition2(step: float, batch_size: int, batches: int, mu: float, L: float
         InvalidInput: rho >= 1, that is eta >= 2/L, where the bound does not exist.
     """
     check_convexity(mu, L, strongly=True)
-    eta, m = _positive(step=step), whole("batches", batches, 1, LIMIT)
+    eta, m = positive("step", step), whole("batches", batches, 1, LIMIT)
     rho = float(contraction(eta, mu, L))
     if rho >= 1:
         raise InvalidInput("step", f"{eta:g} does not contract: it must lie below 2/L = {2 / L:.4g}", "Choose a smaller step.")
     shrink = -math.expm1(m * math.log(rho)) if rho > 0 else 1.0
-    return 2 * eta * _positive(G=G) / (_positive(batch_size=batch_size) * shrink)
+    return 2 * eta * positive("G", G) / (positive("batch_size", batch_size) * shrink)
 
 
 def wu_bolt_on(
@@ -110,20 +105,20 @@ def wu_bolt_on(
     """
     one_of("rule", rule, WU_RULES)
     check_convexity(mu, L, strongly=rule.startswith("sc"))
-    k, b = whole("passes", passes, 1, LIMIT), _positive(batch_size=batch_size)
+    k, b = whole("passes", passes, 1, LIMIT), positive("batch_size", batch_size)
     N = whole("batches", batches, 1, LIMIT)
-    gradient = _positive(G=G)
+    gradient = positive("G", G)
     if rule == "sc-decreasing":
         return 2 * gradient / (mu * N * b)
     if rule.endswith("constant"):
-        eta, limit = _positive(step=step), (1 if rule == "sc-constant" else 2) / L
+        eta, limit = positive("step", step), (1 if rule == "sc-constant" else 2) / L
         if eta > limit * (1 + 1e-12):
             raise InvalidInput("step", f"{eta:g} is above {limit:.4g}, where the proof of {rule} ends", "Choose a smaller step.")
         if rule == "convex-constant":
             return 2 * k * gradient * eta / b
         return 2 * eta * gradient / (b * -math.expm1(N * math.log1p(-eta * mu))) if eta * mu < 1 else 2 * eta * gradient / b
     t = N * np.arange(k) + 1.0
-    offset = (b * N if n is None else _positive(n=n)) ** _decay(decay)
+    offset = (b * N if n is None else positive("n", n)) ** _decay(decay)
     return float(4 * gradient / (L * b) * np.sum(1 / ((np.sqrt(t) if rule == "convex-sqrt" else t) + offset)))
 
 
@@ -137,8 +132,8 @@ def wu_steps(
     if rule == "sc-decreasing":
         return np.minimum(1 / L, 1 / (mu * t))
     if rule.endswith("constant"):
-        return np.full(len(t), _positive(step=step))
-    return 2 / (L * ((np.sqrt(t) if rule == "convex-sqrt" else t) + _positive(n=n) ** _decay(decay)))
+        return np.full(len(t), positive("step", step))
+    return 2 / (L * ((np.sqrt(t) if rule == "convex-sqrt" else t) + positive("n", n) ** _decay(decay)))
 
 
 def step_recursion(steps: Floats, batches: int, batch_size: int, mu: float, L: float, G: float = 1.0) -> Floats:
@@ -157,7 +152,7 @@ def step_recursion(steps: Floats, batches: int, batch_size: int, mu: float, L: f
     log_rho = log_factor(contraction(eta, mu, L))
     later = np.cumsum(log_rho[::-1])[::-1] - log_rho
     with np.errstate(over="ignore"):
-        added = np.exp(np.log(2 * eta * _positive(G=G) / _positive(batch_size=batch_size)) + later)
+        added = np.exp(np.log(2 * eta * positive("G", G) / positive("batch_size", batch_size)) + later)
         return added.reshape(-1, m).sum(axis=0)
 
 
@@ -173,17 +168,7 @@ def step_trace(steps: Floats, batches: int, batch_size: int, mu: float, L: float
     with np.errstate(over="ignore"):
         for t, (r, added) in enumerate(zip(rho.tolist(), (2 * eta * G / batch_size).tolist(), strict=True)):
             value[t + 1] = r * value[t] + added * expands[t]
-    nan, event = np.array([np.nan]), np.array(["start"] + ["update"] * len(eta))
-    return Trace(
-        np.arange(len(eta) + 1) / m,
-        value,
-        chosen,
-        event,
-        np.vstack([np.zeros((1, len(chosen)), bool), expands]),
-        np.concatenate([nan, eta]),
-        np.concatenate([nan, rho]),
-        (),
-    )
+    return Trace.of(np.arange(len(eta) + 1) / m, value, chosen, ["start"] + ["update"] * len(eta), eta, rho, m)
 
 
 def logistic_diameter(radius: float) -> float:
@@ -230,7 +215,7 @@ def minimiser_radius(lam: float) -> float:
 
     lam |theta*| is the length of a mean of gradients, each at most 1; lam/2 |theta*|^2 <= F(theta*) <= F(0) = ln 2.
     """
-    return min(1 / _positive(lam=lam), math.sqrt(2 * math.log(2) / lam))
+    return min(1 / positive("lam", lam), math.sqrt(2 * math.log(2) / lam))
 
 
 def cms_refined(n: int, lam: float) -> float:
@@ -238,12 +223,7 @@ def cms_refined(n: int, lam: float) -> float:
 
     F' - F = (l(z') - l(z))/n and strong convexity give lam |theta - theta'| <= |g(theta', z) - g(theta', z')|/n.
     """
-    return logistic_diameter(minimiser_radius(lam)) / (_positive(n=n) * lam)
-
-
-def _positive(**named: float | None) -> float:
-    ((name, value),) = named.items()
-    return positive(name, value)
+    return logistic_diameter(minimiser_radius(lam)) / (positive("n", n) * lam)
 
 
 def _decay(decay: float) -> float:

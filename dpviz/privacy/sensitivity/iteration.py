@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from dpviz.common.arrays import Floats
-from dpviz.privacy.sensitivity.algorithm2 import check, contraction, log_factor
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, contraction, log_factor
 
 _LEAST = -300.0  # ln of the smallest contraction that is kept: its square is above 0, and nothing beside 1
 
@@ -38,7 +38,7 @@ def iteration(steps: Floats, batches: int, batch_size: float, mu: float, L: floa
     >>> one_pass**2 / 2  # Theorem 23: 2 G^2/(sigma^2 (n + 1 - t)) for row t
     array([0.5       , 0.66666667, 1.        , 2.        ])
     """
-    check(len(steps), batches, float(steps[0]), batch_size, mu, L, G, 0)
+    Algorithm2(len(steps), batches, float(steps[0]), batch_size, mu, L, G)  # refuses what means nothing
     eta = np.repeat(steps, batches)
     log_rho = log_factor(contraction(eta, mu, L))
     log_later = log_rho[::-1].cumsum()[::-1] - log_rho
