@@ -7,6 +7,9 @@ import numpy as np
 from dpviz.mechanisms.knobs import Number, declare
 from dpviz.models import Setting
 
+#: why delta = 0 is refused, and what to do
+INFINITE = "the published noise is infinite at delta = 0", "Choose delta > 0."
+
 
 class NoiseConstant(Number):
     """A constant of a published noise formula: it decides how much noise is claimed to be enough."""

@@ -51,6 +51,17 @@ class Budget:
         object.__setattr__(self, "epsilon", eps)
         object.__setattr__(self, "delta", delta)
 
+    def need_delta(
+        self, cause: str = "Gaussian noise cannot give delta = 0", fix: str = "Choose delta > 0 or a pure-epsilon method."
+    ) -> None:
+        """Refuses delta = 0.
+
+        Raises:
+            InvalidInput: delta is 0.
+        """
+        if self.delta <= 0:
+            raise InvalidInput("delta", cause, fix)
+
     def __str__(self) -> str:
         return f"ε = {self.epsilon:.3g}" if self.delta == 0 else f"(ε = {self.epsilon:.3g}, δ = {self.delta:.3g})"
 

@@ -93,8 +93,7 @@ def objective_sigma(
     Raises:
         InvalidInput: delta = 0, or the curvature term alone uses up epsilon.
     """
-    if budget.delta <= 0:
-        raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or cms-objective, which is pure.")
+    budget.need_delta(fix="Choose delta > 0 or cms-objective, which is pure.")
     if curvature_term(beta, Lam) >= budget.epsilon:
         raise InvalidInput(
             "epsilon",

@@ -6,6 +6,7 @@ local budgets. Both search on a logarithmic scale and never stop on the side whe
 
 import math
 from collections.abc import Callable
+from typing import Literal, TypedDict, Unpack
 
 from scipy.optimize import brentq
 
@@ -20,6 +21,17 @@ NO_NOISE = InvalidInput(
 )
 
 
+class How(TypedDict, total=False):
+    """The arguments of `smallest` that `largest` has too."""
+
+    step: float
+    tolerance: float
+    margin: float
+    even: bool
+    limits: tuple[float, float]
+    refusal: InvalidInput
+
+
 def smallest(
     excess: Callable[[float], float],
     log_start: float,
@@ -30,6 +42,7 @@ def smallest(
     even: bool = False,
     limits: tuple[float, float] = (1e-300, 1e300),
     refusal: InvalidInput = NO_NOISE,
+    towards: Literal[1, -1] = 1,
 ) -> float:
     """The smallest x at which excess(x) <= 0, for a function that falls as x grows; never below it.
 
@@ -45,44 +58,11 @@ def smallest(
         even: all steps are equal, and the bracket reaches back to `log_start`: for cheap functions and known brackets.
         limits: (lowest, highest) x; the lowest is returned where it is enough.
         refusal: the error raised where even the highest x is not enough.
+        towards: the direction of ln x in which excess falls; -1 is `largest`.
 
     Raises:
         InvalidInput: `refusal`.
     """
-    return _boundary(excess, log_start, 1, step, tolerance, margin, even, limits, refusal)
-
-
-def largest(
-    excess: Callable[[float], float],
-    log_start: float,
-    *,
-    step: float = 1.0,
-    tolerance: float = 1e-14,
-    margin: float = 0.0,
-    even: bool = False,
-    limits: tuple[float, float] = (1e-300, 1e300),
-    refusal: InvalidInput = NO_NOISE,
-) -> float:
-    """The largest x at which excess(x) <= 0, for a function that grows with x; never above it.
-
-    The mirror image of `smallest`: the highest x is returned where it is allowed, `refusal` is raised where even the lowest
-    is not, and the margin is taken off.
-    """
-    return _boundary(excess, log_start, -1, step, tolerance, margin, even, limits, refusal)
-
-
-def _boundary(
-    excess: Callable[[float], float],
-    log_start: float,
-    towards: int,
-    step: float,
-    tolerance: float,
-    margin: float,
-    even: bool,
-    limits: tuple[float, float],
-    refusal: InvalidInput,
-) -> float:
-    """The boundary of excess(x) <= 0; `towards` (1 or -1) is the direction of ln x in which excess falls."""
     known: dict[float, float] = {}  # the root finder asks for both ends again, and the check for the root
 
     def at(log_x: float) -> float:
@@ -109,3 +89,12 @@ def _boundary(
     while at(root) > _ROUNDING:
         root += towards * max(tolerance, 1e-15 * abs(root))
     return math.exp(root)
+
+
+def largest(excess: Callable[[float], float], log_start: float, **how: Unpack[How]) -> float:
+    """The largest x at which excess(x) <= 0, for a function that grows with x; never above it.
+
+    The mirror image of `smallest`: the highest x is returned where it is allowed, `refusal` is raised where even the lowest
+    is not, and the margin is taken off.
+    """
+    return smallest(excess, log_start, towards=-1, **how)

@@ -176,8 +176,7 @@ class Ledger:
         Raises:
             InvalidInput: the file is there already or cannot be written, or delta is 0.
         """
-        if limit.delta <= 0:
-            raise InvalidInput("delta", "a ledger's limit needs delta > 0: most releases have no pure epsilon", "Give 1e-6.")
+        limit.need_delta("a ledger's limit needs delta > 0: most releases have no pure epsilon", "Give 1e-6.")
         target = Path(path)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": relation.value}
         with _locked(target):

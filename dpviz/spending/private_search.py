@@ -124,8 +124,7 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
         raise InvalidInput("grid", "holds no setting", "Give at least one.")
     if any(candidate.setting.person_rows for candidate in candidates):
         raise ValueError("candidates are for a row; group privacy is of the whole search")
-    if total.delta <= 0:
-        raise InvalidInput("delta", "a private search needs delta > 0", "Give a delta, for example 1e-6.")
+    total.need_delta("a private search needs delta > 0", "Give a delta, for example 1e-6.")
     count = max(1, person_rows)
     row = of_row(total, count)
     if row.delta <= 0:

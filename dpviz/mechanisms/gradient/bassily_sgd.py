@@ -78,8 +78,7 @@ class BassilySGD(PoissonSGD):
             )
         if self.relation != Neighbouring.REPLACE_ONE.value:
             raise InvalidInput("relation", "the published method is defined for replace-one", 'Choose "replace-one".')
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+        budget.need_delta()
         bound = self.bound(setting)
         sigma = published_sigma(budget, n, bound)
         z = sigma / (n * bound)

@@ -187,8 +187,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     def noise_multipliers(self, budget: Budget) -> tuple[float, float]:
         """(z1, z2) that meet the budget. In the central limit, full gradients and inner steps split mu^2 by `share`."""
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+        budget.need_delta()
         target = math.log(budget.delta)
         per_step = self.rounds * self.inner_steps * self.sampling_rate**2
 
@@ -208,8 +207,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     def _published(self, setting: Setting, budget: Budget) -> Calibration:
         bound, steps, n = self.bound(setting), self.rounds * self.inner_steps, setting.n
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+        budget.need_delta()
         # Wang, Ye, Xu 2017, Theorem 4.1: sigma^2 = c G^2 T m ln(1/delta)/(n^2 eps^2), for eps <= c1 T m/n^2
         sigma = bound * math.sqrt(self.c * steps * math.log(1 / budget.delta)) / (n * budget.epsilon)
         drawn = -math.expm1(steps * math.log1p(-1 / n))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.common.validate import InvalidInput
 from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
@@ -15,7 +14,7 @@ from dpviz.mechanisms.capabilities import NoisesShare
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.gradient import pidp_sgd_rule as pidp
 from dpviz.mechanisms.knobs import start_knob, step_size_knob
-from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
+from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -128,8 +127,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         return 1.0 if self.public_start else 0.01
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        budget.need_delta(*INFINITE)
         lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         first, second, delta = self.share * budget.epsilon, (1 - self.share) * budget.epsilon, budget.delta / 2
         sigma = sgd_sigma(setting.n, self.steps, first, delta, lipschitz=lipschitz, c=self.c)  # Theorem 5

@@ -8,7 +8,6 @@ import numpy as np
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, groups, map_streams, processors
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import precision
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
@@ -30,7 +29,7 @@ from dpviz.mechanisms.input.row_noise import (
     step_size_knob,
     steps_knob,
 )
-from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
+from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -142,8 +141,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         return self.step_size or longest * (_LAST if self.average and setting.linear else 1.0)
 
     def _sigma(self, setting: Setting, budget: Budget, steps: int) -> float:
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        budget.need_delta(*INFINITE)
         lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         # eq. (10); Table 1's variance G^2 T ln(1/delta)/(n^2 eps^2) is that with q = 1/n
         q = 1 / setting.n if self.noise == "table-1" else self._q(setting.n)

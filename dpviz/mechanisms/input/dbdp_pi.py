@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, Floats, RuleView, Training, knob
 from dpviz.mechanisms.capabilities import NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.input.row_noise import LABELS
 from dpviz.mechanisms.knobs import start_knob, step_size_knob
-from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
+from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Rows, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -79,8 +78,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         return 0.1 if self.public_start else 0.001
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        budget.need_delta(*INFINITE)
         lipschitz = nominal_gradient_bound(setting, self.lipschitz)
         sigma = sgd_sigma(setting.n, self.steps, budget.epsilon, budget.delta, lipschitz=lipschitz, c=self.c)  # eq. (15), w = 1
         flip = 0.5 * math.log(setting.m)

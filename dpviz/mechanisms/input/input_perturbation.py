@@ -28,7 +28,7 @@ from dpviz.mechanisms.input.row_noise import (
     step_size_knob,
     steps_knob,
 )
-from dpviz.mechanisms.published import gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
+from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -138,8 +138,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         convex = self._convex(setting)
         if convex and setting.mu <= 0:
             raise InvalidInput("theorem", f"{setting.model!r} is not strongly convex, so Theorem 1 has no Δ", "Choose 'pl'.")
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "the published noise is infinite at delta = 0", "Choose delta > 0.")
+        budget.need_delta(*INFINITE)
         sigma = self._sigma(setting, budget)
         details = {"strong_convexity": setting.mu if convex else float("nan"), "steps": float(self.step_count(setting))}
         notes: list[str] = [ONCE]

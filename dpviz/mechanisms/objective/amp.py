@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.common.random import standard_gaussian, substreams
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
@@ -72,8 +71,7 @@ class AMP(ObjectivePerturbation, BoundsDistance):
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or cms-objective.")
+        budget.need_delta(fix="Choose delta > 0 or cms-objective.")
         G, beta, share = setting.G, setting.beta, self.output_share
         for_objective = Budget((1 - share) * budget.epsilon, (1 - share) * budget.delta)
         for_output = Budget(share * budget.epsilon, share * budget.delta)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
@@ -44,8 +43,7 @@ class KSTObjective(GaussianObjective, BoundsDistance):
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        if budget.delta <= 0:
-            raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or cms-objective.")
+        budget.need_delta(fix="Choose delta > 0 or cms-objective.")
         relation = Neighbouring(self.relation)
         # zeta bounds the difference of the neighbours' gradients: with zeta = G the constants balance for add/remove only
         zeta = gradient_bound(setting, relation)

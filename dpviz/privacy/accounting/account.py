@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from dpviz.common.validate import InvalidInput, in_range, positive
+from dpviz.common.validate import in_range, positive
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -118,8 +118,7 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     >>> round(noise_for(Repeated(Sampled(Gaussian.of_rows(1.0, 1.0), 0.01), 1000), Method("pld"), Budget(1.0, 1e-5)), 3)
     1.415
     """
-    if budget.delta <= 0:
-        raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+    budget.need_delta()
     target = math.log(budget.delta)
 
     def excess(factor: float, directions: tuple[str, ...] = ("remove",)) -> float:

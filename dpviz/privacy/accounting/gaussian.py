@@ -35,8 +35,7 @@ def gaussian_mu(budget: Budget) -> float:
     Raises:
         InvalidInput: delta = 0, which no Gaussian noise can meet.
     """
-    if budget.delta <= 0:
-        raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+    budget.need_delta()
     target = math.log(budget.delta)
 
     def excess(mu: float) -> float:

@@ -132,8 +132,7 @@ def mironov_sigma(budget: Budget, sensitivity: float) -> float:
 
     Delta/(sqrt(2 ln(1/delta) + 2 eps) - sqrt(2 ln(1/delta))) (Chen 2019, Lemma 1 with Proposition 1).
     """
-    if budget.delta <= 0:
-        raise InvalidInput("delta", "Gaussian noise cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+    budget.need_delta()
     log_term = -2 * math.log(budget.delta)
     # the difference of the two roots, rationalised: it cancels for small epsilon
     return (

@@ -164,8 +164,7 @@ def gaussian_sigma(budget: Budget, sensitivity: float) -> float:
 
 def zcdp_rho(budget: Budget) -> float:
     """The largest rho for which rho-zCDP gives the budget: eps = rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Prop. 1.3)."""
-    if budget.delta <= 0:
-        raise InvalidInput("delta", "zCDP cannot give delta = 0", "Choose delta > 0 or a pure-epsilon method.")
+    budget.need_delta("zCDP cannot give delta = 0")
     log_inverse = -math.log(budget.delta)
     root = budget.epsilon / (math.sqrt(log_inverse + budget.epsilon) + math.sqrt(log_inverse))
     return root * root
