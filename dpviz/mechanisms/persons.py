@@ -51,11 +51,14 @@ def of_group(row: Budget, rows: int) -> Budget:
 def of_row(person: Budget, rows: int) -> Budget:
     """The largest budget of one row at epsilon/rows with which all of a person's rows are within `person`.
 
+    Args:
+        rows: of the person at most; 0 where the budget is for a row already.
+
     >>> print(of_row(Budget(1.0, 1e-5), 2))
     (ε = 0.5, δ = 3.78e-06)
     """
-    each = person.epsilon / rows
-    return Budget(each, person.delta * math.exp(-_log_sum(each, rows)))
+    each = person.epsilon / max(1, rows)
+    return Budget(each, person.delta * math.exp(-_log_sum(each, max(1, rows))))
 
 
 def _log_sum(epsilon: float, rows: int) -> float:

@@ -189,7 +189,7 @@ class _Trial:
     def privately(self, budget: Budget, source: random.Random) -> Encoder:
         """The encoder with private ranges, and private categories where they were read from the rows."""
         names = [c.name for c in self.encoder.columns if c.kind != NUMBER and c.name in self.dataset.looked_at]
-        for_row = of_row(budget, max(1, self.dataset.person_rows))
+        for_row = of_row(budget, self.dataset.person_rows)
         found = private_ranges(self.numbers, for_row, source, categories=texts_of(self.dataset.frame, names))
         return with_ranges(self.encoder, found.ranges, found.categories)
 

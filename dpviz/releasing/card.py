@@ -1,61 +1,44 @@
 """The card of a released model: what it is, what is guaranteed, what is not."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dpviz.auditing import AuditResult
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
 from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.accounting.selection import composed
 from dpviz.privacy.budget import Budget
 from dpviz.releasing.grid import EXACTLY, PROTECTION
 
+if TYPE_CHECKING:
+    from dpviz.releasing.training import Release
+
 _LEFT_OUT = "Accuracy on the rows is left out: a number that was computed from private rows without noise is not covered by ε."
 
 
-def card(
-    spec: RunSpec,
-    cal: Calibration,
-    dataset: Dataset,
-    *,
-    rows: int,
-    hardened: bool,
-    grid: float,
-    tried: int | None,
-    audited: AuditResult | None,
-    searched: int = 0,
-    of_ranges: Budget | None = None,
-) -> str:
-    """The card in Markdown.
-
-    Args:
-        rows: trained on; public.
-        hardened: whether the noise was drawn exactly and added on the grid.
-        grid: step of the grid that parameters are multiples of.
-        tried: settings tried on these rows before, None where not stated.
-        audited: an audit of the method, None where none was made.
-        searched: settings that a private search chose from, 0 where there was none.
-        of_ranges: what private ranges cost of the total, None where none were found.
-    """
+def card(made: Release) -> str:
+    """The card of a release in Markdown."""
+    spec, cal, dataset = made.spec, made.calibration, made.dataset
     built = spec.build()
-    setting = replace(get_model(spec.model).setting(rows, dataset.d, resolve(spec).lam), person_rows=cal.person_rows)
+    setting = replace(get_model(spec.model).setting(made.rows, dataset.d, resolve(spec).lam), person_rows=cal.person_rows)
     sections = {
         "Model": [
             f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "
             f"{_plain(dataset.label_names[1])} or {_plain(dataset.label_names[0])}. Made with dpviz {__version__}."
         ],
         "Data": [
-            f"{_named(dataset)}: {rows:,} rows for training; their number is public. Source: {_plain(dataset.source)}.",
-            _looked_at(dataset, of_ranges),
+            f"{_named(dataset)}: {made.rows:,} rows for training; their number is public. Source: {_plain(dataset.source)}.",
+            _looked_at(dataset, made.of_ranges),
             *([f"Taken as public: {'; '.join(dataset.taken_as_public)}."] if dataset.taken_as_public else []),
         ],
-        "Privacy": _privacy(built.family, cal, grid, hardened),
+        "Privacy": _privacy(built.family, made),
         "Method": [
             f"{built.label} ({built.id}). {built.noise_enters} {built.citation}.",
             "",
@@ -65,15 +48,16 @@ def card(
             f"- class_weight = {spec.class_weight:g} (a row of {_plain(dataset.label_names[1])} beside 1 for one of "
             f"{_plain(dataset.label_names[0])}; public)",
         ],
-        "Choice of the settings": [_selection(cal, tried, searched)],
-        "Audit": [_audit(audited)],
+        "Choice of the settings": [_selection(made)],
+        "Audit": [_audit(made.audited)],
         "Not in this card": [_LEFT_OUT],
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
     return f"# Model card\n\n{text}\n"
 
 
-def _privacy(family: str, cal: Calibration, grid: float, hardened: bool) -> list[str]:
+def _privacy(family: str, made: Release) -> list[str]:
+    cal = made.calibration
     return [
         f"- Unit of privacy: {in_words(cal.person_rows)}; neighbouring relation: {cal.neighbouring.value}.",
         f"- Claimed: {cal.claimed_budget or 'nothing'}.",
@@ -82,7 +66,7 @@ def _privacy(family: str, cal: Calibration, grid: float, hardened: bool) -> list
         f"- Accountant: {cal.accountant}.",
         f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
         + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
-        f"- Floating point: all parameters are multiples of 2^{math.log2(grid):.0f}. {_arithmetic(family, cal, hardened)}",
+        f"- Floating point: all parameters are multiples of 2^{math.log2(made.grid):.0f}. {_arithmetic(family, made)}",
         *[f"- Note: {note}" for note in cal.notes],
     ]
 
@@ -92,11 +76,11 @@ def _plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-!|<>&" else c for c in " ".join(text.split()))
 
 
-def _arithmetic(family: str, cal: Calibration, hardened: bool) -> str:
+def _arithmetic(family: str, made: Release) -> str:
     """A note on the protection against attacks on floating point."""
-    if hardened:
+    if made.hardened:
         return EXACTLY
-    return PROTECTION[family] if cal.noise_scale > 0 else "No noise is added, so nothing is protected."
+    return PROTECTION[family] if made.calibration.noise_scale > 0 else "No noise is added, so nothing is protected."
 
 
 def _named(dataset: Dataset) -> str:
@@ -113,9 +97,10 @@ def _looked_at(dataset: Dataset, of_ranges: Budget | None) -> str:
     return f"**Read from the rows, not covered by ε, and shown by the model's file:** ranges or categories of {names}."
 
 
-def _selection(cal: Calibration, tried: int | None, searched: int) -> str:
-    if searched:
-        return f"A private search chose from a list of {searched:,} settings. The ε above pays for the choice, too."
+def _selection(made: Release) -> str:
+    cal, tried = made.calibration, made.tried
+    if made.searched:
+        return f"A private search chose from a list of {made.searched:,} settings. The ε above pays for the choice, too."
     if tried is None:
         return (
             "Not stated. Where settings were chosen by looking at results on these rows, ε does not cover that choice, nor "
@@ -129,12 +114,8 @@ def _selection(cal: Calibration, tried: int | None, searched: int) -> str:
         return message
     return (
         f"{message} If each was trained at the same ε and nothing else was looked at, scores on held-out rows included, they add "
-        f"up to {_added(each, tried)}, by plain addition."
+        f"up to {composed(each, min(tried, 10_000))}, by plain addition."
     )
-
-
-def _added(each: Budget, tried: int) -> Budget:
-    return composed(each, min(tried, 10_000))
 
 
 def _audit(audited: AuditResult | None) -> str:

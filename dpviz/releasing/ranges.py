@@ -78,7 +78,7 @@ def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: 
     """
     numbers, categories = undeclared(dataset, every)
     content, frame = own.get(spec.dataset), dataset.frame
-    values, for_row = {name: frame[name].to_numpy(float) for name in numbers}, of_row(budget, max(1, dataset.person_rows))
+    values, for_row = {name: frame[name].to_numpy(float) for name in numbers}, of_row(budget, dataset.person_rows)
     found = private_ranges(values, for_row, source, categories=texts_of(frame, categories))
     table = replace(
         content.spec,
@@ -102,7 +102,7 @@ def beside(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     columns = () if dataset.encoder is None else dataset.encoder.columns
     numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in columns if c.kind == NUMBER}
     texts = texts_of(dataset.frame, [c.name for c in columns if c.kind != NUMBER])
-    found = private_ranges(numbers, of_row(budget, max(1, dataset.person_rows)), categories=texts)
+    found = private_ranges(numbers, of_row(budget, dataset.person_rows), categories=texts)
     lines = []
     for name, values in numbers.items():
         low, high = found.ranges[name]

@@ -77,18 +77,7 @@ class Release:
     @property
     def card(self) -> str:
         """The model card, in Markdown."""
-        return card(
-            self.spec,
-            self.calibration,
-            self.dataset,
-            rows=self.rows,
-            hardened=self.hardened,
-            grid=self.grid,
-            tried=self.tried,
-            audited=self.audited,
-            searched=self.searched,
-            of_ranges=self.of_ranges,
-        )
+        return card(self)
 
     def files(self) -> dict[str, bytes]:
         """Content of the files by name, the card first."""

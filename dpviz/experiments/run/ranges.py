@@ -89,7 +89,7 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
     encoder, numbers = numbers_of(dataset)
     train = dataset.split(spec.split_seed, spec.folds, spec.published_split).train
     of_ranges, _ = shares(row_budget(spec.epsilon, spec.delta, len(train)))
-    for_row = of_row(of_ranges, max(1, dataset.person_rows))
+    for_row = of_row(of_ranges, dataset.person_rows)
     source = random.Random(f"ranges {spec.seed}")  # standard draws are the same at every epsilon
     columns = {name: values[train] for name, values in numbers.items()}
     found = private_ranges(columns, for_row, source, unseen=(EDGES[0], EDGES[-1])).ranges

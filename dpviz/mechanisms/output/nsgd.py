@@ -14,7 +14,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from dpviz.privacy.accounting.mixture import mironov_sigma
+from dpviz.privacy.accounting.rdp import gaussian_sigma
 from dpviz.privacy.budget import Budget
 
 
@@ -46,7 +46,7 @@ class NSGD(MiniBatch):
         accountant, conversion = "exact Gaussian mechanism (Balle & Wang 2018)", ""
         details, notes = settled.describe(setting, delta), [ROUNDING]
         if self.accounting == "published":
-            sigma = mironov_sigma(budget, worst)  # Chen 2019, Lemma 1 and Proposition 1 at the best order
+            sigma = gaussian_sigma(budget, worst)  # Chen 2019, Lemma 1 and Proposition 1 at the best order
             accountant, conversion = (
                 "Gaussian mechanism, Rényi divergence (Chen et al. 2019, Lemma 1)",
                 "Mironov 2017, Proposition 3",

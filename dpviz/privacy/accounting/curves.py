@@ -33,13 +33,7 @@ def renyi(event: Event) -> tuple[Floats, Floats, Neighbouring]:
     """
     step = only_step(event)
     if isinstance(step.event, Mixture):
-        orders = 1 + np.geomspace(0.05, 1000, 241)
-        weights = np.array(step.event.weights)
-        return (
-            orders,
-            mixture_rdp(orders, np.array(step.event.sensitivities), weights, step.event.sigma),
-            Neighbouring.REPLACE_ONE,
-        )
+        return _REAL_ORDERS, mixture_rdp(_REAL_ORDERS, *step.event.parts, step.event.sigma), Neighbouring.REPLACE_ONE
     if not isinstance(step.event, Gaussian) or step.sampling not in ("full", "poisson"):
         raise CannotAccount("event", "no Rényi curve is known for this release", "Use another accountant.")
     if step.sampling == "poisson":
@@ -55,12 +49,9 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
     """
     step = only_step(event)
     if isinstance(step.event, Mixture):
-        sens, weights = np.array(step.event.sensitivities), np.array(step.event.weights)
-        epsilon, order = mixture_rdp_epsilon(delta, sens, weights, step.event.sigma, conversion)
-        return order, epsilon
+        return mixture_rdp_epsilon(delta, *step.event.parts, step.event.sigma, conversion)[::-1]
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        epsilon, order = mixture_rdp_epsilon(delta, np.array([step.total]), np.ones(1), step.event.sigma, conversion)
-        return order, epsilon
+        return mixture_rdp_epsilon(delta, np.array([step.total]), np.ones(1), step.event.sigma, conversion)[::-1]
     orders, curve, _ = renyi(event)
     values = rdp_to_epsilon(orders, curve, delta, conversion)
     k = int(np.argmin(values))

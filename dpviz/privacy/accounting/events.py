@@ -16,6 +16,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
+
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
 
@@ -95,6 +97,11 @@ class Mixture:
         if len(sensitivities) == 1:
             return Gaussian(float(sensitivities[0]))
         return cls(tuple(map(float, sensitivities)), tuple(map(float, weights)))
+
+    @property
+    def parts(self) -> tuple[Floats, Floats]:
+        """(J,) sensitivities and (J,) probabilities as arrays."""
+        return np.array(self.sensitivities), np.array(self.weights)
 
     @property
     def sensitivity(self) -> float:

@@ -16,11 +16,13 @@ from scipy.special import logsumexp
 
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, one_of, positive
+from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.search import smallest
 
-CONVERSIONS = ("mironov", "improved")
+#: names for people -> names of `rdp.converted`
+CONVERSIONS = {"mironov": "mironov", "improved": "cks"}
 _UP = 1e-12  # noise is rounded up by this share
 
 
@@ -80,17 +82,14 @@ def mixture_rdp(alpha: Floats | float, sensitivities: Floats, weights: Floats, s
     return _rdp(a, sens, q, positive("sigma", sigma))
 
 
-def rdp_to_epsilon(alpha: Floats | float, rdp: Floats, delta: float, conversion: str) -> Floats:
+def rdp_to_epsilon(alpha: Floats | float, curve: Floats, delta: float, conversion: str) -> Floats:
     """epsilon that a Renyi bound at each order gives, before the minimum over orders.
 
     "mironov": R + ln(1/delta)/(a-1) (Mironov 2017, Proposition 3; Chen 2019, Proposition 1).
     "improved": R + ln((a-1)/a) - (ln delta + ln a)/(a-1) (Balle et al. 2020, Theorem 21; Canonne, Kamath, Steinke 2020).
     """
-    one_of("conversion", conversion, CONVERSIONS)
-    a = np.asarray(alpha, float)
-    if conversion == "mironov":
-        return rdp - math.log(delta) / (a - 1)
-    return np.maximum(rdp + np.log1p(-1 / a) - (math.log(delta) + np.log(a)) / (a - 1), 0.0)
+    values = rdp.converted(curve, np.asarray(alpha, float), delta, CONVERSIONS[one_of("conversion", conversion, CONVERSIONS)])
+    return values if conversion == "mironov" else np.maximum(values, 0.0)
 
 
 def mixture_rdp_epsilon(
@@ -116,7 +115,7 @@ def mixture_rdp_epsilon(
 def mixture_rdp_sigma(budget: Budget, sensitivities: Floats, weights: Floats, conversion: str = "mironov") -> float:
     """The smallest sigma at which Proposition 3 with a conversion gives the budget."""
     sens, q = _checked(sensitivities, weights)
-    single = mironov_sigma(budget, 1.0)
+    single = rdp.gaussian_sigma(budget, 1.0)
     high = float(single * sens.max() * (1 + _UP))  # enough by either conversion
     # the improved conversion can ask for much less than Mironov's; sensitivities can be hundreds of powers of ten apart
     step = min(math.log(high) - math.log(single * sens.min()) + 1.0, 50.0)
@@ -125,21 +124,6 @@ def mixture_rdp_sigma(budget: Budget, sensitivities: Floats, weights: Floats, co
         return mixture_rdp_epsilon(budget.delta, sens, q, sigma, conversion)[0] - budget.epsilon
 
     return min(high, smallest(excess, math.log(high), step=step, even=True) * (1 + _UP))
-
-
-def mironov_sigma(budget: Budget, sensitivity: float) -> float:
-    """sigma of one Gaussian by Renyi divergence and Mironov's conversion at its best order, in closed form.
-
-    Delta/(sqrt(2 ln(1/delta) + 2 eps) - sqrt(2 ln(1/delta))) (Chen 2019, Lemma 1 with Proposition 1).
-    """
-    budget.need_delta()
-    log_term = -2 * math.log(budget.delta)
-    # the difference of the two roots, rationalised: it cancels for small epsilon
-    return (
-        positive("sensitivity", sensitivity)
-        * (math.sqrt(log_term + 2 * budget.epsilon) + math.sqrt(log_term))
-        / (2 * budget.epsilon)
-    )
 
 
 def _log_delta(epsilon: float, sens: Floats, q: Floats, sigma: float) -> float:

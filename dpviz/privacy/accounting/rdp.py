@@ -119,18 +119,19 @@ def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[
     """
     one_of("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
-    values = _converted(_checked(curve, a), a, delta, conversion)
+    values = converted(_checked(curve, a), a, delta, conversion)
     best = int(np.argmin(values))
     return max(0.0, float(values[best])), float(a[best])
 
 
 def epsilons(curves: Floats, delta: float, orders: tuple[float, ...] = ORDERS) -> Floats:
     """(...) epsilon of many curves (..., orders) at once, by the "cks" conversion of `epsilon`; 0 where nothing is released."""
-    values = _converted(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
+    values = converted(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
     return np.where(curves.max(axis=-1) == 0, 0.0, np.maximum(values, 0.0))
 
 
-def _converted(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
+def converted(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
+    """epsilon that a curve gives at each of the orders a, before the minimum over them; see `epsilon`."""
     log_delta = math.log(in_range("delta", delta, 1e-300, 1.0))
     if conversion == "mironov":
         return curve - log_delta / (a - 1)
@@ -159,6 +160,7 @@ def gaussian_sigma(budget: Budget, sensitivity: float) -> float:
 
     sens/(sqrt(2 ln(1/delta) + 2 eps) - sqrt(2 ln(1/delta))): always more than the exact Gaussian needs.
     """
+    budget.need_delta()
     return positive("sensitivity", sensitivity) / math.sqrt(2 * zcdp_rho(budget))
 
 

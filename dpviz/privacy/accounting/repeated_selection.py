@@ -155,8 +155,7 @@ def replace_one_curve(event: Event) -> Floats:
         if isinstance(step.event, PureEpsilon) and step.sampling == "full":
             curve += step.count * _pure(step.event.epsilon)
         elif isinstance(step.event, Mixture):
-            mixed = step.event
-            curve += mixture_rdp(_ORDERS, np.array(mixed.sensitivities), np.array(mixed.weights), mixed.sigma)
+            curve += mixture_rdp(_ORDERS, *step.event.parts, step.event.sigma)
         elif isinstance(step.event, Gaussian) and step.sampling == "full":
             curve += step.count * rdp.gaussian(step.sensitivity / step.event.sigma)
         elif isinstance(step.event, Gaussian) and step.sampling == "poisson":

@@ -11,12 +11,11 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from dpviz.privacy.accounting import account, curves
+from dpviz.privacy.accounting import account, curves, mixture, rdp
 from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
-from dpviz.privacy.accounting.mixture import rdp_to_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 
 #: how a Rényi curve is turned into (epsilon, delta): id -> name
@@ -52,7 +51,7 @@ def renyi_curve(event: Event, delta: float) -> RenyiCurve:
     orders, divergence, relation = curves.renyi(event)
     table = pd.DataFrame({"alpha": orders, "divergence": divergence})
     for name in CONVERSIONS:
-        table[name] = rdp_to_epsilon(orders, divergence, delta, name)
+        table[name] = mixture.rdp_to_epsilon(orders, divergence, delta, name)
     best = {name: curves.best_order(event, delta, name) for name in CONVERSIONS}
     return RenyiCurve(table, relation, best, account.epsilon(event, tightest(event), delta))
 
@@ -73,10 +72,7 @@ def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
     for name in CONVERSIONS:
         table[name] = np.nan
         if relation is Neighbouring.REPLACE_ONE:
-            log_d = (orders - 1) * (divergence - grid[:, None])
-            if name == "improved":
-                log_d = log_d + (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
-            table[name] = np.exp(np.minimum(log_d.min(axis=1), 0))
+            table[name] = np.exp([rdp.log_delta(divergence, float(e), mixture.CONVERSIONS[name], tuple(orders)) for e in grid])
     return table
 
 

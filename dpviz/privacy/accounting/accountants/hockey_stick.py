@@ -36,8 +36,7 @@ class HockeyStick(Accountant):
         if isinstance(event, Shuffled):
             raise CannotAccount("epsilon", "the theorem on shuffling starts from delta", "Ask for the epsilon at a delta.")
         if isinstance(event, Mixture):
-            sens, weights = np.array(event.sensitivities), np.array(event.weights)
-            return math.log(max(mixture_delta(epsilon, sens, weights, event.sigma), math.exp(floor - 1)))
+            return math.log(max(mixture_delta(epsilon, *event.parts, event.sigma), math.exp(floor - 1)))
         return max(float(log_gaussian_delta(epsilon, mu_of(event, method) * math.sqrt(count))), floor - 1)
 
     def epsilon(self, step: Step, method: Method, delta: float) -> float | None:
@@ -50,7 +49,7 @@ class HockeyStick(Accountant):
             assert isinstance(event.event, Gaussian)
             return shuffled_gaussian(event.event.sensitivity / event.event.sigma, event.n, delta).epsilon
         if isinstance(event, Mixture):
-            return mixture_epsilon(delta, np.array(event.sensitivities), np.array(event.weights), event.sigma)
+            return mixture_epsilon(delta, *event.parts, event.sigma)
         return float(gaussian_epsilon(delta, mu_of(event, method) * math.sqrt(step.count)))
 
     def route(self, steps: tuple[Step, ...]) -> str | None:
@@ -59,13 +58,13 @@ class HockeyStick(Accountant):
     def lines(self, step: Step) -> Sequence[Line]:
         if not isinstance(step.event, Mixture):
             return ()  # the same as the exact Gaussian
-        s, q = np.array(step.event.sensitivities), np.array(step.event.weights)
+        parts = step.event.parts
         return (
             Line(
                 "Mixture, hockey-stick",
                 r"\delta(\varepsilon)\le\sum_j q_j\,\delta_G(\varepsilon,\Delta_j/\sigma)",
                 "joint convexity [ours]",
-                sigma=lambda budget: mixture_sigma(budget, s, q),
+                sigma=lambda budget: mixture_sigma(budget, *parts),
             ),
         )
 

@@ -39,7 +39,7 @@ class RDP(Accountant):
     def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
         event = step.event
         if isinstance(event, Mixture):
-            curve = mixture_rdp(np.array(rdp.ORDERS), np.array(event.sensitivities), np.array(event.weights), event.sigma)
+            curve = mixture_rdp(np.array(rdp.ORDERS), *event.parts, event.sigma)
             return rdp.log_delta(curve, epsilon, method.conversion)
         assert isinstance(event, Gaussian)
         if step.sampling == "full":
@@ -105,19 +105,18 @@ def curve_of_replacement(steps: tuple[Step, ...], method: Method) -> Floats:
 
 
 def _of_mixture(event: Mixture) -> Sequence[Line]:
-    s, q = np.array(event.sensitivities), np.array(event.weights)
     return (
         Line(
             "Mixture, RDP as published",
             _OF_MIXTURE,
             "Chen, Lee, Kifer 2019, Propositions 1 and 3",
-            sigma=lambda budget: mixture_rdp_sigma(budget, s, q, "mironov"),
+            sigma=lambda budget: mixture_rdp_sigma(budget, *event.parts, "mironov"),
         ),
         Line(
             "Mixture, RDP improved",
             _OF_MIXTURE,
             "Chen, Lee, Kifer 2019, Proposition 3; Canonne, Kamath, Steinke 2020",
-            sigma=lambda budget: mixture_rdp_sigma(budget, s, q, "improved"),
+            sigma=lambda budget: mixture_rdp_sigma(budget, *event.parts, "improved"),
         ),
     )
 
