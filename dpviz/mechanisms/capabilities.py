@@ -165,9 +165,9 @@ class NoisesShare(Mechanism):
 class CountsSteps(Mechanism):
     """Training takes a number of gradient steps that follows from public facts, the T of published rates."""
 
-    @abstractmethod
     def step_count(self, setting: Setting) -> int:
-        """T, at least 1."""
+        """T, at least 1; by default the knob `steps`."""
+        return int(self.value("steps", setting))
 
 
 class PublicSteps(CountsSteps):

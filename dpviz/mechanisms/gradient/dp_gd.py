@@ -75,9 +75,6 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
             return rules.full_steps(setting)
         return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
 
-    def step_count(self, setting: Setting) -> int:
-        return int(self.value("steps", setting))
-
     def _step_size(self, setting: Setting, sigma: float) -> float:
         """Step size in units of 1/L, as set or by the rule for this noise."""
         return self.step_size or rules.step_size(setting, self.step_count(setting), sigma, clip=self.clip(setting))

@@ -16,7 +16,7 @@ from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Traini
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.gradient.clip_count import ClipCount, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting, count
@@ -32,7 +32,7 @@ MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
-class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
+class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
     """DP-GD in which a row takes part while the squares of its gradients sum to at most B = T0 C^2.
 
     Why this is (epsilon, delta)-DP under replace-one [ours; zCDP form: Feldman, Zrnic 2021; Gaussian form: Koskela,
@@ -106,25 +106,20 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
 
     def _stretched(self, setting: Setting) -> float:
         """Steps for each full-length gradient: the square of the clip norm against the loss's slope at 0, times the stretch."""
-        bound = min(self.clip_norm, setting.G)
+        bound = self.bound(setting)
         return self.stretch * (bound / min(bound, setting.slope_at_zero)) ** 2
 
     def _sigma(self, setting: Setting, budget: Budget) -> float:
         # mu = 2 sqrt(B)/(n sigma), B = T0 C^2: the noise of DP-GD with T0 steps
-        bound = min(self.clip_norm, setting.G)
-        return 2 * bound * math.sqrt(self.paid_steps(setting)) / (setting.n * gaussian_mu(budget))
+        return 2 * self.bound(setting) * math.sqrt(self.paid_steps(setting)) / (setting.n * gaussian_mu(budget))
 
     def _step_size(self, setting: Setting, sigma: float) -> float:
         return self.step_size or rules.step_size(setting, self.step_count(setting), sigma)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        bound = min(self.clip_norm, setting.G)
-        mu, sigma, paid, steps = (
-            gaussian_mu(budget),
-            self._sigma(setting, budget),
-            self.paid_steps(setting),
-            self.step_count(setting),
-        )
+        bound = self.bound(setting)
+        mu, sigma = gaussian_mu(budget), self._sigma(setting, budget)
+        paid, steps = self.paid_steps(setting), self.step_count(setting)
         step_size = self._step_size(setting, sigma)
         notes: tuple[str, ...] = (
             "Each row's own spending depends on private data: the table of rows is for the data owner, not for release.",
@@ -154,7 +149,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         # no row spends more than it would in so many full steps
         if calibration.noise_scale <= 0:
             return None
-        contribution = min(self.clip_norm, setting.G) / setting.n
+        contribution = self.bound(setting) / setting.n
         return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))
 
     def fit(self, training: Training) -> Fit:
@@ -184,9 +179,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
         # a row in the place of another one spends B = T0 C^2 at most, in however many steps
-        return along_gradients(
-            problem, calibration, record, self.paid_steps(problem.setting), min(self.clip_norm, problem.setting.G)
-        )
+        return along_gradients(problem, calibration, record, self.paid_steps(problem.setting), self.bound(problem.setting))
 
     def _train(self, training: Training, part: slice, steps: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
         """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins, spent squares, clipped shares."""
@@ -237,7 +230,7 @@ class RenyiFilter(ProtectsQuery, DeclaresEvent, IndividualBudget, CountsSteps):
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
 
     def _row_budget(self, setting: Setting) -> float:
-        return self.paid_steps(setting) * min(self.clip_norm, setting.G) ** 2
+        return self.paid_steps(setting) * self.bound(setting) ** 2
 
 
 class _Filter:

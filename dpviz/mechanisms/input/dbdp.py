@@ -26,9 +26,9 @@ from dpviz.mechanisms.input.row_noise import (
     row_draws,
     same_label_facts,
     same_label_note,
-    step_size_knob,
     steps_knob,
 )
+from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
@@ -79,7 +79,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     steps: int = steps_knob("Mini-batch steps T", "as many as raise accuracy before the noise dominates, 5 to 200")
-    step_size: float = step_size_knob(_STEP)
+    step_size: float = step_size_knob("Length of a step.", _STEP)
     average: bool = knob(
         True,
         "Averaging",
@@ -106,9 +106,6 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
 
     def _q(self, n: int) -> float:
         return min(1.0, self.batch / math.sqrt(n))
-
-    def step_count(self, setting: Setting) -> int:
-        return int(self.value("steps", setting))
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "steps":

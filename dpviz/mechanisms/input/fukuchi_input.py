@@ -1,7 +1,7 @@
 """Input perturbation on sufficient statistics: every row is reported with noise, once."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Streams, Training
 from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
-from dpviz.mechanisms.input.row_noise import AT_ONCE, row_draws
+from dpviz.mechanisms.input.row_noise import AT_ONCE, once_record, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
@@ -107,7 +107,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
             draws = row_draws(streams[s], n, d)
             vector_draw = draws.sum(axis=0, dtype=np.float64) / math.sqrt(n)  # unit variance, like the sum's
             matrix_draw = symmetric_draw(generator(substreams(streams[s], 1)[0]), d)
-            lengths = np.sqrt(np.einsum("ij,ij->i", draws, draws)) if record else np.empty(0)
+            lengths = np.sqrt(np.einsum("ij,ij->i", draws, draws)) if record else np.zeros(n)
             out = np.empty((len(scale), d))
             for e, sigma in enumerate(scale):
                 tick(e / len(scale))
@@ -121,19 +121,8 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
             *map_streams(work, len(streams), training.monitor, parallel=d >= _THREADS_FROM, most=AT_ONCE), strict=True
         )
         theta = np.stack(trained, axis=1)
-        once = np.ones((1, 1, n))
-        noisy = (scale > 0).astype(float)[:, None, None]
-        return Fit(
-            theta,
-            NoiseRecord(
-                self.noise_enters,
-                visits=once,
-                times_noised=noisy * once,
-                noise_norm=scale[:, None, None] / math.sqrt(n) * np.array(lengths) if record else None,
-                passed=np.zeros((1, 1, n)),
-                timeline=noisy * n,
-            ),
-        )
+        record_of = once_record(self.noise_enters, scale / math.sqrt(n), n, np.ones((1, 1, n)), np.array(lengths))
+        return Fit(theta, record_of if record else replace(record_of, noise_norm=None))
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         a, k = _quadratic(problem.setting)

@@ -16,6 +16,7 @@ from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.row_noise import (
     AT_ONCE,
+    BY_NOISE,
     LABELS,
     ONCE,
     QUERY,
@@ -25,9 +26,9 @@ from dpviz.mechanisms.input.row_noise import (
     row_draws,
     same_label_facts,
     same_label_note,
-    step_size_knob,
     steps_knob,
 )
+from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
 from dpviz.models import Ability, Model, Setting, feature_noise_of
 from dpviz.models.problem import Problem
@@ -65,7 +66,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         "Gradient steps on the perturbed rows",
         "100 to 200 (network: 400), as many as the noise of ε = 2 lets train; fewer where λ is large",
     )
-    step_size: float = step_size_knob()
+    step_size: float = step_size_knob("Length of a step.", BY_NOISE)
     sharing: str = knob(
         "per-record",
         "Noise draw",
@@ -92,9 +93,6 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         # at unit slopes the rows' noise adds up to a random linear term in the sum, the same in every step
         rows = setting.n if self.sharing == "shared" else math.sqrt(setting.n)
         return rules.against_objective_noise(setting, rows * self.calibrate(setting, budget).noise_length(setting.m))
-
-    def step_count(self, setting: Setting) -> int:
-        return int(self.value("steps", setting))
 
     def _step_size(self, setting: Setting, sigma: float) -> float:
         """Step size in units of 1/L, as set or by the rule for this noise."""

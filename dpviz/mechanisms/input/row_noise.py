@@ -31,11 +31,6 @@ def steps_knob(what: str, automatic: str) -> Any:
 BY_NOISE: str = f"{rules.STEP_SIZE}, over the factor by which noise raises the curvature"
 
 
-def step_size_knob(automatic: str = BY_NOISE) -> Any:
-    """Length of a step on perturbed rows; 0 stands for the rule of `rules.step_size` on their larger curvature."""
-    return knob(0.0, "Step size", "Length of a step.", low=0.01, high=10.0, log=True, unit="1/L", automatic=automatic)
-
-
 def row_draws(stream: np.random.SeedSequence, n: int, d: int) -> NDArray[np.float32]:
     """(n, d) standard normal draws of one replica, one row per training row."""
     return single_normals(stream)((n, d))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -78,35 +78,30 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         options=tuple(ACCOUNTANTS),
     )
 
+    def _rule(self, setting: Setting) -> dict[str, Any]:
+        """The step rule with its constants, as `wu_steps` and `wu_bolt_on` take them."""
+        step, batches = self.step_size / math.sqrt(setting.n), balanced_batches(setting.n, self.batch_size)[0]
+        constants = {"passes": self.passes, "batches": batches, "step": step, "n": setting.n, "decay": self.decay}
+        return {"rule": self.rule, "mu": setting.mu, "L": setting.L, **constants}
+
     def _steps(self, setting: Setting) -> Floats:
-        step = self.step_size / math.sqrt(setting.n)
-        m, _, _ = balanced_batches(setting.n, self.batch_size)
-        return wu_steps(
-            self.rule, passes=self.passes, batches=m, mu=setting.mu, L=setting.L, step=step, n=setting.n, decay=self.decay
-        )
+        return wu_steps(**self._rule(setting))
+
+    def _by_position(self, setting: Setting) -> tuple[Floats, Floats]:
+        """(m,) sensitivities by the batch that holds the replaced row, and (m,) probabilities of these batches."""
+        m, b, weights = balanced_batches(setting.n, self.batch_size)
+        return step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G), weights
 
     def sensitivity_trace(self, setting: Setting) -> Trace:
         m, b, _ = balanced_batches(setting.n, self.batch_size)
         return step_trace(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
 
     def _published(self, setting: Setting) -> float:
-        m, b, _ = balanced_batches(setting.n, self.batch_size)
-        return wu_bolt_on(
-            self.rule,
-            passes=self.passes,
-            batch_size=b,
-            batches=m,
-            mu=setting.mu,
-            L=setting.L,
-            G=setting.G,
-            step=self.step_size / math.sqrt(setting.n),
-            n=setting.n,
-            decay=self.decay,
-        )
+        smallest = balanced_batches(setting.n, self.batch_size)[1]
+        return wu_bolt_on(**self._rule(setting), batch_size=smallest, G=setting.G)
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
-        m, b, _ = balanced_batches(setting.n, self.batch_size)
-        tight = float(step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G).max())
+        tight = float(self._by_position(setting)[0].max())
         bounds = [
             Bound(
                 "Recursion, worst batch",
@@ -129,8 +124,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
     def releases(self, setting: Setting) -> Event | None:
         if self.noise == "pure":
             return None
-        m, b, weights = balanced_batches(setting.n, self.batch_size)
-        by_position = step_recursion(self._steps(setting), m, b, setting.mu, setting.L, setting.G)
+        by_position, weights = self._by_position(setting)
         factor = self._published(setting) / by_position.max() if self.bound == "published" else 1.0
         return Mixture.of(by_position * factor, weights)
 
@@ -144,9 +138,8 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         return of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m) if pure else 1.0
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        m, b, weights = balanced_batches(setting.n, self.batch_size)
-        steps = self._steps(setting)
-        by_position = step_recursion(steps, m, b, setting.mu, setting.L, setting.G)
+        m, b, _ = balanced_batches(setting.n, self.batch_size)
+        by_position, weights = self._by_position(setting)
         tight, notes = float(by_position.max()), [ROUNDING]
         check_finite(tight)
         sensitivity, source = tight, "every update contracts by ρ and a visit adds 2ηG/b (Chen et al. 2019, Lemma 2): worst batch"
@@ -189,7 +182,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
                 "batches": float(m),
                 "batch_size": float(b),
                 "recursion_sensitivity": tight,
-                "total_step": float(steps.sum()),
+                "total_step": float(self._steps(setting).sum()),
             },
         )
 

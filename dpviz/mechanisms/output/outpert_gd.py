@@ -76,9 +76,6 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         return max(1, math.ceil(rules.time_before_release(setting, budget) / self._step(setting)))
 
-    def step_count(self, setting: Setting) -> int:
-        return int(self.value("steps", setting))
-
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
         mu_star, steps = gaussian_mu(budget), int(self.value("steps", setting, budget))
