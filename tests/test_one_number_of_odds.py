@@ -25,7 +25,7 @@ from dpviz.models import get_model
 from dpviz.privacy.accounting import distance
 from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy
-from dpviz.privacy.objective import objective_delta
+from dpviz.privacy.objective import PerturbedObjective
 from dpviz.reporting.run import report_of
 
 RUN = "--dataset teaching --seeds 1 --mechanism"
@@ -162,8 +162,8 @@ def test_total_variation_from_a_divergence_is_above_that_of_gaussians() -> None:
 def test_objective_perturbation_is_bounded_by_its_profile_near_zero(bound: str) -> None:
     """The smallest bound of all points of the profile is below that of the budget's own point, and not below delta(0)/2."""
     facts = {"G": 1.0, "beta": 0.25, "Lam": 10.0, "relation": Neighbouring.REPLACE_ONE, "bound": bound}
-    found = distance.of_profile(lambda e: math.log(objective_delta(e, 8.0, **facts)), 1.0)  # type: ignore[arg-type]
-    at_zero = objective_delta(0.0, 8.0, **facts)  # type: ignore[arg-type]
+    found = distance.of_profile(lambda e: math.log(PerturbedObjective(**facts).delta(e, 8.0)), 1.0)  # type: ignore[arg-type]
+    at_zero = PerturbedObjective(**facts).delta(0.0, 8.0)  # type: ignore[arg-type]
     assert at_zero / 2 < found <= at_zero
     assert found < math.tanh(0.5)
 

@@ -24,6 +24,7 @@ others attain as Lam grows.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
@@ -45,88 +46,75 @@ def curvature_term(beta: float, Lam: float) -> float:
     return math.log1p(beta / Lam)
 
 
-def objective_delta(
-    epsilon: float,
-    sigma: float,
-    *,
-    G: float,
-    beta: float,
-    Lam: float,
-    relation: Neighbouring = Neighbouring.REPLACE_ONE,
-    bound: str = "two-sided",
-) -> float:
-    """delta at which objective perturbation with Gaussian noise is (epsilon, delta)-DP; exact minimiser, margin loss.
+@dataclass(frozen=True)
+class PerturbedObjective:
+    """An objective to which Gaussian noise b is added, minimised exactly; a margin loss.
 
-    Args:
-        epsilon: >= 0.
-        sigma: standard deviation per coordinate of b, > 0, in the scale of the sum.
+    Attributes:
         G: bound on |phi'| max|z|.
         beta: bound on phi'' max|z|^2.
         Lam: l2 regularisation of the sum, > 0.
+        relation: the neighbouring relation.
         bound: "two-sided", or "one-sided" for losses whose slope has one sign.
     """
-    one_of("bound", bound, BOUNDS)
-    s = positive("G", G) / positive("sigma", sigma)
-    left = epsilon - curvature_term(beta, Lam)
-    if relation is Neighbouring.ADD_REMOVE:
-        profile = partial(_folded, s=s) if bound == "two-sided" else partial(_gauss, mu=s)
-    elif bound == "two-sided":
-        return _two_rows(left, s)
-    else:
-        profile = partial(_one_sided, s=s)
-    # below 0 the integrand is positive everywhere: 1 - e^left E[e^-M], with M >= 0 the rest of the loss
-    return profile(left) if left >= 0 else 1.0 - math.exp(left) * (1.0 - profile(0.0))
+
+    G: float
+    beta: float
+    Lam: float
+    relation: Neighbouring = Neighbouring.REPLACE_ONE
+    bound: str = "two-sided"
+
+    def __post_init__(self) -> None:
+        one_of("bound", self.bound, BOUNDS)
+
+    def delta(self, epsilon: float, sigma: float) -> float:
+        """delta at which it is (epsilon, delta)-DP.
+
+        Args:
+            epsilon: >= 0.
+            sigma: standard deviation per coordinate of b, > 0, in the scale of the sum.
+        """
+        s = positive("G", self.G) / positive("sigma", sigma)
+        left = epsilon - curvature_term(self.beta, self.Lam)
+        if self.relation is Neighbouring.ADD_REMOVE:
+            profile = partial(_folded, s=s) if self.bound == "two-sided" else partial(_gauss, mu=s)
+        elif self.bound == "two-sided":
+            return _two_rows(left, s)
+        else:
+            profile = partial(_one_sided, s=s)
+        # below 0 the integrand is positive everywhere: 1 - e^left E[e^-M], with M >= 0 the rest of the loss
+        return profile(left) if left >= 0 else 1.0 - math.exp(left) * (1.0 - profile(0.0))
+
+    def log_delta(self, epsilon: float, sigma: float) -> float:
+        """ln of `delta`, at least that of 1e-300."""
+        return math.log(max(self.delta(epsilon, sigma), 1e-300))
+
+    def sigma(self, budget: Budget) -> float:
+        """The smallest noise, in the scale of the sum, that meets a budget.
+
+        Raises:
+            InvalidInput: delta = 0, or the curvature term alone uses up epsilon.
+        """
+        return _sigma(self, budget)
+
+    def epsilon(self, delta: float, sigma: float) -> float:
+        """The smallest epsilon >= 0 that a noise scale gives at delta in (0, 1)."""
+
+        def excess(epsilon: float) -> float:
+            return self.log_delta(epsilon, sigma) - math.log(delta)
+
+        return 0.0 if excess(0.0) <= 0 else smallest(excess, 0.0)
 
 
 @lru_cache(maxsize=4096)
-def objective_sigma(
-    budget: Budget,
-    *,
-    G: float,
-    beta: float,
-    Lam: float,
-    relation: Neighbouring = Neighbouring.REPLACE_ONE,
-    bound: str = "two-sided",
-) -> float:
-    """The smallest noise, in the scale of the sum, that meets a budget; see `objective_delta`.
-
-    Raises:
-        InvalidInput: delta = 0, or the curvature term alone uses up epsilon.
-    """
+def _sigma(proof: PerturbedObjective, budget: Budget) -> float:
     budget.need_delta(fix="Choose delta > 0 or cms-objective, which is pure.")
-    if curvature_term(beta, Lam) >= budget.epsilon:
-        raise InvalidInput(
-            "epsilon",
-            f"the curvature of one row alone costs {curvature_term(beta, Lam):.3g}",
-            "Raise lam, or add regularisation.",
-        )
-
-    def excess(sigma: float) -> float:
-        delta = objective_delta(budget.epsilon, sigma, G=G, beta=beta, Lam=Lam, relation=relation, bound=bound)
-        return math.log(max(delta, 1e-300)) - math.log(budget.delta)
-
-    return smallest(excess, math.log(G), step=2.0)
-
-
-def objective_epsilon(
-    delta: float,
-    sigma: float,
-    *,
-    G: float,
-    beta: float,
-    Lam: float,
-    relation: Neighbouring = Neighbouring.REPLACE_ONE,
-    bound: str = "two-sided",
-) -> float:
-    """The smallest epsilon >= 0 that a noise scale gives at delta in (0, 1)."""
-
-    def excess(epsilon: float) -> float:
-        reached = objective_delta(epsilon, sigma, G=G, beta=beta, Lam=Lam, relation=relation, bound=bound)
-        return math.log(max(reached, 1e-300)) - math.log(delta)
-
-    if excess(0.0) <= 0:
-        return 0.0
-    return smallest(excess, 0.0)
+    cost = curvature_term(proof.beta, proof.Lam)
+    if cost >= budget.epsilon:
+        cause = f"the curvature of one row alone costs {cost:.3g}"
+        raise InvalidInput("epsilon", cause, "Raise lam, or add regularisation.")
+    target = math.log(budget.delta)
+    return smallest(lambda sigma: proof.log_delta(budget.epsilon, sigma) - target, math.log(proof.G), step=2.0)
 
 
 def _gauss(left: float, mu: float) -> float:

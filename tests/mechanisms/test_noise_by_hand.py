@@ -16,7 +16,7 @@ from dpviz.mechanisms import Calibration, DeclaresEvent
 from dpviz.models import get_model
 from dpviz.privacy.accounting.mixture import mixture_rdp_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.objective import objective_epsilon
+from dpviz.privacy.objective import PerturbedObjective
 
 ALL = dpviz.list_mechanisms()
 N, LAM, BETA, EPS, DELTA = 400, 1e-2, 0.25, 1.5, 1e-5
@@ -33,7 +33,7 @@ def solved(cal: Calibration, bound: str, share: float = 1.0) -> float:
 
     def reached(sigma: float) -> float:
         Lam = cal.details["Lam"]
-        return objective_epsilon(share * DELTA, sigma, G=1.0, beta=BETA, Lam=Lam, relation=relation, bound=bound)
+        return PerturbedObjective(G=1.0, beta=BETA, Lam=Lam, relation=relation, bound=bound).epsilon(share * DELTA, sigma)
 
     exact = reached(cal.noise_scale) <= share * EPS * (1 + 1e-6) and reached(0.999 * cal.noise_scale) > share * EPS
     return cal.noise_scale if exact else 2 * cal.noise_scale

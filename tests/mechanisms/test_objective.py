@@ -19,7 +19,7 @@ from dpviz.models.problem import Problem
 from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, minimise_many, newton
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.objective import objective_epsilon
+from dpviz.privacy.objective import PerturbedObjective
 
 OBJECTIVE = ("cms-objective", "kst-objective", "objective-tight", "amp")
 
@@ -225,7 +225,7 @@ def test_calibrations_say_how_much_curvature_and_regularisation_cost(name: str, 
         assert published.details["J"] == pytest.approx(epsilon / 2)
     if name == "kst-objective":
         assert cal.details["zeta"] == cal.sensitivity
-        reached = objective_epsilon(1e-5, cal.noise_scale, G=1.0, beta=0.25, Lam=total, bound="one-sided")
+        reached = PerturbedObjective(G=1.0, beta=0.25, Lam=total, bound="one-sided").epsilon(1e-5, cal.noise_scale)
         assert cal.details["certified_epsilon"] == pytest.approx(reached)
         assert f"ε = {reached:.3g}" in cal.notes[0]
     assert (total > 5.0) == (epsilon < 0.01 or name == "kst-objective"), "regularisation is raised where epsilon is small"

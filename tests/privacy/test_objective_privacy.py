@@ -14,7 +14,7 @@ from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.objective.amp import WithOutput
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
-from dpviz.privacy.objective import BOUNDS, objective_delta, objective_epsilon, objective_sigma
+from dpviz.privacy.objective import BOUNDS, PerturbedObjective
 
 REPLACE, ADD = Neighbouring.REPLACE_ONE, Neighbouring.ADD_REMOVE
 EXAMPLE = {"G": 1.0, "beta": 0.25, "Lam": 45.222}
@@ -50,7 +50,7 @@ def test_published_objectives_prove_what_their_noise_reaches(relation: Neighbour
 
     def reached(cal: Calibration, delta: float) -> float:
         kind = {"relation": cal.neighbouring, "bound": "one-sided"}
-        return objective_epsilon(delta, cal.noise_scale, G=1.0, beta=0.25, Lam=cal.details["Lam"], **kind)
+        return PerturbedObjective(G=1.0, beta=0.25, Lam=cal.details["Lam"], **kind).epsilon(delta, cal.noise_scale)
 
     kst = dpviz.calibrate("kst-objective", relation=relation.value, **spec)
     assert kst.details["certified_epsilon"] == pytest.approx(reached(kst, 1e-5), rel=1e-9)
@@ -64,23 +64,23 @@ def test_published_objectives_prove_what_their_noise_reaches(relation: Neighbour
 
 def test_gaussian_objective_noise() -> None:
     budget = Budget(1.0, 1e-5)
-    assert objective_sigma(budget, **EXAMPLE) == pytest.approx(7.807744927687015, rel=1e-5)
-    assert objective_sigma(budget, relation=ADD, **EXAMPLE) == pytest.approx(3.9038720256889556, rel=1e-6)
+    assert PerturbedObjective(**EXAMPLE).sigma(budget) == pytest.approx(7.807744927687015, rel=1e-5)
+    assert PerturbedObjective(relation=ADD, **EXAMPLE).sigma(budget) == pytest.approx(3.9038720256889556, rel=1e-6)
     cal = dpviz.calibrate("objective-tight", n=45222, d=108, epsilon=1, delta=1e-5, lam=1e-3)
     assert cal.noise_scale == pytest.approx(7.807744927687015, rel=1e-5)
     assert cal.details["Delta"] == 0
     # one-sided: a Gaussian mechanism of sensitivity 2G at epsilon - J
     left = Budget(1.0 - math.log1p(0.25 / 45.222), 1e-5)
-    assert objective_sigma(budget, bound="one-sided", **EXAMPLE) == pytest.approx(2 / gaussian_mu(left), rel=1e-10)
+    assert PerturbedObjective(bound="one-sided", **EXAMPLE).sigma(budget) == pytest.approx(2 / gaussian_mu(left), rel=1e-10)
 
 
 def test_published_noise_with_zeta_g_does_not_reach_its_epsilon_under_replace_one() -> None:
     for epsilon, reached in ((1.0, 1.158), (0.5, 0.582)):
         cal = dpviz.calibrate("kst-objective", n=1000, d=5, epsilon=epsilon, delta=1e-5, relation="add-remove")
         alone = {"G": 1.0, "beta": 0.25, "Lam": cal.details["Delta"]}  # the publication's regularisation and no more
-        assert objective_epsilon(1e-5, cal.noise_scale, **alone) == pytest.approx(reached, abs=1e-3)
-        assert objective_epsilon(1e-5, cal.noise_scale, relation=ADD, **alone) < epsilon
-        assert objective_epsilon(1e-5, 2 * cal.noise_scale, **alone) < epsilon
+        assert PerturbedObjective(**alone).epsilon(1e-5, cal.noise_scale) == pytest.approx(reached, abs=1e-3)
+        assert PerturbedObjective(relation=ADD, **alone).epsilon(1e-5, cal.noise_scale) < epsilon
+        assert PerturbedObjective(**alone).epsilon(1e-5, 2 * cal.noise_scale) < epsilon
 
 
 @pytest.mark.parametrize(("left", "s"), [(0.1, 1.185), (0.0, 0.5), (0.02, 0.03), (0.3, 0.15), (1.0, 1.5), (2.0, 0.8), (4.0, 0.9)])
@@ -99,8 +99,8 @@ def test_two_rows_at_the_ends_of_their_correlation(left: float, s: float) -> Non
 
     worst = max(at(independent), at(equal))
     small = {"G": s, "beta": 1e-14, "Lam": 1.0}
-    assert objective_delta(left, 1.0, **small) == pytest.approx(worst, rel=1e-6)
-    assert objective_delta(left, 0.95, **small) > worst * 1.001
+    assert PerturbedObjective(**small).delta(left, 1.0) == pytest.approx(worst, rel=1e-6)
+    assert PerturbedObjective(**small).delta(left, 0.95) > worst * 1.001
 
 
 # ---- the functions agree with themselves -------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ def test_sigma_delta_and_epsilon_are_inverse(relation: Neighbouring, bound: str)
     kind = {"relation": relation, "bound": bound}
     for epsilon in (0.02, 0.3, 1.0, 5.0, 50.0, 1e5):
         for delta in (1e-12, 1e-5, 0.05):
-            sigma = objective_sigma(Budget(epsilon, delta), **kind, **EXAMPLE)
-            assert objective_delta(epsilon, sigma, **kind, **EXAMPLE) == pytest.approx(delta, rel=1e-6)
+            sigma = PerturbedObjective(**kind, **EXAMPLE).sigma(Budget(epsilon, delta))
+            assert PerturbedObjective(**kind, **EXAMPLE).delta(epsilon, sigma) == pytest.approx(delta, rel=1e-6)
             if epsilon < 100:
-                assert objective_epsilon(delta, sigma, **kind, **EXAMPLE) == pytest.approx(epsilon, rel=1e-6)
+                assert PerturbedObjective(**kind, **EXAMPLE).epsilon(delta, sigma) == pytest.approx(epsilon, rel=1e-6)
 
 
 def test_delta_falls_with_epsilon_and_noise_and_is_continuous_where_curvature_uses_up_epsilon() -> None:
@@ -123,22 +123,23 @@ def test_delta_falls_with_epsilon_and_noise_and_is_continuous_where_curvature_us
     for relation in Neighbouring:
         for bound in BOUNDS:
             kind = {"G": 1.0, "beta": 0.25, "Lam": 2.0, "relation": relation, "bound": bound}
-            deltas = [objective_delta(e, 1.5, **kind) for e in np.linspace(0, 4, 81)]
+            proof = PerturbedObjective(**kind)
+            deltas = [proof.delta(e, 1.5) for e in np.linspace(0, 4, 81)]
             assert np.all(np.diff(deltas) < 0)
-            assert objective_delta(J - 1e-9, 1.5, **kind) == pytest.approx(objective_delta(J + 1e-9, 1.5, **kind), abs=1e-8)
-            assert np.all(np.diff([objective_delta(1.0, s, **kind) for s in np.geomspace(0.5, 30, 60)]) < 0)
+            assert proof.delta(J - 1e-9, 1.5) == pytest.approx(proof.delta(J + 1e-9, 1.5), abs=1e-8)
+            assert np.all(np.diff([proof.delta(1.0, s) for s in np.geomspace(0.5, 30, 60)]) < 0)
 
 
 def test_one_sided_never_needs_more_noise() -> None:
     for relation in Neighbouring:
         for epsilon in (0.1, 1.0, 10.0):
-            two, one = (objective_sigma(Budget(epsilon, 1e-6), relation=relation, bound=b, **EXAMPLE) for b in BOUNDS)
+            two, one = (PerturbedObjective(relation=relation, bound=b, **EXAMPLE).sigma(Budget(epsilon, 1e-6)) for b in BOUNDS)
             assert 0.9 * two < one < two
 
 
 def test_curvature_that_uses_up_epsilon_is_refused_or_paid_for() -> None:
     with pytest.raises(dpviz.InvalidInput, match="curvature"):
-        objective_sigma(Budget(0.005, 1e-5), **EXAMPLE)
+        PerturbedObjective(**EXAMPLE).sigma(Budget(0.005, 1e-5))
     cal = dpviz.calibrate("objective-tight", n=1000, d=5, epsilon=0.01, lam=1e-3)
     assert cal.details["J"] == pytest.approx(0.001, rel=1e-9)
     assert cal.details["Delta"] > 0
@@ -166,11 +167,11 @@ def corner_delta(epsilon: float, s: float, cosine: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 3.0])
 def test_no_angle_between_two_rows_is_worse_than_opposite_ones(s: float, epsilon: float) -> None:
     found = [corner_delta(epsilon, s, cosine) for cosine in (-1, -0.95, -0.6, -0.2, 0, 0.3, 0.7, 0.95, 1)]
-    bound = objective_delta(epsilon, 1 / s, G=1.0, beta=0.0, Lam=1.0, bound="one-sided")
+    bound = PerturbedObjective(G=1.0, beta=0.0, Lam=1.0, bound="one-sided").delta(epsilon, 1 / s)
     assert max(found) <= bound + 1e-4  # the quadrature's own error
     assert found[-1] == pytest.approx(bound, abs=1e-4)
     if 1e-2 < bound < 0.9:  # the check can fail: the bound of 5 % more noise is exceeded
-        assert found[-1] > objective_delta(epsilon, 1.05 / s, G=1.0, beta=0.0, Lam=1.0, bound="one-sided") + 2e-4
+        assert found[-1] > PerturbedObjective(G=1.0, beta=0.0, Lam=1.0, bound="one-sided").delta(epsilon, 1.05 / s) + 2e-4
 
 
 # ---- exact privacy loss, simulated ------------------------------------------------------------------------------------
@@ -265,17 +266,17 @@ def test_simulated_loss_stays_below_both_bounds(Lam: float, epsilon: float) -> N
     for (common, counts), z, other in pairs:
         value, error = observed(losses(common, counts, z, other, Lam, sigma), epsilon)
         for bound in BOUNDS:
-            assert value <= objective_delta(epsilon, sigma, G=1.0, beta=0.25, Lam=Lam, bound=bound) + 5 * error
+            assert value <= PerturbedObjective(G=1.0, beta=0.25, Lam=Lam, bound=bound).delta(epsilon, sigma) + 5 * error
         for here, there in ((z, None), (None, z)):
             value, error = observed(losses(common, counts, here, there, Lam, sigma), epsilon)
             for bound in BOUNDS:
-                limit = objective_delta(epsilon, sigma, G=1.0, beta=0.25, Lam=Lam, relation=ADD, bound=bound)
+                limit = PerturbedObjective(G=1.0, beta=0.25, Lam=Lam, relation=ADD, bound=bound).delta(epsilon, sigma)
                 assert value <= limit + 5 * error
 
 
 def test_the_one_sided_bound_is_attained_and_less_noise_breaks_it() -> None:
     epsilon, Lam, delta = 4.0, 10.0, 0.02
-    sigma = objective_sigma(Budget(epsilon, delta), G=1.0, beta=0.25, Lam=Lam, bound="one-sided")
+    sigma = PerturbedObjective(G=1.0, beta=0.25, Lam=Lam, bound="one-sided").sigma(Budget(epsilon, delta))
 
     def found(scale: float) -> tuple[float, float]:
         return observed(losses(*FAR, *SIDES, Lam, scale * sigma), epsilon)
@@ -287,7 +288,7 @@ def test_the_one_sided_bound_is_attained_and_less_noise_breaks_it() -> None:
         value, error = found(scale)
         assert value > delta + 5 * error
     # and so is noise that was calibrated for add/remove
-    wrong = objective_sigma(Budget(epsilon, delta), G=1.0, beta=0.25, Lam=Lam, relation=ADD)
+    wrong = PerturbedObjective(G=1.0, beta=0.25, Lam=Lam, relation=ADD).sigma(Budget(epsilon, delta))
     value, error = observed(losses(*FAR, *SIDES, Lam, wrong), epsilon)
     assert value > delta + 5 * error
 
@@ -330,7 +331,7 @@ def test_cms_log_ratio_stays_within_epsilon_with_one_log_term() -> None:
 def test_amp_adds_up_to_its_budget(noise: str, epsilons: tuple[float, ...]) -> None:
     for epsilon in epsilons:
         cal = dpviz.calibrate("amp", n=39073, d=109, epsilon=epsilon, delta=1e-6, lam=1e-4, noise=noise)
-        one = objective_epsilon(0.99e-6, cal.noise_scale, bound="two-sided", **{**EXAMPLE, "Lam": cal.details["Lam"]})
+        one = PerturbedObjective(bound="two-sided", **{**EXAMPLE, "Lam": cal.details["Lam"]}).epsilon(0.99e-6, cal.noise_scale)
         moved = 2 * 39073 * 39073.0**-2 / cal.details["Lam"]  # two approximation errors, not one
         assert cal.details["output_sensitivity"] == pytest.approx(moved, rel=1e-12)
         two = 0.01 * epsilon
@@ -366,5 +367,5 @@ def test_ndtr_is_what_the_folded_forms_use() -> None:
     u = np.linspace(0, 12, 200_001)
     density = 2 * np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
     direct = np.trapezoid(density * -np.expm1(np.minimum(left - s * s / 2 - s * u, 0)), u)
-    assert objective_delta(left, 1 / s, G=1.0, beta=0.0, Lam=1.0, relation=ADD) == pytest.approx(direct, rel=1e-6)
+    assert PerturbedObjective(G=1.0, beta=0.0, Lam=1.0, relation=ADD).delta(left, 1 / s) == pytest.approx(direct, rel=1e-6)
     assert 2 * ndtr(-left / s + s / 2) > direct

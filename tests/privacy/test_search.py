@@ -19,7 +19,7 @@ from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.accounting.shuffle import gaussian_mu_for, local_epsilon_for, shuffled_epsilon, shuffled_gaussian
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.objective import objective_delta, objective_sigma
+from dpviz.privacy.objective import PerturbedObjective
 from dpviz.privacy.search import largest, smallest
 
 SENSITIVITIES, WEIGHTS = np.array([0.2, 0.5, 1.0, 3.0]), np.array([0.4, 0.3, 0.2, 0.1])
@@ -102,8 +102,8 @@ def test_every_noise_meets_its_budget_and_five_percent_less_does_not(budget: Bud
             lambda s: mixture_rdp_epsilon(budget.delta, SENSITIVITIES, WEIGHTS, s)[0] / budget.epsilon - 1,
         ),
         "objective": (
-            objective_sigma(budget, G=1.0, beta=0.25, Lam=100.0),
-            lambda s: math.log(objective_delta(budget.epsilon, s, G=1.0, beta=0.25, Lam=100.0)) - target,
+            PerturbedObjective(G=1.0, beta=0.25, Lam=100.0).sigma(budget),
+            lambda s: math.log(PerturbedObjective(G=1.0, beta=0.25, Lam=100.0).delta(budget.epsilon, s)) - target,
         ),
     }
     for accountant in ("pld", "rdp"):

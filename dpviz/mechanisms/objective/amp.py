@@ -19,12 +19,13 @@ from dpviz.mechanisms.objective.perturbed_objective import (
     gradient_bound,
     kink_notes,
     minimise,
+    proof_of,
     regularisation,
 )
 from dpviz.models import Setting
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_sigma, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.objective import curvature_term, objective_epsilon, objective_sigma
+from dpviz.privacy.objective import curvature_term
 
 _RANK = 2  # r in Algorithm 1: a replacement changes the Hessian of a margin loss by rank two
 
@@ -78,7 +79,7 @@ class AMP(ObjectivePerturbation, BoundsDistance):
         gamma = self.stopping_norm(setting.n)
         if self.noise == "exact":
             total = regularisation(setting, for_objective.epsilon, self.curvature_share)
-            sigma = objective_sigma(for_objective, G=G, beta=beta, Lam=total)
+            sigma = proof_of(setting, total).sigma(for_objective)
             moved = 2 * setting.n * gamma / total
             sigma_output = gaussian_sigma(for_output, moved)
             proved, details = budget, {}
@@ -90,7 +91,7 @@ class AMP(ObjectivePerturbation, BoundsDistance):
             # Algorithm 1, line 6, has n gamma/Lam: that bounds one approximation error, and two of them differ by twice it
             moved = 2 * setting.n * gamma / total
             sigma_output = moved * (1 + math.sqrt(-2 * math.log(for_output.delta))) / for_output.epsilon
-            reached = objective_epsilon(for_objective.delta, sigma, G=G, beta=beta, Lam=total, bound="one-sided")
+            reached = proof_of(setting, total, bound="one-sided").epsilon(for_objective.delta, sigma)
             reached += float(gaussian_epsilon(for_output.delta, moved / sigma_output))
             proved, details = at_most(budget, reached), {"certified_epsilon": reached, "eps3": eps3}
         notes: tuple[str, ...] = (

@@ -15,10 +15,11 @@ from dpviz.mechanisms.objective.perturbed_objective import (
     distance_by_density,
     gradient_bound,
     kink_notes,
+    proof_of,
 )
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.objective import curvature_term, objective_epsilon
+from dpviz.privacy.objective import curvature_term
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,7 @@ class KSTObjective(GaussianObjective, BoundsDistance):
         total = setting.n * setting.lam + delta
         # KST 2012, Algorithm 1: sigma^2 = zeta^2 (8 ln(2/delta) + 4 eps)/eps^2
         sigma = zeta * math.sqrt(8 * math.log(2 / budget.delta) + 4 * budget.epsilon) / budget.epsilon
-        reached = objective_epsilon(
-            budget.delta, sigma, G=setting.G, beta=setting.beta, Lam=total, relation=relation, bound="one-sided"
-        )
+        reached = proof_of(setting, total, relation, "one-sided").epsilon(budget.delta, sigma)
         return Calibration.proved(
             budget,
             sensitivity=zeta,

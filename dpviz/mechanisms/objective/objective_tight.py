@@ -13,11 +13,12 @@ from dpviz.mechanisms.objective.perturbed_objective import (
     distance_by_density,
     gradient_bound,
     kink_notes,
+    proof_of,
     regularisation,
 )
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.objective import BOUNDS, curvature_term, objective_sigma
+from dpviz.privacy.objective import BOUNDS, curvature_term
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         relation = Neighbouring(self.relation)
         total = regularisation(setting, budget.epsilon, self.curvature_share)
-        sigma = objective_sigma(budget, G=setting.G, beta=setting.beta, Lam=total, relation=relation, bound=self.bound)
+        sigma = proof_of(setting, total, relation, self.bound).sigma(budget)
         extra = total - setting.n * setting.lam
         notes: tuple[str, ...] = kink_notes(setting)
         if extra > 0:

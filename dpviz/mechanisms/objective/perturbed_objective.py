@@ -21,7 +21,7 @@ from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.accounting.distance import of_profile
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.privacy.objective import objective_delta
+from dpviz.privacy.objective import PerturbedObjective
 
 GRADIENT_NORM = 1e-12
 EXACT: tuple[str, ...] = (
@@ -101,15 +101,15 @@ def distance_by_density(setting: Setting, calibration: Calibration, bound: str) 
     Args:
         bound: one of `objective.BOUNDS`.
     """
-    Lam, relation = calibration.values(Regularised).Lam, calibration.neighbouring
+    proof = proof_of(setting, calibration.values(Regularised).Lam, calibration.neighbouring, bound)
+    return of_profile(lambda epsilon: proof.log_delta(epsilon, calibration.noise_scale), calibration.budget.epsilon)
 
-    def log_delta(epsilon: float) -> float:
-        delta = objective_delta(
-            epsilon, calibration.noise_scale, G=setting.G, beta=setting.beta, Lam=Lam, relation=relation, bound=bound
-        )
-        return math.log(max(delta, 1e-300))
 
-    return of_profile(log_delta, calibration.budget.epsilon)
+def proof_of(
+    setting: Setting, Lam: float, relation: Neighbouring = Neighbouring.REPLACE_ONE, bound: str = "two-sided"
+) -> PerturbedObjective:
+    """The proof by density for the loss of a setting."""
+    return PerturbedObjective(setting.G, setting.beta, Lam, relation, bound)
 
 
 def gradient_bound(setting: Setting, relation: Neighbouring) -> float:
