@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLo
 from dpviz.models.losses import Loss
 from dpviz.models.products import Rule
 from dpviz.models.rows import Rows
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -200,16 +203,13 @@ class Model(ABC):
     @property
     def abilities(self) -> frozenset[Ability]:
         """The abilities that the model has."""
-        having = {
-            Ability.DERIVATIVES: self.derivatives,
-            Ability.LINE_LOSSES: self.line_losses,
-            Ability.FEATURE_NOISE: self.feature_noise,
-        }
-        return frozenset(ability for ability, value in having.items() if value is not None)
+        return frozenset(ability for ability in Ability if getattr(self, ability.name.lower()) is not None)
 
 
-def _lacks(model: Model, ability: Ability) -> InvalidInput:
-    return InvalidInput("model", f"{model.id!r} does not give {ability}", "Choose another model.")
+def _given(model: Model, value: T | None, ability: Ability) -> T:
+    if value is None:
+        raise InvalidInput("model", f"{model.id!r} does not give {ability}", "Choose another model.")
+    return value
 
 
 def derivatives_of(model: Model) -> Derivatives:
@@ -218,9 +218,7 @@ def derivatives_of(model: Model) -> Derivatives:
     Raises:
         InvalidInput: the model gives none.
     """
-    if model.derivatives is None:
-        raise _lacks(model, Ability.DERIVATIVES)
-    return model.derivatives
+    return _given(model, model.derivatives, Ability.DERIVATIVES)
 
 
 def feature_noise_of(model: Model) -> FeatureNoise:
@@ -229,9 +227,7 @@ def feature_noise_of(model: Model) -> FeatureNoise:
     Raises:
         InvalidInput: it cannot be.
     """
-    if model.feature_noise is None:
-        raise _lacks(model, Ability.FEATURE_NOISE)
-    return model.feature_noise
+    return _given(model, model.feature_noise, Ability.FEATURE_NOISE)
 
 
 def line_losses_of(model: Model) -> LineLosses:
@@ -240,9 +236,7 @@ def line_losses_of(model: Model) -> LineLosses:
     Raises:
         InvalidInput: the model gives none.
     """
-    if model.line_losses is None:
-        raise _lacks(model, Ability.LINE_LOSSES)
-    return model.line_losses
+    return _given(model, model.line_losses, Ability.LINE_LOSSES)
 
 
 def margins(model: Model, theta: Floats, rows: Rows) -> Floats:

@@ -162,7 +162,7 @@ def test_training_minimises_the_weighted_objective() -> None:
 
     assert np.linalg.norm(gradient(problem.optimum, np.zeros(4))) < 1e-10
     b = np.random.default_rng(2).normal(size=(3, 4))
-    found = minimise_many(z, loss, np.full(3, 0.05), b, rows=problem.rows, single=problem.rows.signed32)
+    found = minimise_many(problem.rows, loss, np.full(3, 0.05), b)
     assert max(np.linalg.norm(gradient(t, shift)) for t, shift in zip(found, b, strict=True)) < 1e-11
     assert float(problem.objective(problem.optimum[None])[0]) == pytest.approx(
         float((w * loss.value(z @ problem.optimum)).mean()) + 0.025 * problem.optimum @ problem.optimum

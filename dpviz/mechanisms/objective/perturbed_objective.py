@@ -81,17 +81,8 @@ def minimise(training: Training, tolerance: float, *, strict: bool = False) -> F
     draws = STANDARD[calibrations[0].noise_family](streams, m)
     linear = training.scales[:, None, None] * draws / n
     lam = np.repeat([c.values(Regularised).Lam / n for c in calibrations], len(streams))
-    theta = minimise_many(
-        problem.rows.signed,
-        problem.model.loss,
-        lam,
-        linear.reshape(-1, m),
-        tolerance=tolerance,
-        strict=strict,
-        single=problem.rows.signed32,
-        rows=problem.rows,
-        progress=training.monitor,
-    )
+    how = tolerance, strict, training.monitor
+    theta = minimise_many(problem.rows, problem.model.loss, lam, linear.reshape(-1, m), *how)
     return theta.reshape(len(calibrations), len(streams), m)
 
 

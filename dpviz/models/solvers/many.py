@@ -5,10 +5,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.arrays import Floats
+from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import Team, one_blas_thread, processors
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
@@ -29,17 +29,7 @@ class NotConverged(RuntimeError):
 
 
 def minimise_many(
-    signed: Floats,
-    loss: Loss,
-    lam: Floats,
-    linear: Floats,
-    *,
-    start: Floats | None = None,
-    tolerance: float = 1e-12,
-    strict: bool = False,
-    single: NDArray[np.float32] | None = None,
-    rows: Rows | None = None,
-    progress: Callable[[float], None] | None = None,
+    rows: Rows, loss: Loss, lam: Floats, linear: Floats, tolerance: float = 1e-12, strict: bool = False, monitor: Monitor = silent
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam_r/2 |theta|^2 + <b_r, theta> for R pairs (lam_r, b_r) together.
 
@@ -50,15 +40,13 @@ def minimise_many(
     Hessians. Whatever the path, a result counts by its gradient in double precision.
 
     Args:
-        signed: (n, d) rows z_i = y_i x_i.
+        rows: z_i = y_i x_i.
         lam: (R,) total l2 regularisation, each > 0.
         linear: (R, d) linear terms b_r.
-        start: (d,) or (R, d) starting points; 0 by default.
         tolerance: largest gradient norm that counts as solved. Where rounding of the gradient's own terms,
             about 1e-15 (|b| + lam |theta|), is larger, that counts instead, unless `strict`.
         strict: whether the tolerance holds whatever rounding does.
-        single, rows: `signed` in single precision, and the labelled rows that they are; made here if not given.
-        progress: receives the share of the work done, in [0, 1]; may raise to cancel.
+        monitor: receives progress; raises to cancel.
 
     Returns:
         (R, d) minimisers.
@@ -66,39 +54,27 @@ def minimise_many(
     Raises:
         NotConverged: the tolerance was not reached.
     """
-    size = max(1, min(_REPLICAS, (1 << 25) // signed.shape[1] ** 2))
-    out = np.array(np.broadcast_to(0.0 if start is None else start, linear.shape))
-    large = len(signed) > 2 * _SAMPLE
-    whole = rows if rows is not None else Rows(signed, np.ones(len(signed)))
-    if large and single is None:
-        single = signed.astype(np.float32)
-    chosen = np.sort(np.random.default_rng(0).choice(len(signed), _SAMPLE, replace=False)) if large else slice(None)
-    sample = (signed if single is None else single)[chosen].astype(np.float32)
-    with _threads(len(signed), min(size, len(linear)) * signed.shape[1]) as each:
+    n, d = rows.X.shape
+    size, out, large = max(1, min(_REPLICAS, (1 << 25) // d**2)), np.zeros(linear.shape), n > 2 * _SAMPLE
+    chosen = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)) if large else slice(None)
+    sample = rows.signed32[chosen]
+    with _threads(n, min(size, len(linear)) * d) as each:
         for first in range(0, len(linear), size):
             part = slice(first, first + size)
             batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
 
             def tick(norm: Floats, first: int = first) -> None:
-                if progress is not None:  # from gradient norm 1 to the tolerance, on a logarithmic scale
-                    share = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
-                    progress((first + float(share.mean()) * min(size, len(linear) - first)) / len(linear))
+                # from gradient norm 1 to the tolerance, on a logarithmic scale
+                share = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
+                monitor((first + float(share.mean()) * min(size, len(linear) - first)) / len(linear))
 
-            _solve(batch, signed, whole, single if large else None, tolerance, strict, tick)
+            _solve(batch, rows, large, tolerance, strict, tick)
             out[part] = batch.theta
     return out
 
 
-def _solve(
-    batch: Batch,
-    signed: Floats,
-    rows: Rows,
-    single: NDArray[np.float32] | None,
-    tolerance: float,
-    strict: bool,
-    tick: Callable[[Floats], None],
-) -> None:
-    """Brings one batch to its minima; `single` where the sample is a part of the rows only."""
+def _solve(batch: Batch, rows: Rows, sampled: bool, tolerance: float, strict: bool, tick: Callable[[Floats], None]) -> None:
+    """Brings one batch to its minima; `sampled` where the sample is a part of the rows only."""
 
     def coarse(index: Indices) -> Floats:
         return np.full(len(index), max(_COARSE, tolerance))
@@ -109,20 +85,19 @@ def _solve(
     def precise(index: Indices) -> Floats:
         if strict:
             return np.full(len(index), tolerance)
-        return np.maximum(tolerance, _rounding(batch, index, len(signed)))
+        return np.maximum(tolerance, _rounding(batch, index, len(rows)))
 
-    if single is not None:
+    if sampled:
         sample = Rows(batch.sample.astype(float), np.ones(len(batch.sample)))
         batch.descend(sample, np.float32, coarse, tick, max_steps=40, renew_above=1.0)
-        batch.precondition(batch.share(single))
+        batch.precondition(batch.share(rows.signed32))
         batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
-    left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=single is not None)
+    left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=sampled)
     for r in left:
         tick(np.full(1, tolerance))
         enough = float(precise(np.array([r]))[0])
-        batch.theta[r] = _newton_one(
-            signed, batch.loss, float(batch.lam[r]), batch.linear[r], batch.theta[r], enough, 200, rows.weights
-        )
+        problem = rows.signed, batch.loss, float(batch.lam[r]), batch.linear[r], batch.theta[r]
+        batch.theta[r] = _newton_one(*problem, enough, 200, rows.weights)
 
 
 @contextmanager
