@@ -1,11 +1,13 @@
 """Sums over all rows for replicas that train in step: their precision, and the threads that share the rows."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpviz.common.threads import MOST_GROUPS, Team, groups, summed
+from dpviz.common.progress import Monitor
+from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_streams, summed
 from dpviz.mechanisms.base import Floats, Training
 from dpviz.models import Noise, Rows, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
@@ -33,6 +35,24 @@ def seeds_together(training: Training) -> list[slice]:
     """
     seeds = len(training.streams)
     return [slice(0, seeds)] if training.problem.setting.linear else groups(seeds)
+
+
+def by_seeds(
+    training: Training, train: Callable[[slice, Monitor], tuple[NDArray[Any], ...]], parts: list[slice] | None = None
+) -> tuple[NDArray[Any], ...]:
+    """Arrays (E, S, ...) of all seeds, from those that `train` gives for some seeds; several threads train where it takes long.
+
+    Args:
+        parts: of the seeds, those of `seeds_together` by default.
+    """
+    problem, of = training.problem, seeds_together(training) if parts is None else parts
+    problem.model.prepare(problem.rows, precision(problem.setting))
+
+    def work(g: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
+        return train(of[g], tick)
+
+    trained = map_streams(work, len(of), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
+    return tuple(np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
 
 
 class AllRows:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
+from dpviz.mechanisms.all_rows import AllRows, by_seeds, rounding
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
@@ -171,12 +170,10 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams = training.problem, training.calibrations, training.streams
         e, n = len(calibrations), problem.n
-        parts = seeds_together(training)
-        for kind in {precision(problem.setting), np.float32}:
-            problem.model.prepare(problem.rows, kind)
+        problem.model.prepare(problem.rows, np.float32)
 
-        def work(g: int, tick: Monitor) -> tuple[NDArray[np.floating], ...]:
-            with Runs(self, problem, calibrations, streams[parts[g]], record=training.record) as runs:
+        def train(part: slice, tick: Monitor) -> tuple[NDArray[np.floating], ...]:
+            with Runs(self, problem, calibrations, streams[part], record=training.record) as runs:
                 while runs.alive.any():
                     runs.measure()
                     runs.choose(tick)
@@ -184,8 +181,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
             clipped = np.zeros((len(runs.theta), 0)) if runs.clips is None else runs.clips.share(runs.looks)
             return runs.theta.reshape(e, seeds, -1), runs.updates.reshape(e, seeds, 1), clipped.reshape(e, seeds, -1)
 
-        trained = map_streams(work, len(parts), training.monitor, parallel=n * problem.m >= THREADS_FROM)
-        theta, updates, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
+        theta, updates, clipped = by_seeds(training, train)
         return Fit(
             theta,
             NoiseRecord(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -9,9 +10,8 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator
-from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
+from dpviz.mechanisms.all_rows import AllRows, by_seeds, rounding
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import (
@@ -136,17 +136,8 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
         return 4 * budget.epsilon**2 / (gaussian_mu(budget) ** 2 * math.log(1 / budget.delta))
 
     def fit(self, training: Training) -> Fit:
-        problem, parts = training.problem, seeds_together(training)
-        problem.model.prepare(problem.rows, precision(problem.setting))
-        alike = self._alike(training)
-        if alike:
-            parts = [slice(0, 1)]
-
-        def work(g: int, tick: Monitor) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
-            return self._train(training, parts[g], tick)
-
-        trained = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
-        theta, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
+        problem, alike = training.problem, self._alike(training)
+        theta, energy, clipped = by_seeds(training, partial(self._train, training), [slice(0, 1)] if alike else None)
         if alike:
             theta = np.repeat(theta, len(training.streams), axis=1)
         visits = np.full((1, 1, problem.n), float(self.step_count(problem.setting)))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
-from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.all_rows import AllRows, precision, rounding, seeds_together
+from dpviz.mechanisms.all_rows import AllRows, by_seeds, precision, rounding
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
@@ -153,15 +153,8 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))
 
     def fit(self, training: Training) -> Fit:
-        problem, record, parts = training.problem, training.record, seeds_together(training)
-        steps = self.step_count(problem.setting)
-        problem.model.prepare(problem.rows, precision(problem.setting))
-
-        def work(g: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
-            return self._train(training, parts[g], steps, tick)
-
-        trained = map_streams(work, len(parts), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM)
-        theta, timeline, visits, margin, energy, clipped = (np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
+        record = training.record
+        theta, timeline, visits, margin, energy, clipped = by_seeds(training, partial(self._train, training))
         return Fit(
             theta,
             NoiseRecord(
@@ -181,7 +174,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         # a row in the place of another one spends B = T0 C^2 at most, in however many steps
         return along_gradients(problem, calibration, record, self.paid_steps(problem.setting), self.bound(problem.setting))
 
-    def _train(self, training: Training, part: slice, steps: int, tick: Monitor) -> tuple[NDArray[Any], ...]:
+    def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[NDArray[Any], ...]:
         """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins, spent squares, clipped shares."""
         problem, streams, record = training.problem, training.streams[part], training.record
         n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
@@ -189,7 +182,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         sources = [substreams(stream, 2) for stream in streams]
         generators = [generator(noise) for _, noise in sources]
         theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))
-        kind, paid = precision(problem.setting), self.paid_steps(problem.setting)
+        kind, paid, steps = precision(problem.setting), self.paid_steps(problem.setting), self.step_count(problem.setting)
         row_filter = _Filter(
             n,
             e * s,
