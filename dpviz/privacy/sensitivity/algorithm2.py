@@ -157,7 +157,8 @@ class Algorithm2:
             windows, delta = self.epochs // tau, np.zeros(m)
             if windows:
                 shape = (1 if self.restart else windows, tau)
-                shrink, grown = _windows(*(each[: math.prod(shape)].reshape(shape) for each in (added, log_rho)), m)
+                whole_windows = slice(math.prod(shape))
+                shrink, grown = _windows(added[whole_windows].reshape(shape), log_rho[whole_windows].reshape(shape), m)
                 if self.restart:
                     delta = grown[0] * geometric(shrink[0], windows)
                 else:
