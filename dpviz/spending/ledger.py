@@ -15,7 +15,8 @@ dpviz does not claim more.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,9 +126,56 @@ class Contents:
     limit: Budget
     entries: tuple[Entry, ...]
 
+    @classmethod
+    def of(cls, values: dict[str, Any], name: str) -> Contents:
+        """The contents of a file that holds these values.
+
+        Raises:
+            InvalidInput: they are not those of a ledger.
+        """
+        for key, kind in (("table", str), ("unit", str), ("relation", str), ("limit", dict), ("entry", list)):
+            if not isinstance(values.get(key), kind):
+                raise InvalidInput("ledger", f"{name!r} has no {key}", "Make a ledger with dpviz ledger FILE --limit.")
+        if values.get("version") != _VERSION:
+            raise InvalidInput("ledger", f"is of version {show(values.get('version'))}", f"This dpviz reads version {_VERSION}.")
+        relation = one_of("ledger.relation", values["relation"], [r.value for r in Neighbouring])
+        delta = in_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12)
+        limit = Budget(positive("ledger.limit.epsilon", values["limit"].get("epsilon")), delta)
+        return cls(values["table"], values["unit"], Neighbouring(relation), limit, _entries(values["entry"]))
+
     def total(self, *further: Entry) -> Total:
         """The total cost of all entries and of `further` ones."""
-        return _total((*self.entries, *further), self.limit.delta, self.relation)
+        entries, delta = (*self.entries, *further), self.limit.delta
+        unproved = tuple(entry for entry in entries if not entry.proved)
+        conditions = tuple(dict.fromkeys(c for entry in entries for c in entry.conditions))
+        status = Status.CLAIM if unproved else Status.PROVED_IF if conditions else Status.PROVED
+        if not entries:
+            return Total(None, status, (), (), ())
+        parts = tuple((entry, total_epsilon([entry.release], delta, self.relation)) for entry in entries)
+        epsilon = total_epsilon([entry.release for entry in entries], delta, self.relation)
+        return Total(_budget(epsilon, delta), status, unproved, conditions, parts)
+
+    def check(self, entry: Entry, relation: Neighbouring) -> None:
+        """Refuses a release that would pass the limit, or that is about another relation or unit, or has no guarantee.
+
+        Raises:
+            InvalidInput: it is one of these.
+        """
+        if relation is not self.relation:
+            cause = f"this release is about {relation.value}, and the ledger counts {self.relation.value}"
+            raise InvalidInput("ledger", cause, f"Choose a method with a guarantee for {self.relation.value}, or another ledger.")
+        if self.unit != "row" and not entry.person_rows:
+            cause = f"this release is about one row, and the ledger counts what one {self.unit} of {self.table!r} spends"
+            raise InvalidInput("ledger", cause, "Name the column of the person (--person), or a ledger whose unit is a row.")
+        if entry.status is Status.NONE:
+            cause = "this release has no privacy guarantee, which no limit allows"
+            raise InvalidInput("ledger", cause, "Choose a method with a guarantee, or release it without the ledger and say so.")
+        total, limit = self.total(entry).budget, self.limit
+        epsilon = float("inf") if total is None else total.epsilon
+        if epsilon > limit.epsilon * (1 + 1e-9):
+            reached = "beyond every ε" if total is None else f"to ε = {epsilon:.4g}"
+            cause = f"this release would bring the total of {self.table!r} {reached} at δ = {limit.delta:g}"
+            raise InvalidInput("ledger", f"{cause}, above the limit ε = {limit.epsilon:g}", "Choose a smaller epsilon.")
 
 
 class Ledger:
@@ -153,7 +201,7 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._read()
+        self.contents()  # refuses what is no ledger
 
     @classmethod
     def create(
@@ -190,22 +238,22 @@ class Ledger:
     @property
     def table(self) -> str:
         """The table's name."""
-        return str(self._read()["table"])
+        return self.contents().table
 
     @property
     def unit(self) -> str:
         """The unit that one epsilon protects."""
-        return str(self._read()["unit"])
+        return self.contents().unit
 
     @property
     def limit(self) -> Budget:
         """The total that may be reached."""
-        return _limit(self._read())
+        return self.contents().limit
 
     @property
     def relation(self) -> Neighbouring:
         """The neighbouring relation of all releases."""
-        return Neighbouring(self._read()["relation"])
+        return self.contents().relation
 
     @staticmethod
     def parse(content: bytes) -> Contents:
@@ -214,15 +262,15 @@ class Ledger:
         Raises:
             InvalidInput: it is no ledger.
         """
-        return _contents(_checked(toml.parse(content, "ledger", _FIX, _MOST_BYTES), "ledger.toml"))
+        return Contents.of(toml.parse(content, "ledger", _FIX, _MOST_BYTES), "ledger.toml")
 
     def contents(self) -> Contents:
         """All of it, read once."""
-        return _contents(self._read())
+        return Contents.of(self._read(), str(self.path))
 
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the oldest first."""
-        return _entries(self._read())
+        return self.contents().entries
 
     def total(self, *further: Entry) -> Total:
         """The total cost of all entries, with `further` ones that are not in the file."""
@@ -234,7 +282,7 @@ class Ledger:
         Raises:
             InvalidInput: it would pass the limit, with the number; or its guarantee is about another relation.
         """
-        _check(self._read(), entry, relation)
+        self.contents().check(entry, relation)
 
     def spend(self, entry: Entry, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> None:
         """Writes an entry, or refuses it; call it before training.
@@ -248,29 +296,11 @@ class Ledger:
         """
         with _locked(self.path):
             content = self._read()
-            _check(content, entry, relation)
+            Contents.of(content, str(self.path)).check(entry, relation)
             _write(self.path, content | {"entry": [*content["entry"], entry.to_dict()]})
 
     def _read(self) -> dict[str, Any]:
-        return _checked(toml.read(self.path, "ledger", _FIX, _MOST_BYTES), str(self.path))
-
-
-def _checked(content: dict[str, Any], name: str) -> dict[str, Any]:
-    """The values of a ledger's file, if they are those of a ledger."""
-    for key, kind in (("table", str), ("unit", str), ("relation", str), ("limit", dict), ("entry", list)):
-        if not isinstance(content.get(key), kind):
-            raise InvalidInput("ledger", f"{name!r} has no {key}", "Make a ledger with dpviz ledger FILE --limit.")
-    if content.get("version") != _VERSION:
-        raise InvalidInput("ledger", f"is of version {show(content.get('version'))}", f"This dpviz reads version {_VERSION}.")
-    one_of("ledger.relation", content["relation"], [r.value for r in Neighbouring])
-    _limit(content)
-    _entries(content)
-    return content
-
-
-def _contents(content: dict[str, Any]) -> Contents:
-    relation = Neighbouring(content["relation"])
-    return Contents(content["table"], content["unit"], relation, _limit(content), _entries(content))
+        return toml.read(self.path, "ledger", _FIX, _MOST_BYTES)
 
 
 def entry_of_budget(epsilon: float, delta: float = 0.0, **more: Any) -> Entry:
@@ -278,15 +308,9 @@ def entry_of_budget(epsilon: float, delta: float = 0.0, **more: Any) -> Entry:
     return Entry(PureEpsilon(epsilon) if delta == 0 else Budget(epsilon, delta), **more)
 
 
-def _limit(content: dict[str, Any]) -> Budget:
-    limit = content["limit"]
-    delta = in_range("ledger.limit.delta", limit.get("delta"), 1e-300, 1 - 1e-12)
-    return Budget(positive("ledger.limit.epsilon", limit.get("epsilon")), delta)
-
-
-def _entries(content: dict[str, Any]) -> tuple[Entry, ...]:
+def _entries(content: list[Any]) -> tuple[Entry, ...]:
     made = []
-    for index, values in enumerate(content["entry"], 1):
+    for index, values in enumerate(content, 1):
         name = f"ledger entry {index}"
         if not isinstance(values, dict):
             raise InvalidInput(name, f"is no table: {show(values)}", "Take a copy of the ledger.")
@@ -308,39 +332,9 @@ def _entries(content: dict[str, Any]) -> tuple[Entry, ...]:
     return tuple(made)
 
 
-def _total(entries: Sequence[Entry], delta: float, relation: Neighbouring) -> Total:
-    unproved = tuple(entry for entry in entries if not entry.proved)
-    conditions = tuple(dict.fromkeys(c for entry in entries for c in entry.conditions))
-    status = Status.CLAIM if unproved else Status.PROVED_IF if conditions else Status.PROVED
-    if not entries:
-        return Total(None, status, (), (), ())
-    parts = tuple((entry, total_epsilon([entry.release], delta, relation)) for entry in entries)
-    epsilon = total_epsilon([entry.release for entry in entries], delta, relation)
-    return Total(_budget(epsilon, delta), status, unproved, conditions, parts)
-
-
 def _budget(epsilon: float, delta: float) -> Budget | None:
     """The budget; None where no finite epsilon holds at this delta."""
     return Budget(max(epsilon, 1e-12), delta) if epsilon < float("inf") else None
-
-
-def _check(content: dict[str, Any], entry: Entry, relation: Neighbouring) -> None:
-    counted, limit = Neighbouring(content["relation"]), _limit(content)
-    if relation is not counted:
-        cause = f"this release is about {relation.value}, and the ledger counts {counted.value}"
-        raise InvalidInput("ledger", cause, f"Choose a method with a guarantee for {counted.value}, or another ledger.")
-    if content["unit"] != "row" and not entry.person_rows:
-        cause = f"this release is about one row, and the ledger counts what one {content['unit']} of {content['table']!r} spends"
-        raise InvalidInput("ledger", cause, "Name the column of the person (--person), or a ledger whose unit is a row.")
-    if entry.status is Status.NONE:
-        cause = "this release has no privacy guarantee, which no limit allows"
-        raise InvalidInput("ledger", cause, "Choose a method with a guarantee, or release it without the ledger and say so.")
-    total = _total((*_entries(content), entry), limit.delta, counted)
-    epsilon = float("inf") if total.budget is None else total.budget.epsilon
-    if epsilon > limit.epsilon * (1 + 1e-9):
-        reached = "beyond every ε" if total.budget is None else f"to ε = {epsilon:.4g}"
-        cause = f"this release would bring the total of {content['table']!r} {reached} at δ = {limit.delta:g}"
-        raise InvalidInput("ledger", f"{cause}, above the limit ε = {limit.epsilon:g}", "Choose a smaller epsilon.")
 
 
 def _text(field: str, value: str) -> str:
@@ -349,22 +343,20 @@ def _text(field: str, value: str) -> str:
     return value.strip()
 
 
-class _locked:
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
     """Holds the file's lock; one writer at a time, in any process."""
-
-    def __init__(self, path: Path) -> None:
-        self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=_WAIT)
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire()
-        except Timeout as error:
-            raise InvalidInput("ledger", f"another program holds it for {_WAIT:g} s", "Wait for it, or end it.") from error
-        except OSError as error:
-            raise InvalidInput("ledger", f"cannot be locked ({error.strerror})", "Name a file in a folder of yours.") from error
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    lock = FileLock(path.with_name(path.name + ".lock"), timeout=_WAIT)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise InvalidInput("ledger", f"another program holds it for {_WAIT:g} s", "Wait for it, or end it.") from error
+    except OSError as error:
+        raise InvalidInput("ledger", f"cannot be locked ({error.strerror})", "Name a file in a folder of yours.") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
