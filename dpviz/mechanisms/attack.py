@@ -138,8 +138,7 @@ def _by_mu(mu: float, alarms: Floats) -> Floats:
 
 def _by_noise(event: Event, delta: float, alarms: Floats) -> Floats:
     """The most detections at each rate of false alarms, by the distribution of an event."""
-    table = tables.attack(event, delta).table
-    return np.interp(alarms, table["false_alarms"], table["detections_at_most"])
+    return np.interp(alarms, *tables.attack(event, delta))
 
 
 def attack_on_person(individual: IndividualEpsilon, position: int, anybody: Attack | None) -> float:

@@ -76,18 +76,23 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         return max(1, math.ceil(rules.time_before_release(setting, budget) / self._step(setting)))
 
+    def _exact(self, setting: Setting, steps: int) -> float:
+        return gradient_descent(setting.n, steps, self._step(setting), setting.mu, setting.L, setting.G)
+
+    def _loose(self, setting: Setting) -> float:
+        return proposition2(self._step(setting), setting.n, 1, setting.mu, setting.L, setting.G)
+
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
         mu_star, steps = gaussian_mu(budget), int(self.value("steps", setting, budget))
-        exact = gradient_descent(n, steps, step, mu, L, G)
+        exact, published = self._exact(setting, steps), zhang(setting.n, setting.mu, setting.L, setting.G)
         check_finite(exact)
         sensitivity, notes = exact, [ROUNDING]
         accountant = "exact Gaussian mechanism (Balle & Wang 2018)"
         if self.calibration == "proposition-2":
-            sensitivity = proposition2(step, n, 1, mu, L, G)
+            sensitivity = self._loose(setting)
         sigma = sensitivity / mu_star
         if self.calibration == "published":
-            sensitivity = zhang(n, mu, L, G)
+            sensitivity = published
             sigma = math.sqrt(2 * math.log(2 / budget.delta)) * sensitivity / budget.epsilon  # Zhang et al. 2017
             accountant = "sqrt(2 ln(2/δ)) Δ/ε as published"
             notes.append(
@@ -105,41 +110,35 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             notes=tuple(notes),
             for_training=StepCount(steps),
             mu=exact / sigma,
-            details={"exact_sensitivity": exact, "published_sensitivity": zhang(n, mu, L, G)},
+            details={"exact_sensitivity": exact, "published_sensitivity": published},
         )
 
     def sensitivity_trace(self, setting: Setting) -> Trace:
         return step_trace(np.full(self.step_count(setting), self._step(setting)), 1, setting.n, setting.mu, setting.L, setting.G)
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
-        n, mu, L, G, step = setting.n, setting.mu, setting.L, setting.G, self._step(setting)
-        bounds = [
+        return (
             Bound(
                 "T steps",
-                gradient_descent(n, self.step_count(setting), step, mu, L, G),
+                self._exact(setting, self.step_count(setting)),
                 r"\frac{2\eta G}{n}\cdot\frac{1-\rho^T}{1-\rho}",
                 "Chen, Lee, Kifer 2019, Lemma 2, unrolled [ours]",
             ),
             Bound(
-                "Any number of steps",
-                proposition2(step, n, 1, mu, L, G),
-                r"\frac{2\eta G}{n(1-\rho)}",
-                "Chen, Lee, Kifer 2019, Proposition 2",
+                "Any number of steps", self._loose(setting), r"\frac{2\eta G}{n(1-\rho)}", "Chen, Lee, Kifer 2019, Proposition 2"
             ),
             Bound(
                 "Zhang et al.",
-                zhang(n, mu, L, G),
+                zhang(setting.n, setting.mu, setting.L, setting.G),
                 r"\frac{5G(L+\mu)}{n\mu L}",
                 "Zhang et al. 2017, for the step 1/(L+μ)",
                 proved=False,
             ),
-        ]
-        return tuple(bounds)
+        )
 
     def releases(self, setting: Setting) -> Event:
-        exact = gradient_descent(setting.n, self.step_count(setting), self._step(setting), setting.mu, setting.L, setting.G)
-        loose = proposition2(self._step(setting), setting.n, 1, setting.mu, setting.L, setting.G)
-        return Gaussian(loose if self.calibration == "proposition-2" else exact)
+        exact = self._exact(setting, self.step_count(setting))
+        return Gaussian(self._loose(setting) if self.calibration == "proposition-2" else exact)
 
     def fit(self, training: Training) -> Fit:
         problem, steps = training.problem, np.array([c.values(StepCount).steps for c in training.calibrations])

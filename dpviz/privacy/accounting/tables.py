@@ -11,12 +11,13 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
+from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import account, curves, mixture, rdp
 from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
-from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
+from dpviz.privacy.budget import Budget, Neighbouring, corner
 
 #: how a Rényi curve is turned into (epsilon, delta): id -> name
 CONVERSIONS = {"mironov": "Mironov's conversion", "improved": "improved conversion"}
@@ -146,41 +147,13 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])
 
 
-@dataclass(frozen=True, eq=False)
-class Attack:
-    """The best possible test of one row's membership, from the proof and from (epsilon, delta) alone.
-
-    Attributes:
-        table: columns false_alarms, detections_at_most, by_epsilon_delta_alone, all in [0, 1].
-        budget: the (epsilon, delta) that is proved for the noise.
-        best: (false alarms, detections) where the attack accuracy is largest.
-        accuracy: largest share of correct guesses when both cases are equally likely.
-        accuracy_by_budget: the same from (epsilon, delta) alone.
-    """
-
-    table: pd.DataFrame
-    budget: Budget
-    best: tuple[float, float]
-    accuracy: float
-    accuracy_by_budget: float
-
-    def detections_at(self, false_alarms: float) -> float:
-        """Largest share of detections at a rate of false alarms."""
-        return float(np.interp(false_alarms, self.table["false_alarms"], self.table["detections_at_most"]))
-
-
 @lru_cache(maxsize=REMEMBERED)
-def attack(event: Event, delta: float) -> Attack:
-    """The trade-off between false alarms and detections that no attacker can beat."""
+def attack(event: Event, delta: float) -> tuple[Floats, Floats]:
+    """(false alarms, the most detections at each): the trade-off that no attacker can beat; both rise from 0 to 1."""
     budget = Budget(max(account.epsilon(event, tightest(event), delta), 1e-6), delta)
-    most = curves.advantage(event)
-    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget), (1 - most) / 2])
-    detections = curves.detections(event, alarms)
-    table = pd.DataFrame(
-        {"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": 1 - trade_off(budget, alarms)}
-    )
-    k = int(np.argmax(detections - alarms))
-    return Attack(table, budget, (float(alarms[k]), float(detections[k])), 0.5 + most / 2, attack_accuracy(budget))
+    even = (1 - curves.advantage(event)) / 2
+    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget), even])
+    return alarms, curves.detections(event, alarms)
 
 
 def delta_at(event: Event, epsilon: float) -> float:
