@@ -179,23 +179,25 @@ class PublicSteps(CountsSteps):
 
 
 class ChoosesStart(Mechanism):
-    """Training starts at the non-private model, as published, or at a point that does not depend on rows."""
+    """Training starts at the non-private model, as published, or at a point that does not depend on rows (`knobs.start_knob`)."""
+
+    start: str
 
     @property
-    @abstractmethod
     def public_start(self) -> bool:
         """True where the start does not depend on rows."""
+        return self.start != "non-private"
 
     @classmethod
-    @abstractmethod
     def starting(cls, public: bool) -> dict[str, Any]:
         """Knobs for a start that does not depend on rows, or for the published one."""
+        return {"start": "zero" if public else "non-private"}
 
 
 class HasWorstPair(Mechanism):
     """The method's privacy is expected to be worst on a pair of problems of its own."""
 
-    @classmethod
+    @staticmethod
     @abstractmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+    def worst_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
         """Two neighbouring problems of this size; None where the size is too small for them."""

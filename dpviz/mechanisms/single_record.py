@@ -6,7 +6,6 @@ PIDP-SGD and DBDP-ERM (performance improving) share it; all E x S replicas take 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,6 @@ class SingleRecord(HasRule, HasWorstPair, ChoosesStart, CountsSteps):
 
     rounds: int
     local_steps: int
-    start: str
 
     @property
     def steps(self) -> int:
@@ -42,17 +40,20 @@ class SingleRecord(HasRule, HasWorstPair, ChoosesStart, CountsSteps):
     def step_count(self, setting: Setting) -> int:
         return self.steps
 
-    @property
-    def public_start(self) -> bool:
-        return self.start != "non-private"
+    @staticmethod
+    def worst_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
+        """All rows e1 with label +1, and one row that points a little back and to either side [ours].
 
-    @classmethod
-    def starting(cls, public: bool) -> dict[str, Any]:
-        return {"start": "zero" if public else "non-private"}
-
-    @classmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return pushed_pair(model, setting)
+        The others push the model along e1, so the differing row is misclassified with a long gradient and moves the
+        non-private minimiser far, at which training starts.
+        """
+        n, d = setting.n, setting.d
+        if n < 4 or d < 2:
+            return None
+        along, side = np.eye(d)[0], np.zeros(d)
+        side[1:] = ((1 - 0.25**2) / (d - 1)) ** 0.5
+        base = Problem(Rows(np.tile(along, (n, 1)), np.ones(n)), model, setting.lam)
+        return base.replace_row(n - 1, side - 0.25 * along, 1.0), base.replace_row(n - 1, -side - 0.25 * along, 1.0)
 
     def starting_points(self, problem: Problem, streams: Streams) -> Floats:
         """(S, m) where training starts."""
@@ -128,21 +129,6 @@ def solvers(problem: Problem, places: Floats, report: Callable[[], None]) -> Cal
         return solver(problem, places[r])
 
     return lambda r, vector: at(0 if shared else r)(vector[None])[0]
-
-
-def pushed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-    """All rows e1 with label +1, and one row that points a little back and to either side [ours].
-
-    The others push the model along e1, so the differing row is misclassified with a long gradient and moves the
-    non-private minimiser far, at which training starts.
-    """
-    n, d = setting.n, setting.d
-    if n < 4 or d < 2:
-        return None
-    along, side = np.eye(d)[0], np.zeros(d)
-    side[1:] = ((1 - 0.25**2) / (d - 1)) ** 0.5
-    base = Problem(Rows(np.tile(along, (n, 1)), np.ones(n)), model, setting.lam)
-    return base.replace_row(n - 1, side - 0.25 * along, 1.0), base.replace_row(n - 1, -side - 0.25 * along, 1.0)
 
 
 class RowLog:

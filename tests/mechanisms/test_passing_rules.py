@@ -15,7 +15,7 @@ from dpviz.influence import error_bound
 from dpviz.mechanisms import Calibration, Training
 from dpviz.mechanisms.capabilities import ChoosesStart
 from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass, refused
-from dpviz.mechanisms.single_record import pushed_pair
+from dpviz.mechanisms.single_record import SingleRecord
 from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -246,7 +246,7 @@ def test_rows_are_published_as_they_were_used_last() -> None:
 def test_both_sides_of_the_pushed_pair_hold_rows_of_unit_length(d: int) -> None:
     """The bounds that it is audited against suppose them; the row points back by a quarter, to either side."""
     problem = make_problem(n=12, d=d)
-    pair = pushed_pair(problem.model, problem.setting)
+    pair = SingleRecord.worst_pair(problem.model, problem.setting)
     assert pair is not None
     first, second = (side.rows.X for side in pair)
     np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0, atol=1e-12)

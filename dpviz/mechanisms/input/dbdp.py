@@ -30,7 +30,7 @@ from dpviz.mechanisms.input.row_noise import (
 )
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Ability, Model, Setting, feature_noise_of
+from dpviz.models import Ability, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import dbdp_sigma
@@ -218,9 +218,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
         return Fit(theta, log)
 
-    @classmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return opposed_pair(model, setting)
+    worst_pair = staticmethod(opposed_pair)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         """(n, d) D_priv, which Algorithm 1 publishes."""

@@ -30,7 +30,7 @@ from dpviz.mechanisms.input.row_noise import (
 )
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Ability, Model, Setting, feature_noise_of
+from dpviz.models import Ability, Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
@@ -218,9 +218,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         n, d = problem.rows.X.shape
         return (n if self.sharing == "per-record" else 1), d
 
-    @classmethod
-    def worst_pair(cls, model: Model, setting: Setting) -> tuple[Problem, Problem] | None:
-        return opposed_pair(model, setting)
+    worst_pair = staticmethod(opposed_pair)
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
         return problem.rows.X + calibration.noise_scale * row_draws(stream, *self._draw_shape(problem))

@@ -5,11 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.mechanisms.base import Calibration, Floats, Streams, Training, knob
-from dpviz.mechanisms.calibration import StepSize
+from dpviz.mechanisms.base import Floats, Streams, Training, knob
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.minimiser_noise import ROUNDING
-from dpviz.mechanisms.output.permuted_sgd import WORST_POSITION, MiniBatch
+from dpviz.mechanisms.output.permuted_sgd import MiniBatch, Noise
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
@@ -37,34 +35,19 @@ class NSGD(MiniBatch):
         options=("exact", "published"),
     )
 
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        settled = self.settled(setting, budget)
-        delta = settled.position_sensitivities(setting)
+    def noise(self, setting: Setting, budget: Budget, delta: Floats) -> Noise:
         # not the last position: with steps above 2/L an early one can be the worst
         worst = float(delta.max())
-        sigma = worst / gaussian_mu(budget)  # Balle & Wang 2018, Theorem 8
-        accountant, conversion = "exact Gaussian mechanism (Balle & Wang 2018)", ""
-        details, notes = settled.describe(setting, delta), [ROUNDING]
-        if self.accounting == "published":
-            sigma = gaussian_sigma(budget, worst)  # Chen 2019, Lemma 1 and Proposition 1 at the best order
-            accountant, conversion = (
-                "Gaussian mechanism, Rényi divergence (Chen et al. 2019, Lemma 1)",
-                "Mironov 2017, Proposition 3",
-            )
-            exact = float(gaussian_epsilon(budget.delta, worst / sigma))
-            details["exact_epsilon"] = exact
-            notes.append(f"The exact Gaussian mechanism proves ε = {exact:.4g} at this noise.")
-        return Calibration.proved(
-            budget,
-            sensitivity=worst,
-            query="the last iterate",
-            sensitivity_source=WORST_POSITION,
-            noise_scale=sigma,
-            accountant=accountant,
-            conversion=conversion,
-            notes=tuple(notes),
-            for_training=StepSize(settled.step_size),
-            details=details,
+        if self.accounting == "exact":  # Balle & Wang 2018, Theorem 8
+            return Noise(worst / gaussian_mu(budget), "exact Gaussian mechanism (Balle & Wang 2018)")
+        sigma = gaussian_sigma(budget, worst)  # Chen 2019, Lemma 1 and Proposition 1 at the best order
+        exact = float(gaussian_epsilon(budget.delta, worst / sigma))
+        return Noise(
+            sigma,
+            "Gaussian mechanism, Rényi divergence (Chen et al. 2019, Lemma 1)",
+            "Mironov 2017, Proposition 3",
+            (f"The exact Gaussian mechanism proves ε = {exact:.4g} at this noise.",),
+            {"exact_epsilon": exact},
         )
 
     def over_positions(self, setting: Setting, values: Floats) -> Event:

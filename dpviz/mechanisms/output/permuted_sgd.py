@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +28,17 @@ from dpviz.privacy.sensitivity.iteration import iteration
 DECAYS = {"1/s": 1.0, "1/sqrt(s)": 0.5}
 _LEAST_EPOCHS, _MOST_EPOCHS = 20, 200
 FIRST_STEP: str = "follows from the noise, at most 1.5 (SVM: 1.9)"
-WORST_POSITION: str = "Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a method with batches, and how it follows from a budget; attributes as of `Calibration`."""
+
+    sigma: float
+    accountant: str
+    conversion: str = ""
+    notes: tuple[str, ...] = ()
+    details: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     noise_enters = "The finished parameters: one Gaussian draw is added to the last iterate of mini-batch SGD."
     needs_strong_convexity = True
     needs_linear = True
+    released_query: ClassVar[str] = "the last iterate"
 
     epochs: int = knob(
         0,
@@ -181,17 +192,34 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
             )
         return tuple(bounds)
 
-    def describe(self, setting: Setting, delta: Floats) -> dict[str, float]:
-        """Numbers that every calibration of this family reports; `self` is settled."""
-        m, nu, _ = self.batches(setting)
-        return {
-            "batches": float(m),
-            "batch_size": float(nu),
-            "epochs": float(self.epoch_count(setting)),
-            "sensitivity_first_batch": float(delta[0]),
-            "sensitivity_last_batch": float(delta[-1]),
-            "worst_position": float(delta.argmax() + 1),
-        }
+    @abstractmethod
+    def noise(self, setting: Setting, budget: Budget, delta: Floats) -> Noise:
+        """The noise for sensitivities (m,) by batch position; the method is settled."""
+
+    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        settled = self.settled(setting, budget)
+        delta, (m, nu, _) = settled.position_sensitivities(setting), settled.batches(setting)
+        noise = settled.noise(setting, budget, delta)
+        return Calibration.proved(
+            budget,
+            sensitivity=float(delta.max()),
+            query=self.released_query,
+            sensitivity_source="Chen et al. 2019, Algorithm 2 in closed form: worst batch position; R = G since λ cancels",
+            noise_scale=noise.sigma,
+            accountant=noise.accountant,
+            conversion=noise.conversion,
+            notes=(ROUNDING, *noise.notes),
+            for_training=StepSize(settled.step_size),
+            details={
+                "batches": float(m),
+                "batch_size": float(nu),
+                "epochs": float(settled.epoch_count(setting)),
+                "sensitivity_first_batch": float(delta[0]),
+                "sensitivity_last_batch": float(delta[-1]),
+                "worst_position": float(delta.argmax() + 1),
+                **noise.details,
+            },
+        )
 
     def steps(self, setting: Setting) -> Floats:
         """(T m,) length of every step."""
@@ -232,6 +260,7 @@ class Permuted(MiniBatch):
     """Batches after one secret permutation: the position of the replaced row is random, and so is the sensitivity."""
 
     published_form: ClassVar = {"accounting": "published"}
+    released_query: ClassVar[str] = "the last iterate, for a given permutation"
 
     accounting: str = knob(
         "hockey-stick",
@@ -240,41 +269,24 @@ class Permuted(MiniBatch):
         options=("hockey-stick", "rdp-improved", "published"),
     )
 
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        settled = self.settled(setting, budget)
-        delta = settled.position_sensitivities(setting)
-        _, _, weights = settled.batches(setting)
-        details, notes = settled.describe(setting, delta), [ROUNDING]
-        conversion = ""
+    def noise(self, setting: Setting, budget: Budget, delta: Floats) -> Noise:
+        weights = self.batches(setting)[2]
+        secret = "The permutation is fresh for every release and stays secret, like the noise; models that share one void this."
         if self.accounting == "hockey-stick":
-            sigma = mixture_sigma(budget, delta, weights)
             accountant = "mixture of Gaussians, joint convexity of the hockey-stick divergence [ours]"
-        else:
-            name = "mironov" if self.accounting == "published" else "improved"
-            sigma = mixture_rdp_sigma(budget, delta, weights, name)
-            accountant = "mixture of Gaussians, Rényi divergence (Chen et al. 2019, Proposition 3)"
-            conversion = {
+            return Noise(mixture_sigma(budget, delta, weights), accountant, notes=(secret,))
+        name = "mironov" if self.accounting == "published" else "improved"
+        sigma = mixture_rdp_sigma(budget, delta, weights, name)
+        reached = mixture_epsilon(budget.delta, delta, weights, sigma)
+        return Noise(
+            sigma,
+            "mixture of Gaussians, Rényi divergence (Chen et al. 2019, Proposition 3)",
+            {
                 "mironov": "Mironov 2017, Proposition 3 (Chen et al. 2019, Proposition 1)",
                 "improved": "Balle et al. 2020, Theorem 21; Canonne, Kamath, Steinke 2020",
-            }[name]
-            details["alpha"] = mixture_rdp_epsilon(budget.delta, delta, weights, sigma, name)[1]
-            reached = mixture_epsilon(budget.delta, delta, weights, sigma)
-            details["hockey_stick_epsilon"] = reached
-            notes.append(f"The hockey-stick mixture proves ε = {reached:.4g} at this noise.")
-        notes.append(
-            "The permutation is fresh for every release and stays secret, like the noise; models that share one void this."
-        )
-        return Calibration.proved(
-            budget,
-            sensitivity=float(delta.max()),
-            query="the last iterate, for a given permutation",
-            sensitivity_source=WORST_POSITION,
-            noise_scale=sigma,
-            accountant=accountant,
-            conversion=conversion,
-            notes=tuple(notes),
-            for_training=StepSize(settled.step_size),
-            details=details,
+            }[name],
+            (f"The hockey-stick mixture proves ε = {reached:.4g} at this noise.", secret),
+            {"alpha": mixture_rdp_epsilon(budget.delta, delta, weights, sigma, name)[1], "hockey_stick_epsilon": reached},
         )
 
     def over_positions(self, setting: Setting, values: Floats) -> Event:

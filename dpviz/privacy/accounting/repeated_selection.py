@@ -22,6 +22,7 @@ from dpviz.common.validate import InvalidInput, in_range, positive
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, steps_of
 from dpviz.privacy.accounting.mixture import mixture_rdp
+from dpviz.privacy.search import smallest
 
 _ORDERS = np.asarray(rdp.ORDERS, float)
 
@@ -54,11 +55,8 @@ class NegativeBinomial:
         wanted = in_range("mean_runs", mean, 1 + 1e-6, 1e6)
         if eta == 1:
             return cls(1.0, 1 / wanted)
-        low, high = math.log(1e-9), math.log(1 - 1e-9)  # the mean falls as gamma grows
-        for _ in range(200):
-            middle = (low + high) / 2
-            low, high = (middle, high) if cls(eta, math.exp(middle)).mean > wanted else (low, middle)
-        return cls(eta, math.exp(high))
+        # the mean falls as gamma grows
+        return cls(eta, smallest(lambda gamma: cls(eta, gamma).mean - wanted, -math.log(wanted), limits=(1e-9, 1 - 1e-9)))
 
     @property
     def mean(self) -> float:
