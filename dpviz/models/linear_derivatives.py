@@ -79,4 +79,4 @@ class LinearFeatureNoise(FeatureNoise):
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
         slope, curvature = LinearDerivatives(self.loss).slopes(theta, rows)
-        return linear_mixed(rows.y * slope, curvature, rows.X, theta).spectral
+        return linear_mixed(rows.y * slope, curvature, rows.X, theta)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, one_of
 from dpviz.datasets import Dataset
-from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run as measured
@@ -22,7 +21,7 @@ from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
-from dpviz.mechanisms import Calibration, Fit, Training
+from dpviz.mechanisms import Fit, Training
 from dpviz.mechanisms.ranges import PUBLIC_KINDS
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -127,7 +126,14 @@ def private_search(
     if best is None:
         raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
     cal = supposing(with_ranges(made.calibration(index), whole, of_ranges), tried.dataset, best[1].exact)
-    return _released(tried, made, index, best, cal, encoder, of_ranges)
+    fit, published = best
+    # automatic hyperparameters followed from the budget of one run, and not from the total
+    candidate = tried.candidates[index]
+    settled, n = candidate.mechanism.settled(candidate.setting, made.each), candidate.setting.n
+    chosen = resolve(replace(tried.runs[index], params={name: getattr(settled, name) for name in settled.knobs()}))
+    released = model_of(chosen, tried.dataset, encoder, cal, n, fit, published)
+    of = (released, chosen.spec, cal, tried.dataset, n, published.exact, published.step, None, None)
+    return Release(*of, searched=len(made.calibrations), each=made.each, of_ranges=of_ranges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,23 +232,3 @@ class _Tried:
             return int((self.scoring.y == fit.constant_label[0, 0]).sum())
         share = self.problems[0].model.measure(published.theta[None], self.scoring)[1][0]
         return round(float(share) * len(self.scoring))
-
-
-def _released(
-    tried: _Tried,
-    made: Plan,
-    index: int,
-    best: tuple[Fit, Published],
-    cal: Calibration,
-    encoder: Encoder,
-    of_ranges: Budget | None,
-) -> Release:
-    """The best model with the guarantee of the whole search."""
-    (fit, published), candidate = best, tried.candidates[index]
-    # automatic hyperparameters followed from the budget of one run, and not from the total
-    settled = candidate.mechanism.settled(candidate.setting, made.each)
-    chosen = resolve(replace(tried.runs[index], params={name: getattr(settled, name) for name in settled.knobs()}))
-    rows, searched = candidate.setting.n, len(made.calibrations)
-    released = model_of(chosen, tried.dataset, encoder, cal, rows, fit, published)
-    of = (released, chosen.spec, cal, tried.dataset, rows, published.exact, published.step, None, None)
-    return Release(*of, searched=searched, each=made.each, of_ranges=of_ranges)

@@ -83,8 +83,7 @@ class BassilySGD(PoissonSGD):
         sigma = published_sigma(budget, n, bound)
         z = sigma / (n * bound)
         method = Method("pld", Neighbouring.REPLACE_ONE)
-        steps = Repeated(Sampled(Gaussian.of_rows(1.0, z), 1 / n, "without-replacement"), n * n)
-        reached = account.epsilon(steps, method, budget.delta)
+        reached = account.epsilon(_on_single_rows(n, Gaussian.of_rows(1.0, z)), method, budget.delta)
         return Calibration.proved(
             budget,
             sensitivity=2 * n * bound,
@@ -92,7 +91,7 @@ class BassilySGD(PoissonSGD):
             sensitivity_source="one replaced row moves n grad l by at most 2 n min(C, G), in the steps that draw it",
             noise_scale=sigma,
             proves=Budget(max(reached, 1e-9), budget.delta),
-            accountant=Method("pld", Neighbouring.REPLACE_ONE).words,
+            accountant=method.words,
             conversion="δ(ε) of n² steps on one uniformly drawn row each (Balle, Barthe, Gaboardi 2018, Theorem 9)",
             notes=(
                 f"With all constants the steps together are proved at ε = {reached:.3g}: the published noise is "
@@ -113,8 +112,7 @@ class BassilySGD(PoissonSGD):
         if self.mode == "accounted" or calibration.noise_scale <= 0:
             return super().released(setting, calibration)
         n = setting.n
-        one = Gaussian.of_rows(n * self.bound(setting), calibration.noise_scale)
-        return Repeated(Sampled(one, 1 / n, "without-replacement"), n * n)
+        return _on_single_rows(n, Gaussian.of_rows(n * self.bound(setting), calibration.noise_scale))
 
     def releases(self, setting: Setting) -> Event | None:
         return super().releases(setting) if self.mode == "accounted" else None
@@ -196,3 +194,8 @@ class BassilySGD(PoissonSGD):
             batch = problem.rows.batch(generator(substreams(stream, 2)[0]).integers(problem.n, size=1))
             out[r] = problem.n * problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0]
         return out
+
+
+def _on_single_rows(n: int, one: Gaussian) -> Event:
+    """n^2 steps on one uniformly drawn row each."""
+    return Repeated(Sampled(one, 1 / n, "without-replacement"), n * n)

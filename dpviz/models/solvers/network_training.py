@@ -1,9 +1,11 @@
 """Training a network without privacy, as far down as patience goes."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,9 @@ from dpviz.common.threads import map_streams, one_blas_thread
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
 
+if TYPE_CHECKING:
+    from dpviz.models.network import Network
+
 _WORK = 3e11  # multiplications that the descent on all rows may cost
 _FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most
 _EPOCHS = 30  # passes in mini-batches before it, where there are many rows
@@ -24,21 +29,7 @@ _RATE = 3e-3
 _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
-class Trainable(Protocol):
-    """The methods of a network that descent uses; see `dpviz.models.base.Model`."""
-
-    def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None: ...
-
-    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]: ...
-
-    def sum_gradient(self, theta: Floats, rows: Rows) -> Floats: ...
-
-    def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
-        """(R,) objectives and (R, m) their gradients, from one pass over the rows."""
-        ...
-
-
-def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
+def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
     Where there are many rows, all starts are first trained together in mini-batches; the best goes on.
@@ -64,12 +55,12 @@ def best_of_starts(model: Trainable, rows: Rows, lam: float, starts: Floats, mon
         return ends[_lowest(model, rows, lam, ends)]
 
 
-def _lowest(model: Trainable, rows: Rows, lam: float, theta: Floats) -> int:
+def _lowest(model: Network, rows: Rows, lam: float, theta: Floats) -> int:
     """The parameters among theta (R, m) with the lowest objective."""
     return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
 
 
-def polish(model: Trainable, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
+def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
     """(m,) L-BFGS on all rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes.
 
     Args:
@@ -92,7 +83,7 @@ def polish(model: Trainable, rows: Rows, lam: float, start: Floats, count: Calla
     return np.asarray(minimum.x, float)
 
 
-def _adam(model: Trainable, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
+def _adam(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
     """Kingma & Ba 2015, Algorithm 1, on all starts (R, m) together, with a rate that falls to 0 along a half cosine."""
     theta: NDArray[Any] = starts.astype(np.float32)
     first, second = np.zeros_like(theta), np.zeros_like(theta)
