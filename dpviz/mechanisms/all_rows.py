@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_streams, summed
 from dpviz.mechanisms.base import Floats, Training
-from dpviz.models import Noise, Rows, Setting, feature_noise_of, line_losses_of
+from dpviz.models import Noise, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
 from dpviz.models.row_budget import rule_of_part
@@ -102,11 +102,8 @@ class AllRows:
     def line_losses(self, theta: Floats, direction: Floats, reach: Floats, count: int, clip: float) -> Floats:
         """`LineLosses` of all rows."""
         losses = line_losses_of(self._model)
-        return self._sum(lambda _, rows: losses(theta, direction, reach, count, rows, clip=clip))
-
-    def _sum(self, work: Callable[[int, Rows], Floats]) -> Floats:
-        """The sum of a function of the position of a part's first row, and of its rows."""
-        return summed(self.team.each, lambda k: work(*self._parts[k]), len(self._parts))
+        parts = [rows for _, rows in self._parts]
+        return summed(self.team.each, lambda k: losses(theta, direction, reach, count, parts[k], clip=clip), len(parts))
 
 
 def _parts_of(problem: Problem, replicas: int) -> int:

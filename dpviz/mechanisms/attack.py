@@ -10,7 +10,6 @@ from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from dpviz.common.arrays import Floats
 from dpviz.mechanisms.base import Mechanism
@@ -19,7 +18,7 @@ from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent, Release
 from dpviz.models import Setting
 from dpviz.privacy.accounting import curves, tables
 from dpviz.privacy.accounting.events import Composed, Event
-from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
+from dpviz.privacy.accounting.gaussian import gaussian_detections, gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -95,7 +94,7 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
 
     mu = calibration.mu
     if mu is not None:
-        bounded(total_variation(mu), GAUSSIAN, partial(_by_mu, mu))
+        bounded(total_variation(mu), GAUSSIAN, partial(gaussian_detections, mu))
     # replace-one only, as everywhere where accountants are compared
     declares = isinstance(mechanism, DeclaresEvent) and calibration.neighbouring is Neighbouring.REPLACE_ONE
     event = mechanism.released(setting, calibration) if declares and isinstance(mechanism, DeclaresEvent) else None
@@ -128,12 +127,6 @@ def alike(a: Attack, b: Attack) -> tuple[float, float]:
     if ALONE in (a.basis, b.basis):
         return a.accuracy_by_budget, b.accuracy_by_budget
     return a.accuracy, b.accuracy
-
-
-def _by_mu(mu: float, alarms: Floats) -> Floats:
-    """The most detections at each rate of false alarms under mu-Gaussian DP (Dong, Roth, Su 2022, eq. (6))."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(ndtr(ndtri(alarms) + mu), float)
 
 
 def _by_noise(event: Event, delta: float, alarms: Floats) -> Floats:

@@ -186,7 +186,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         row_filter = _Filter(
             n,
             e * s,
-            self._row_budget(problem.setting),
+            paid * self.bound(problem.setting) ** 2,
             self.when_spent == "leave",
             record,
             # rounding may put T0 full-length gradients above T0 C^2: by a hair that is far below the noise in double
@@ -221,9 +221,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
-
-    def _row_budget(self, setting: Setting) -> float:
-        return self.paid_steps(setting) * self.bound(setting) ** 2
 
 
 class _Filter:

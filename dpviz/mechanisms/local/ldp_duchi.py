@@ -143,9 +143,7 @@ class LDPDuchi(LocalMechanism):
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
-        epsilon = np.array(
-            [c.values(LocalEpsilon).local_epsilon if c.noise_scale > 0 else math.inf for c in training.calibrations]
-        )
+        epsilon = np.array([_epsilon(c) for c in training.calibrations])
         lengths = np.zeros((len(epsilon), len(streams), problem.n)) if training.record else None
         plain = self.training == "plain" or not problem.setting.linear
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
@@ -12,7 +11,7 @@ from dpviz.privacy.accounting.account import epsilon, log_delta
 from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
 from dpviz.privacy.accounting.distance import of_divergence
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
-from dpviz.privacy.accounting.gaussian import total_variation
+from dpviz.privacy.accounting.gaussian import gaussian_detections, total_variation
 from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
 from dpviz.privacy.budget import Neighbouring
@@ -99,8 +98,7 @@ def detections(event: Event, false_alarms: Floats) -> Floats:
     """
     a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event)
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        with np.errstate(divide="ignore"):
-            return ndtr(ndtri(a) + step.mu)
+        return gaussian_detections(step.mu, a)
     top = max(epsilon(event, method, 1e-9), 1e-3)
     grid = np.append(_NEAR_ZERO, np.geomspace(top * 1e-3, top, 49))
     deltas = np.exp([log_delta(event, method, float(e)) for e in grid])

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from dpviz.common.validate import InvalidInput, positive
 from dpviz.privacy.budget import Budget
@@ -85,6 +85,16 @@ def gaussian_epsilon(delta: float, mu: np.ndarray | float) -> np.ndarray:
     at_zero = log_gaussian_delta(0.0, safe) <= target
     eps = np.where(at_zero | (m == 0), 0.0, high)
     return eps.reshape(np.shape(mu))
+
+
+def gaussian_detections(mu: float, false_alarms: np.ndarray) -> np.ndarray:
+    """The most detections at each rate of false alarms under mu-Gaussian DP (Dong, Roth, Su 2022, eq. (6)).
+
+    >>> gaussian_detections(1.0, np.array([0.0, 0.1, 1.0])).round(3).tolist()
+    [0.0, 0.389, 1.0]
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(ndtr(ndtri(false_alarms) + mu), float)
 
 
 def total_variation(mu: float) -> float:
