@@ -299,7 +299,7 @@ class PrivateClassifier(PrivateEstimator):
         """The map by ranges that are found privately."""
         assert budget is not None
         columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
-        return self._map(rows, intercept, private_ranges(columns, of_row(budget, max(1, person_rows)), source).ranges)
+        return self._map(rows, intercept, private_ranges(columns, of_row(budget, person_rows), source).ranges)
 
     def _train(
         self,

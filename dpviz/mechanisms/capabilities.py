@@ -76,7 +76,7 @@ class DeclaresEvent(Mechanism):
 
     @abstractmethod
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        """The released event; None where this form has no such statement, or no noise."""
+        """The released event; None where this form has no such statement. Without noise it is not asked for."""
 
 
 class ReleasesGaussians(DeclaresEvent):
@@ -88,7 +88,7 @@ class ReleasesGaussians(DeclaresEvent):
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         event = self.settled(setting, calibration.budget).releases(setting)
-        return None if event is None or calibration.noise_scale <= 0 else scaled(event, calibration.noise_scale)
+        return None if event is None else scaled(event, calibration.noise_scale)
 
 
 class BoundsDistance(Mechanism):

@@ -118,29 +118,29 @@ class Knob(ABC):
             InvalidInput: it is not allowed; names the knob.
         """
 
-    @abstractmethod
     def parse(self, name: str, text: str) -> Any:
         """The value that `text` writes, as in an address or on the command line; reads back what `text` gives.
 
         Raises:
             InvalidInput: it is no such value; names the knob.
         """
+        return self.check(name, text)
 
-    @abstractmethod
     def text(self, value: Any) -> str:
         """A value as text for an address or the command line."""
+        return str(value)
 
-    @abstractmethod
     def in_words(self, value: Any) -> str:
         """A value as people read it."""
+        return self.text(value)
 
     @abstractmethod
     def describe(self) -> str:
         """The values that are allowed, in words."""
 
-    @abstractmethod
     def form(self, value: Any) -> Form:
         """The control on a page, where the knob has `value` now."""
+        return Line()
 
     def around(self, value: Any, count: int) -> tuple[Any, ...]:
         """About `count` values to try, in order; `value` is among them, and the only one where nothing else suggests itself."""
@@ -282,12 +282,6 @@ class Choice(Knob):
 
     def check(self, name: str, value: object) -> Any:
         return one_of(name, value, self.options)
-
-    def parse(self, name: str, text: str) -> Any:
-        return self.check(name, text)
-
-    def text(self, value: Any) -> str:
-        return str(value)
 
     def in_words(self, value: Any) -> str:
         return self.names.get(value, str(value))

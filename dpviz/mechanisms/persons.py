@@ -198,7 +198,9 @@ def releases(method: Callable[..., Event | None], mechanism: Mechanism, setting:
 def released(
     method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting, calibration: Calibration
 ) -> Event | None:
-    """`DeclaresEvent.released` for the unit that the calibration names."""
+    """`DeclaresEvent.released` for the unit that the calibration names; None without noise."""
+    if calibration.noise_scale <= 0:
+        return None
     alone = _alone(calibration)
     return _event(
         method(mechanism, replace(setting, person_rows=0), alone), 1 if mechanism.draws_persons else calibration.person_rows

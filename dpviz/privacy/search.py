@@ -70,25 +70,33 @@ def smallest(
             known[log_x] = max(-_LARGE, min(_LARGE, excess(math.exp(log_x))))
         return known[log_x]
 
-    bottom, top = math.log(limits[0]), math.log(limits[1])
-    first = here = min(max(log_start, bottom), top)
-    over = at(here) > 0
-    direction = towards if over else -towards
-    last = top if direction > 0 else bottom
-    while True:
-        if here == last and over:
-            raise refusal
-        if here == last:
-            return math.exp(last)
-        before, here = here, min(max(here + direction * step, bottom), top)
-        if (at(here) > 0) != over:
-            break
-        step = step if even else 2 * step
-    low, high = sorted((first if even else before, here))
+    bounds = math.log(limits[0]), math.log(limits[1])
+    ends = _bracket(at, min(max(log_start, bounds[0]), bounds[1]), towards, step, even, bounds)
+    if ends is None:
+        raise refusal
+    low, high = ends
+    if low == high:
+        return math.exp(low)
     root = float(brentq(at, low, high, xtol=tolerance, rtol=max(8.9e-16, _RELATIVE * tolerance))) + towards * margin
     while at(root) > _ROUNDING:
         root += towards * max(tolerance, 1e-15 * abs(root))
     return math.exp(root)
+
+
+def _bracket(
+    at: Callable[[float], float], first: float, towards: int, step: float, even: bool, bounds: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Points with a change of sign between them; the last bound twice where it is allowed, None where even that is not."""
+    over, here = at(first) > 0, first
+    direction = towards if over else -towards
+    last = bounds[1] if direction > 0 else bounds[0]
+    while here != last:
+        before, here = here, min(max(here + direction * step, bounds[0]), bounds[1])
+        if (at(here) > 0) != over:
+            start = first if even else before
+            return min(start, here), max(start, here)
+        step = step if even else 2 * step
+    return None if over else (last, last)
 
 
 def largest(excess: Callable[[float], float], log_start: float, **how: Unpack[How]) -> float:

@@ -15,7 +15,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, one_of
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.run import run as measured
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import all_rows_of, setup_for
@@ -127,10 +127,7 @@ def private_search(
         raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
     cal = supposing(with_ranges(made.calibration(index), whole, of_ranges), tried.dataset, best[1].exact)
     fit, published = best
-    # automatic hyperparameters followed from the budget of one run, and not from the total
-    candidate = tried.candidates[index]
-    settled, n = candidate.mechanism.settled(candidate.setting, made.each), candidate.setting.n
-    chosen = resolve(replace(tried.runs[index], params={name: getattr(settled, name) for name in settled.knobs()}))
+    chosen, n = tried.settled(index, made.each), tried.candidates[index].setting.n
     released = model_of(chosen, tried.dataset, encoder, cal, n, fit, published)
     of = (released, chosen.spec, cal, tried.dataset, n, published.exact, published.step, None, None)
     return Release(*of, searched=len(made.calibrations), each=made.each, of_ranges=of_ranges)
@@ -222,6 +219,12 @@ class _Tried:
             return fit, publish(mechanism, problem.setting, cal, fit, source)
         except InvalidInput:
             return None
+
+    def settled(self, index: int, each: Budget) -> ResolvedRun:
+        """The run with one setting: automatic hyperparameters followed from the budget of one run, and not from the total."""
+        candidate = self.candidates[index]
+        built = candidate.mechanism.settled(candidate.setting, each)
+        return resolve(replace(self.runs[index], params={name: getattr(built, name) for name in built.knobs()}))
 
     def right(self, trained: tuple[Fit, Published] | None) -> int:
         """Number of scoring rows that a model predicts right."""

@@ -41,12 +41,6 @@ class Typed(Knob):
     def check(self, name: str, value: object) -> Any:
         return value
 
-    def in_words(self, value: Any) -> str:
-        return self.text(value)
-
-    def form(self, value: Any) -> Form:
-        return Line()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Several(Knob):
@@ -113,9 +107,6 @@ class RowId(Typed):
             why = "is a test row and not a training row" if wanted < self.n else f"is not among the {len(ids):,} training rows"
             raise InvalidInput(name, f"{wanted} {why}", fix)
         return wanted
-
-    def text(self, value: Any) -> str:
-        return str(value)
 
     def in_words(self, value: Any) -> str:
         return f"row {value}"

@@ -12,7 +12,7 @@ from dpviz.common.validate import InvalidInput, in_range, number_from_text, posi
 from dpviz.datasets.catalogue import list_datasets, name_of
 from dpviz.datasets.table.encoding import AUTOMATIC, SCALINGS
 from dpviz.mechanisms import get_mechanism, list_mechanisms, rules
-from dpviz.mechanisms.knobs import Changes, Choice, Form, Knob, Line, Number, Pick, Switch, Whole
+from dpviz.mechanisms.knobs import Changes, Choice, Form, Knob, Number, Pick, Switch, Whole
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.budget import Budget
 
@@ -40,12 +40,6 @@ class Name(Knob, ABC):
     def known(self) -> tuple[str, ...]:
         """All names in the list."""
 
-    def parse(self, name: str, text: str) -> Any:
-        return self.check(name, text)
-
-    def text(self, value: Any) -> str:
-        return str(value)
-
     def describe(self) -> str:
         return f"a name that `dpviz {self.listed}` lists" if self.listed else ", ".join(self.known())
 
@@ -69,9 +63,6 @@ class DatasetName(Name):
         if not isinstance(value, str) or not value.strip():
             raise InvalidInput(name, f"must be a name, got {show(value)}", "Give one of dpviz.list_datasets().")
         return value
-
-    def in_words(self, value: Any) -> str:
-        return str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,17 +115,11 @@ class Delta(Knob):
     def parse(self, name: str, text: str) -> Any:
         return self.check(name, number_from_text(name, text))
 
-    def text(self, value: Any) -> str:
-        return str(value)
-
     def in_words(self, value: Any) -> str:
         return "default" if value is None else f"{value:.3g}"
 
     def describe(self) -> str:
         return f"{LEAST_DELTA:g} to below 1/n for n training rows; left out, it follows from n"
-
-    def form(self, value: Any) -> Form:
-        return Line()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import Plan
 from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.models import Setting
@@ -43,7 +42,6 @@ class BassilySGD(PoissonSGD):
     guarantee = (
         "(ε, δ)-DP, proved by composition of the subsampled steps; at usual ε the published noise is far more than needed."
     )
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G^2 p\log^2(n/\delta)\log(1/\delta)}{n\Delta\varepsilon^2}\right)"
 
     mode: str = knob(
@@ -109,7 +107,7 @@ class BassilySGD(PoissonSGD):
         return self.steps if self.mode == "accounted" else setting.n**2
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        if self.mode == "accounted" or calibration.noise_scale <= 0:
+        if self.mode == "accounted":
             return super().released(setting, calibration)
         n = setting.n
         return _on_single_rows(n, Gaussian.of_rows(n * self.bound(setting), calibration.noise_scale))

@@ -1,20 +1,25 @@
 """Shared parts of gradient methods: the clip norm, shares of clipped rows, and the error that too few steps leave."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Mechanism
+from dpviz.mechanisms.base import Floats, Mechanism, Streams
+from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.models import Setting
 from dpviz.models.base import Rule
+from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
 
 class ClipsRows(Mechanism):
     """A method that shortens each row's gradient to a clip norm, which follows from the loss where it is automatic."""
+
+    family = "gradient"
+    supposes: ClassVar[tuple[str, ...]] = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     clip_norm: float  # a knob of each method
 
@@ -34,6 +39,10 @@ class ClipsRows(Mechanism):
     def bound(self, setting: Setting) -> float:
         """min(C, G): the longest gradient that a row contributes."""
         return min(self.clip(setting), setting.G)
+
+    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
+        """(R, m) the mean of all rows' clipped gradients."""
+        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
 
 
 class ClipCount:

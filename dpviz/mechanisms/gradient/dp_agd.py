@@ -15,7 +15,6 @@ from dpviz.mechanisms.all_rows import AllRows, by_seeds, rounding
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob
 from dpviz.models import Ability, Setting
@@ -60,7 +59,6 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
 
     id = "dp-agd"
     label = "DP-AGD"
-    family = "gradient"
     needs = frozenset({Ability.LINE_LOSSES})
     citation = (
         "Lee, Kifer, KDD 2018, Algorithms 1 to 3; choice: Cesar, Rogers, ALT 2021 (bounded range); "
@@ -70,7 +68,6 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
         "Every full-batch gradient (Gaussian) and every choice of a step length (Gumbel noise on the losses of the candidates)."
     )
     guarantee = "ρ-zCDP and hence (ε, δ)-DP, proved; the number of steps follows from the data and is covered."
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     splits: int = knob(
         0,

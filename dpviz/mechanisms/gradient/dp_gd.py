@@ -12,7 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, by_seeds, rounding
-from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import (
     BoundsSensitivity,
@@ -22,7 +22,6 @@ from dpviz.mechanisms.capabilities import (
     PublicSteps,
     ReleasesGaussians,
 )
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
@@ -45,11 +44,9 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     open_constant = "c"
     label = "DP-GD"
     weighted = True
-    family = "gradient"
     citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
     guarantee = "(ε, δ)-DP, proved: T Gaussian releases compose exactly to one, and every iterate may be published."
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\varepsilon^2}\right)"
     published_form: ClassVar = {"noise": "published"}
     forgets_start: ClassVar = {"steps": 100, "step_size": 1.0, "clip_norm": 1.0}
@@ -197,6 +194,3 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
         return along_gradients(problem, calibration, record, self.step_count(problem.setting), self.bound(problem.setting))
-
-    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
-        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n

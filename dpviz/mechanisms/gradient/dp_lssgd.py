@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import circulant
 
 from dpviz.mechanisms.base import Calibration, Floats, Training, knob
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import Plan
 from dpviz.mechanisms.gradient.poisson_sgd import LONGEST_STEP, EqualSteps
 from dpviz.models import Setting
@@ -44,7 +43,6 @@ class DPLSSGD(EqualSteps):
     label = "DP-LSSGD"
     citation = "Wang, Gu, Boedihardjo, Wang, Barekat, Osher, MSML 2020 (DP-LSSGD); noise as in DP-SGD, not by its Theorem 1"
     guarantee = "(ε, δ)-DP, proved: smoothing is post-processing of DP-SGD's noisy gradients, so the same accountant applies."
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G\sqrt{G^2 p\log(1/\delta)}}{n\varepsilon}\right)"
 
     epochs: float = knob(

@@ -22,7 +22,6 @@ import numpy as np
 from dpviz.common.random import Batches, PersonBatches, shuffled_batches
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan
 from dpviz.mechanisms.gradient.poisson_sgd import EqualSteps
 from dpviz.models import Rows, Setting
@@ -49,7 +48,6 @@ class DPSGD(EqualSteps):
         "(ε, δ)-DP, proved: composition of Poisson-subsampled Gaussians, and two hops where a row is replaced. Batches of a "
         "fresh order every epoch: proved for replaced rows, by exact composition of one Gaussian release an epoch."
     )
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     batches: str = knob(
         "poisson",

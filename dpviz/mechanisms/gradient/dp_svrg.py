@@ -11,7 +11,7 @@ from dpviz.common.random import Drawn, PoissonBatches, generator, in_step, norma
 from dpviz.common.threads import groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
@@ -60,7 +60,6 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
     id = "dp-svrg"
     open_constant = "c"
     label = "DP-SVRG"
-    family = "gradient"
     citation = (
         "Wang, Ye, Xu, NIPS 2017, Algorithm 1 and Theorems 4.1, 4.2 (published form); "
         "accounting: Mironov, Talwar, Zhang 2019 and Canonne, Kamath, Steinke 2020"
@@ -356,6 +355,3 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         at = np.concatenate([x, anchor], axis=1)
         both = problem.model.sum_batches(at, problem.rows, batches, clip_norm=self.clip(problem.setting))
         return both[:, : x.shape[1]] - both[:, x.shape[1] :]
-
-    def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n

@@ -34,7 +34,6 @@ LONGEST_STEP = 10.0  # that may be set, in units of 1/L
 class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
     """Shared parts of the Poisson-sampled forms: knobs, calibration and the protected query."""
 
-    family = "gradient"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one Gaussian draw to it. "
         "No noise is added to single rows, so rows count as visited and not as receiving noise."
@@ -138,8 +137,6 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         return self.noisy_sums(self.sensitivity_bounds(setting)[0].value / 2)
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        if calibration.noise_scale <= 0:
-            return None
         contribution = self.bound(setting) / (self.batch_share * setting.n)
         return self.noisy_sums(contribution, calibration.noise_scale)
 

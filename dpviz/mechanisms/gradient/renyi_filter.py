@@ -12,10 +12,9 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, by_seeds, precision, rounding
-from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
@@ -46,7 +45,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
 
     id = "renyi-filter"
     label = "Individually filtered DP-GD"
-    family = "gradient"
     citation = (
         "Feldman, Zrnic, NeurIPS 2021 (gradient descent with a filter); Gaussian form: Koskela, Tobaben, Honkela, ICLR 2023"
     )
@@ -55,7 +53,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD with that many "
         "full-length gradients costs."
     )
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
 
     row_rule = (
         "A rule decides who takes part: a row is in the sum until the squares of its gradients have used up its budget. "
@@ -147,8 +144,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         # no row spends more than it would in so many full steps
-        if calibration.noise_scale <= 0:
-            return None
         contribution = self.bound(setting) / setting.n
         return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))
 
@@ -218,9 +213,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             row_filter.spent.reshape(e, s, -1),
             clips.share(np.full((e * s, n), float(steps))).reshape(e, s, -1) if record else margin.reshape(e, s, -1),
         )
-
-    def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
-        return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip_norm) / problem.n
 
 
 class _Filter:

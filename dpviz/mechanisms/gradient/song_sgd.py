@@ -12,7 +12,6 @@ from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.gradient.clip_count import ClipsRows
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
@@ -47,14 +46,12 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
 
     id = "song-sgd"
     label = "Song SGD"
-    family = "gradient"
     citation = "Song, Chaudhuri, Sarwate, GlobalSIP 2013, mini-batch SGD with pure-ε noise"
     noise_enters = (
         "The mean gradient of every mini-batch: each step adds one draw of density proportional to exp(-β|z|) to it. "
         "No noise is added to single rows, so rows count as visited and not as receiving noise."
     )
     guarantee = "ε-DP, proved: each row is in one batch of a pass, and the budgets of the passes add up."
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)
     pure = True
 
     batch: int = knob(

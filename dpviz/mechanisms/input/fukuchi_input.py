@@ -94,7 +94,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
         return rules.against_curvature_noise(setting, self.calibrate(setting, budget).noise_scale)
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        return Gaussian(calibration.sensitivity, calibration.noise_scale) if calibration.noise_scale > 0 else None
+        return Gaussian(calibration.sensitivity, calibration.noise_scale)
 
     def fit(self, training: Training) -> Fit:
         problem, streams, record = training.problem, training.streams, training.record

@@ -11,7 +11,6 @@ from dpviz.common.random import Normals, generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
 from dpviz.mechanisms.calibration import TrainingValues
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
 from dpviz.mechanisms.local.local_reports import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -59,7 +58,6 @@ class LDPDuchi(LocalMechanism):
 
     id = "ldp-duchi"
     label = "Local reports, pure ε (Duchi)"
-    family = "local"
     citation = (
         "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), the l2 randomiser; "
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
@@ -69,7 +67,6 @@ class LDPDuchi(LocalMechanism):
         "ε-LDP of every report, proved; all training is post-processing. "
         "Shuffling can give a smaller central ε, not for every ε and n."
     )
-    supposes = (BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION)
     rate = r"O\!\left(\frac{G\,p}{\varepsilon\sqrt n}\right)"
     pure = True
 
@@ -136,8 +133,6 @@ class LDPDuchi(LocalMechanism):
         return calibration.conditional(SHUFFLED) if self.central else calibration
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        if calibration.noise_scale <= 0:
-            return None
         report = PureEpsilon(calibration.values(LocalEpsilon).local_epsilon)
         return Shuffled(report, setting.n) if self.central else report
 

@@ -9,7 +9,6 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
 from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -31,7 +30,6 @@ class LDPGaussian(LocalMechanism):
 
     id = "ldp-gaussian"
     label = "Local Gaussian reports"
-    family = "local"
     citation = (
         "Local model: Kasiviswanathan et al., SIAM J. Comput. 40 (2011); noise: Balle, Wang, ICML 2018, Theorem 8; "
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
@@ -41,7 +39,6 @@ class LDPGaussian(LocalMechanism):
         "(ε, δ)-LDP of every report, proved; all training is post-processing. "
         "Shuffling can give a smaller central ε, not for every ε and n."
     )
-    supposes = (BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION)
 
     floor: float = knob(
         0.1,
@@ -100,8 +97,6 @@ class LDPGaussian(LocalMechanism):
         return calibration.conditional(SHUFFLED) if self.central else calibration
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        if calibration.noise_scale <= 0:
-            return None
         report = Gaussian(calibration.sensitivity, calibration.noise_scale)
         return Shuffled(report, setting.n) if self.central else report
 

@@ -9,6 +9,7 @@ import numpy as np
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Floats, Streams, knob
 from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION
 from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 
@@ -20,6 +21,9 @@ _BLOCK = 8192
 @dataclass(frozen=True)
 class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
     """Knobs of the local methods; not a mechanism itself."""
+
+    family = "local"
+    supposes = (BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SINGLE_PRECISION)
 
     release: str = knob(
         "record",

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, knob
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     EXACT,
     QUERY,
@@ -33,7 +32,6 @@ class CMSObjective(ObjectivePerturbation):
     label = "Objective perturbation (CMS)"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 2 and Theorem 9; the tighter slack is ours"
     guarantee = "ε-DP, proved for margin losses with bounded slope and curvature."
-    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)}{\lambda n^2\varepsilon^2}\right)"
     pure = True
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.capabilities import BoundsDistance
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     EXACT,
     QUERY,
@@ -33,7 +32,6 @@ class KSTObjective(GaussianObjective, BoundsDistance):
         "(ε, δ)-DP, proved for margin losses whose slope has one sign. The published proof treats "
         "the gradients as fixed while they depend on the noise; ours does not."
     )
-    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
     rate = r"O\!\left(\frac{\|b\|^2}{n^2\Delta}+\Delta\,\|\hat\theta\|^2\right)"
 
     relation: str = knob(

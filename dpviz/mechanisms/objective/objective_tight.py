@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.capabilities import BoundsDistance
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     EXACT,
     QUERY,
@@ -32,7 +31,6 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
         "add/remove form also in Redberg, Koskela, Wang, NeurIPS 2023"
     )
     guarantee = "(ε, δ)-DP, proved for margin losses."
-    supposes = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
 
     relation: str = knob(
         "replace-one", "Neighbours", "Which datasets count as neighbours.", options=[r.value for r in Neighbouring]

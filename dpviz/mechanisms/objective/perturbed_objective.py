@@ -6,6 +6,7 @@ F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -48,6 +50,7 @@ class ObjectivePerturbation(ProtectsQuery):
     """Base: `noise_scale` of a calibration is that of b, its `Regularised` the total regularisation, both for the sum."""
 
     family = "objective"
+    supposes: ClassVar[tuple[str, ...]] = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
     weighted = True
     noise_enters = "The objective: one random linear term is added to it before it is minimised."
     needs_strong_convexity = True

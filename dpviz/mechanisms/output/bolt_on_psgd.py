@@ -129,7 +129,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         return Mixture.of(by_position * factor, weights)
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        if self.noise == "pure" and calibration.noise_scale > 0:
+        if self.noise == "pure":
             return PureEpsilon(calibration.sensitivity / calibration.noise_scale)
         return super().released(setting, calibration)
 

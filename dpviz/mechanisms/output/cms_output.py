@@ -45,8 +45,6 @@ class CMSOutput(MinimiserNoise, BoundsDistance, DeclaresEvent):
         )
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        if calibration.noise_scale <= 0:
-            return None
         return PureEpsilon(minimiser_sensitivity(setting, self.refined)[0] / calibration.noise_scale)
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:

@@ -6,7 +6,6 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.mechanisms.base import Floats, Streams, Training, knob
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.permuted_sgd import MiniBatch, Noise
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -24,7 +23,6 @@ class NSGD(MiniBatch):
     label = "NSGD (fixed order)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 1 and Lemma 2; noise: Balle, Wang, ICML 2018, Theorem 8"
     guarantee = "(ε, δ)-DP, proved from the worst batch that can hold the replaced row."
-    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
 
     published_form: ClassVar = {"accounting": "published"}
 

@@ -11,6 +11,7 @@ from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import HasTrace, NoisySteps, ProtectsQuery, ReleasesGaussians
+from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, lengths_of, release
 from dpviz.models import Setting
@@ -46,6 +47,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
     """SGD over fixed balanced batches with decaying steps, then one Gaussian draw on the result."""
 
     family = "output"
+    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
     noise_enters = "The finished parameters: one Gaussian draw is added to the last iterate of mini-batch SGD."
     needs_strong_convexity = True
     needs_linear = True

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.permuted_sgd import Permuted
 
 
@@ -14,4 +13,3 @@ class RSGD(Permuted):
     label = "RSGD (permuted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, section 4.2, Algorithm 2 and Lemma 3"
     guarantee = "(ε, δ)-DP, proved; the secret permutation makes the sensitivity random, which lowers the noise a little."
-    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from dpviz.mechanisms.base import knob
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.output.permuted_sgd import FIRST_STEP, Permuted
 
@@ -16,7 +15,6 @@ class RSGDAR(Permuted):
     label = "RSGD-AR (averaged, restarted)"
     citation = "Chen, Lee, Kifer, AISTATS 2019, Algorithm 3 and Proposition 3"
     guarantee = "(ε, δ)-DP, proved; restarts raise the sensitivity, averaging lowers it; the secret permutation makes it random."
-    supposes = (STRONGLY_CONVEX, SMOOTH, BOUNDED_ROWS, PUBLIC_N)
 
     step_size: float = step_size_knob(
         "Length of a step in the first epoch after a restart; later ones decay.", FIRST_STEP, label="First step size"

@@ -57,7 +57,7 @@ class Majority(ProtectsQuery, DeclaresEvent):
         )
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        return PureEpsilon(2.0 / calibration.noise_scale) if self.private and calibration.noise_scale > 0 else None
+        return PureEpsilon(2.0 / calibration.noise_scale) if self.private else None
 
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
