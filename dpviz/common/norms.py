@@ -35,7 +35,11 @@ def scaled(x: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def unit(x: Floats) -> Floats:
-    """(n, d) each row divided by its norm; rows of zeros stay zero."""
+    """(n, d) each row divided by its norm; rows of zeros stay zero. Row by row, so it costs no privacy.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
     rows, norms, _ = scaled(x)
     return np.asarray(rows / np.where(norms > 0, norms, 1.0)[:, None])
 

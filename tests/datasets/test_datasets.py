@@ -12,7 +12,7 @@ import dpviz
 from dpviz.common import norms
 from dpviz.datasets import catalogue, sources
 from dpviz.datasets.base import build
-from dpviz.datasets.table.encoding import OneHot, add_intercept, encode, unit_rows, unit_rows_of
+from dpviz.datasets.table.encoding import OneHot, add_intercept, encode, unit_rows_of
 
 NAMES = (*dpviz.list_datasets(), "census-100", "census-25000")
 
@@ -112,9 +112,9 @@ def test_encode_refuses_what_it_cannot_mean(values: list, cause: str) -> None:
 
 def test_row_scalings() -> None:
     x = np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4]])
-    np.testing.assert_allclose(unit_rows(x), [[0.6, 0.8], [0, 0], [0.6, 0.8]])
+    np.testing.assert_allclose(norms.unit(x), [[0.6, 0.8], [0, 0], [0.6, 0.8]])
     np.testing.assert_allclose(norms.into_ball(x), [[0.6, 0.8], [0, 0], [0.3, 0.4]])
-    assert np.linalg.norm(add_intercept(unit_rows(x)), axis=1).max() == pytest.approx(1.0)
+    assert np.linalg.norm(add_intercept(norms.unit(x)), axis=1).max() == pytest.approx(1.0)
 
 
 def made(x: np.ndarray, y: np.ndarray) -> dpviz.Dataset:
@@ -181,7 +181,7 @@ def test_narrow_blocks_become_the_same_rows(intercept: bool) -> None:
     codes, values = rng.integers(-1, 4, 9000).astype(np.int32), rng.random((9000, 2))
     values[0], codes[0] = 0.0, -1  # a row of zeros stays
     wide = np.hstack([values, codes[:, None] == np.arange(4)])
-    expected = add_intercept(unit_rows(wide)) if intercept else unit_rows(wide)
-    rows, norms = unit_rows_of([values, OneHot(codes, 4)], intercept)
+    expected = add_intercept(norms.unit(wide)) if intercept else norms.unit(wide)
+    rows, lengths = unit_rows_of([values, OneHot(codes, 4)], intercept)
     np.testing.assert_array_equal(rows, expected)
-    np.testing.assert_array_equal(norms, np.linalg.norm(wide, axis=1))
+    np.testing.assert_array_equal(lengths, np.linalg.norm(wide, axis=1))

@@ -10,9 +10,10 @@ from scipy import stats
 from support import make_problem
 
 import dpviz
+from dpviz.common.norms import unit
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.table.encoding import min_max, unit_rows
+from dpviz.datasets.table.encoding import min_max
 from dpviz.mechanisms import NoisesRows, Training, get_mechanism
 from dpviz.mechanisms.input.dbdp import Descent
 from dpviz.models import Rows, feature_noise_of, get_model
@@ -78,7 +79,7 @@ def test_weights_on_breast_cancer() -> None:
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
-    problem = Problem(Rows(unit_rows(min_max(data.data)), 2.0 * data.target - 1), get_model("logistic"), 0.01)
+    problem = Problem(Rows(unit(min_max(data.data)), 2.0 * data.target - 1), get_model("logistic"), 0.01)
     weights = feature_noise_of(problem.model).data_weights(problem.optimum, problem.rows)[:3]
     np.testing.assert_allclose(weights, [0.9729590378848813, 0.9891243900871205, 0.989852348191475], rtol=1e-7)
 

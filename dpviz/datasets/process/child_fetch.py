@@ -30,39 +30,28 @@ def mirrored(url: str, mirror: str) -> str:
     return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
 
 
-def _use_mirror(mirror: str) -> None:
-    """Sends scikit-learn's loaders to the mirror; paths stay as they are."""
-    import sklearn.datasets._base
-    import sklearn.datasets._openml
-
-    opened, retrieved = sklearn.datasets._openml.urlopen, urllib.request.urlretrieve
-
-    def urlopen(request: urllib.request.Request, *args: Any, **kw: Any) -> Any:
-        request.full_url = mirrored(request.full_url, mirror)
-        return opened(request, *args, **kw)
-
-    sklearn.datasets._openml.urlopen = urlopen
-    sklearn.datasets._base.urlretrieve = lambda url, *args, **kw: retrieved(mirrored(url, mirror), *args, **kw)
-
-
-def _give_up_soon() -> None:
-    """Asks a silent server twice and no more.
+def _prepare_loaders(mirror: str | None) -> None:
+    """Sends scikit-learn's loaders to a mirror, where there is one, and makes them ask a silent server twice and no more.
 
     `fetch_openml` asks for the description four times whatever `n_retries` says, and all that again when the answer
     was a timeout and not a `URLError`: over a minute until a person is told.
     """
-    from sklearn.datasets import _openml
+    from sklearn.datasets import _base, _openml
 
-    opened, describe = _openml.urlopen, _openml._get_data_description_by_id
+    opened, describe, retrieved = _openml.urlopen, _openml._get_data_description_by_id, urllib.request.urlretrieve
 
-    def urlopen(*args: Any, **kw: Any) -> Any:
+    def urlopen(request: urllib.request.Request, *args: Any, **kw: Any) -> Any:
+        if mirror:
+            request.full_url = mirrored(request.full_url, mirror)
         try:
-            return opened(*args, **kw)
+            return opened(request, *args, **kw)
         except TimeoutError as error:
             raise URLError(error) from error
 
     _openml.urlopen = urlopen
     _openml._get_data_description_by_id = lambda number, home: describe(number, home, **_RETRY)
+    if mirror:
+        _base.urlretrieve = lambda url, *args, **kw: retrieved(mirrored(url, mirror), *args, **kw)
 
 
 def load(file: str, home: str) -> tuple[pd.DataFrame, str]:
@@ -128,9 +117,7 @@ def main(read: Callable[[], bytes] = sys.stdin.buffer.read) -> int:
     warnings.simplefilter("ignore")
     mirror = os.environ.get(MIRROR)
     with Boundary("a download") as work:  # a broken server may make a library raise anything
-        _give_up_soon()
-        if mirror:
-            _use_mirror(mirror)
+        _prepare_loaders(mirror)
         frame, source = load(request["file"], request["home"])
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False)

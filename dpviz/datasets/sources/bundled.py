@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common import norms
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoder import of_numbers
-from dpviz.datasets.table.encoding import encode, unit_rows
+from dpviz.datasets.table.encoding import encode
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Bundled:
         frame = raw.assign(label=np.where(y > 0, self.label_names[1], self.label_names[0]))
         return build(
             name=name,
-            x=unit_rows(x),
+            x=norms.unit(x),
             norms=np.linalg.norm(x, axis=1),
             y=y,
             feature_names=names,

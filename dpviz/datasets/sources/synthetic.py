@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from dpviz.common.norms import unit
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
-from dpviz.datasets.table.encoding import unit_rows
 
 CENSUS_MIN, CENSUS_MAX, CENSUS_DEFAULT = 100, 1_000_000, 10_000
 _BLOCK = 10_000
@@ -83,7 +83,7 @@ def census(name: str, n: int, intercept: bool) -> Dataset:
             weight.extend(w for _, w in levels.values())
             at += len(levels)
         norms[rows] = np.linalg.norm(x[rows], axis=1)
-        x[rows] = unit_rows(x[rows])
+        x[rows] = unit(x[rows])
         prob[rows] = expit(_SHARPNESS * (x[rows] @ np.array(weight) + _OFFSET))
         y[rows] = np.where(rng.random(_BLOCK)[:size] < prob[rows], 1.0, -1.0)
     labels = ("below median income", "above median income")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 from weakref import WeakValueDictionary
 
@@ -222,17 +222,11 @@ def _missing(name: str) -> InvalidInput:
     )
 
 
-def stamp(name: str) -> Hashable:
-    """An upload never changes; another choice of columns makes another one."""
-    return name
-
-
 SOURCE = Source(
     place=5,
     owns=is_upload,
     load=lambda name, intercept: get(name).dataset(intercept),
     canonical=lambda name, n: get(name).name,
-    stamp=stamp,
     rows=lambda name: get(name).rows,
     only_here=True,
     cached=False,

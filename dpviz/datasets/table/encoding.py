@@ -66,15 +66,6 @@ def encode(frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[str]]:
     return np.hstack(blocks), names
 
 
-def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row divided by its length; rows of zeros stay zero. Row-wise, so it costs no privacy.
-
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
-    """
-    return norms.unit(x)
-
-
 @dataclass(frozen=True, eq=False)
 class OneHot:
     """The 0/1 columns of a category in narrow form.
@@ -94,7 +85,7 @@ Block = OneHot | NDArray[np.float64]
 def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """((n, d) rows of unit length, with the constant feature where it is wanted; (n,) norms that they had before).
 
-    The same as `unit_rows` and `add_intercept`, written into one array: categories become wide only here, and nothing else is
+    The same as `norms.unit` and `add_intercept`, written into one array: categories become wide only here, and nothing else is
     as large as the result.
 
     Args:
