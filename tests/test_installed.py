@@ -49,6 +49,7 @@ def test_the_wheel_holds_what_it_should(built: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     for path in (
         "dpviz/py.typed",
+        "dpviz/__init__.pyi",
         "dpviz/_app/app.py",
         "dpviz/_app/.streamlit/config.toml",
         "dpviz/papers/verdicts.json",
