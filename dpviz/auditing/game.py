@@ -182,7 +182,6 @@ def audit_pairs(
     seed: int = 0,
     *,
     confidence: float = 0.95,
-    iterates: Sequence[int] = (),
     monitor: Monitor = silent,
 ) -> dict[str, AuditResult]:
     """Audits several pairs; each at 1 - (1 - confidence)/k, so that all k hold together at `confidence`."""
@@ -198,7 +197,6 @@ def audit_pairs(
             runs,
             seed + k,
             confidence=1 - (1 - confidence) / len(pairs),
-            iterates=iterates,
             monitor=part(monitor, k / len(pairs), 1 / len(pairs)),
         )
     return out

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 
 from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
 
-#: what may be varied, and what it is
-VARIABLES = ("n", "d", "epsilon", "delta", "G", "L", "mu", "steps", "inner", "influential", "radius")
-
 
 @dataclass(frozen=True)
 class Facts:

@@ -24,6 +24,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
 from dpviz.privacy.sensitivity.bounds import logistic_worst_pair
 
+STREAMS = 2  # shared random streams of each pair
 #: how a neighbouring pair comes about
 KINDS = {
     "random": "a row is replaced by a random one on the unit sphere",
@@ -66,37 +67,29 @@ def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
 
 
 def observed_sensitivity(
-    problem: Problem,
-    mechanism: Mechanism,
-    pairs: int = 12,
-    *,
-    kinds: Sequence[str] | None = None,
-    seed: int = 0,
-    streams: int = 2,
-    monitor: Monitor = silent,
+    problem: Problem, mechanism: Mechanism, pairs: int = 12, *, seed: int = 0, monitor: Monitor = silent
 ) -> ObservedSensitivity:
     """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` changes.
 
     Mechanisms whose query is asked at a point are asked at 0, at the minimiser and at random points between.
 
     Args:
-        kinds: all that the model has by default, see `kinds_of`.
-        pairs: neighbouring pairs of each kind; one suffices for "worst-case data".
-        streams: shared random streams per pair; the largest distance over them counts.
+        pairs: neighbouring pairs of each kind that the model has (`kinds_of`); one suffices for "worst-case data". Each is
+            tried with `STREAMS` shared random streams, of which the largest distance counts.
 
     Raises:
-        InvalidInput: an unknown kind, or the mechanism has no query of bounded sensitivity.
+        InvalidInput: the mechanism has no query of bounded sensitivity.
     """
     if not isinstance(mechanism, ProtectsQuery):
         raise InvalidInput("mechanism", f"{mechanism.id} has no query of bounded sensitivity", "Choose another mechanism.")
     rng = np.random.default_rng(seed)
-    pools = spawn(seed, streams)
+    pools = spawn(seed, STREAMS)
     budget = Budget(1.0, default_delta(problem.n))
     bound = mechanism.calibrate(problem.setting, budget).sensitivity
     settled = mechanism.settled(problem.setting, budget)
-    theta = np.zeros((streams, problem.m))
-    theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (streams - 1, 1))
-    return _changes(problem, lambda there: settled.query(there, theta, pools), bound, pairs, kinds, seed, monitor)
+    theta = np.zeros((STREAMS, problem.m))
+    theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (STREAMS - 1, 1))
+    return _changes(problem, lambda there: settled.query(there, theta, pools), bound, pairs, seed, monitor)
 
 
 def observed_movement(
@@ -108,27 +101,16 @@ def observed_movement(
     def trained(there: Problem) -> Floats:
         return mechanism.fit(Training(there, quiet, pools, record=False)).theta
 
-    return _changes(problem, trained, float("inf"), pairs, None, seed, monitor)
+    return _changes(problem, trained, float("inf"), pairs, seed, monitor)
 
 
 def _changes(
-    problem: Problem,
-    of: Callable[[Problem], Floats],
-    bound: float,
-    pairs: int,
-    kinds: Sequence[str] | None,
-    seed: int,
-    monitor: Monitor,
+    problem: Problem, of: Callable[[Problem], Floats], bound: float, pairs: int, seed: int, monitor: Monitor
 ) -> ObservedSensitivity:
     """The largest distance between the rows of `of` on both sides of every neighbouring pair."""
-    possible = kinds_of(problem.setting)
-    kinds = possible if kinds is None else kinds
-    for kind in kinds:
-        if kind not in possible:
-            raise InvalidInput("kinds", f"{problem.model.id!r} has no kind {kind!r}", f"Choose from: {', '.join(possible)}.")
     count = whole("pairs", pairs, 1, 100_000)
     base = of(problem)
-    made = [(kind, k) for kind in kinds for k in range(1 if kind == "worst-case data" else count)]
+    made = [(kind, k) for kind in kinds_of(problem.setting) for k in range(1 if kind == "worst-case data" else count)]
     seeds = np.random.SeedSequence(seed).spawn(len(made))
 
     def work(k: int, tick: Callable[[float], None]) -> float:
@@ -193,17 +175,13 @@ def same_share(mechanism: Mechanism, setting: Setting, budget: Budget, other: in
 
 
 def sensitivity_over_n(
-    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, share: bool = True, monitor: Monitor = silent
+    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, monitor: Monitor = silent
 ) -> list[tuple[int, ObservedSensitivity]]:
-    """(training rows, observed sensitivity) of a spec's mechanism on synthetic censuses of the given sizes.
-
-    Args:
-        share: batches keep their share of the rows of the spec's own data; otherwise their size or rule stays.
-    """
+    """(training rows, observed sensitivity) of a spec's mechanism on synthetic censuses; batches keep their share of the rows."""
     out = []
     for size, inside in each(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam, published_split=False)
         problem = setup_for(here).problem
-        mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n) if share else spec.build()
+        mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
     return out

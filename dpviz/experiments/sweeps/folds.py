@@ -1,12 +1,11 @@
 """k-fold cross validation, repeated: the same sweep on every fold, and error bars that keep splits and noise apart."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.curves import closed_form
@@ -35,13 +34,7 @@ def splits(spec: SweepSpec, repeats: int = 1) -> list[SweepSpec]:
 
 
 def cross_validate(
-    spec: SweepSpec,
-    repeats: int = 1,
-    *,
-    store: CellStore | None = None,
-    n_jobs: int = 1,
-    monitor: Monitor = silent,
-    run: Callable[..., pd.DataFrame] = run_sweep,
+    spec: SweepSpec, repeats: int = 1, *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = silent
 ) -> pd.DataFrame:
     """The tables of a sweep on all splits below each other, with the columns split, repeat and fold in front.
 
@@ -49,10 +42,9 @@ def cross_validate(
         spec: its `folds` is k; its `split_seed` is the first permutation.
         repeats: permutations of the rows. Chen, Lee, Kifer 2019 take 20 times 5 folds.
     """
-    made = splits(spec, repeats)
     tables = []
-    for k, one in enumerate(made):
-        table = run(one, store=store, n_jobs=n_jobs, monitor=lambda share, k=k: monitor((k + share) / len(made)))
+    for k, (one, inside) in enumerate(each(monitor, splits(spec, repeats))):
+        table = run_sweep(one, store=store, n_jobs=n_jobs, monitor=inside)
         table.insert(0, "fold", k % spec.folds if spec.folds else 0)
         table.insert(0, "repeat", k // spec.folds if spec.folds else k)
         table.insert(0, "split", k)
