@@ -52,11 +52,12 @@ def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
     assert parts[0] == parts[1] >= {"attacker", "weights", "gap"}
     code = [page.session_state["dpviz.recorder"].code for page in pages]
     assert code[0] == code[1] != []
-    waiting, shown = (page.session_state["dpviz.recorder"].parts["attacker"] for page in pages)
-    assert not isinstance(waiting, Chart), "the attacker's curve is not computed for a closed fold"
-    made_now = waiting()
-    assert made_now.words == shown.words
-    assert made_now.figure.to_json() == shown.figure.to_json()
+    for name in ("attacker", "weights", "gap"):
+        waiting, shown = (page.session_state["dpviz.recorder"].parts[name] for page in pages)
+        assert not isinstance(waiting, Chart), "a closed fold's picture is not made"
+        made_now = waiting()
+        assert made_now.words == shown.words
+        assert made_now.figure.to_json() == shown.figure.to_json()
 
 
 #: page -> least number of charts in its report, and what its answer says

@@ -105,17 +105,18 @@ def chart(
     return _customdata(points)
 
 
-def later(key: str, make: Callable[[], Chart]) -> None:
-    """A chart that costs time: in a closed fold it is made only when a report is written.
+def later(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> None:
+    """A chart that is made only when a report is written where it lies in a closed fold.
 
     Args:
         key: unique on the page, and the name of saved files.
+        of: the run that is drawn; None for pictures of many.
     """
     if folds.closed():
-        recorder.keep(key, make)
+        recorder.keep(key, make, of=of)
     else:
         made = make()
-        chart(made.figure, key, made.words, made.table if callable(made.table) else None)
+        chart(made.figure, key, made.words, made.table if callable(made.table) else None, of=of)
 
 
 def _still(figure: Any, key: str, summary: str) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from dpviz.common.arrays import Floats
 from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
@@ -59,7 +60,8 @@ def numbers(outcome: Outcome) -> None:
         else f"has no bound here ({cal.sensitivity_source})"
     )
     data = dataset_of(outcome.spec)
-    at = f"Objective and gap of the private models are{_at_lambda(outcome)}. " if _at_lambda(outcome) else ""
+    at = _at_lambda(outcome)
+    at = at and f"Objective and gap of the private models are{at}. "
     panels.note(
         f"± is one standard deviation {draws}. {at}The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
         + words.preprocessing(data.declared, data.private_ranges)
@@ -108,6 +110,10 @@ def weights(outcome: Outcome, theme: Theme) -> None:
     if not outcome.theta.any():
         panels.empty("This method releases a label and no weights.")
         return
+    charts.later("weights", lambda: _weights(outcome, base, names, theme), outcome.spec)
+
+
+def _weights(outcome: Outcome, base: Floats, names: tuple[str, ...], theme: Theme) -> Chart:
     fig = weight_figure.weights(outcome.theta, base, names, charts.method_look(outcome.spec.mechanism, theme), theme)
     strongest = int(np.abs(base).argmax())
     values = outcome.theta[:, strongest]
@@ -119,7 +125,7 @@ def weights(outcome: Outcome, theme: Theme) -> None:
         f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
         f"{words.three(values.min())} and {words.three(values.max())} with noise."
     )
-    charts.chart(fig, "weights", summary, lambda: weight_table(outcome, names), of=outcome.spec)
+    return Chart(fig, summary, lambda: weight_table(outcome, names))
 
 
 def gap(outcome: Outcome, theme: Theme) -> None:
@@ -130,6 +136,10 @@ def gap(outcome: Outcome, theme: Theme) -> None:
     if np.abs(gaps).max() < 1e-12:
         panels.empty(f"The gap is zero: this is {words.minimum(convex)} itself.")
         return
+    charts.later("gap", lambda: _optimality_gap(outcome, gaps, convex, theme), outcome.spec)
+
+
+def _optimality_gap(outcome: Outcome, gaps: Floats, convex: bool, theme: Theme) -> Chart:
     reference = "the minimum" if convex else "the best long training"
     fig = accuracy.optimality_gap(gaps, charts.method_look(outcome.spec.mechanism, theme), theme, reference=reference)
     least = f"{setup_for(outcome.spec).problem.optimal_value:.4g}"
@@ -142,7 +152,7 @@ def gap(outcome: Outcome, theme: Theme) -> None:
         below = int((gaps < 0).sum())
         if below:
             summary += f" Here {below} of {len(gaps)} draws did."
-    charts.chart(fig, "gap", summary, lambda: per_draw(outcome), of=outcome.spec)
+    return Chart(fig, summary, lambda: per_draw(outcome))
 
 
 def how(outcome: Outcome) -> None:
