@@ -96,9 +96,9 @@ def gamma_sphere(rng: np.random.Generator, size: int) -> Floats:
     return np.asarray(rng.gamma(size) * direction / np.linalg.norm(direction))
 
 
-def normals_of_numpy(rng: np.random.Generator, precision: type[np.floating]) -> Normals:
-    """Standard normal draws in single or double precision."""
-    return lambda shape: rng.standard_normal(shape, dtype=precision)
+def normals_of_numpy(rng: np.random.Generator) -> Normals:
+    """Standard normal draws in single precision."""
+    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
 
 
 def poisson_of_numpy(rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int) -> Callable[[], Drawn]:
@@ -131,18 +131,17 @@ def draw_by(poisson: Callable[..., Callable[[], Drawn]], normals: Callable[..., 
 
 def single_normals(stream: np.random.SeedSequence) -> Normals:
     """Standard normal draws in single precision from the start of a stream on."""
-    return _by["normals"](generator(stream), np.float32)
+    return _by["normals"](generator(stream))
 
 
 def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
     """Standard normal draws (S, m), a vector of each generator at every call; nothing else may draw from them meanwhile."""
     ahead = max(1, min(_AHEAD, _AHEAD_ENTRIES // (len(rngs) * m)))
-    draws: list[Normals] = [_by["normals"](rng, np.float64) for rng in rngs]
     left: list[Floats] = []
 
     def draw() -> Floats:
         if not left:  # the same numbers in fewer, longer calls
-            left.extend(np.stack([each((ahead, m)) for each in draws], axis=1)[::-1])
+            left.extend(np.stack([rng.standard_normal((ahead, m)) for rng in rngs], axis=1)[::-1])
         return left.pop()
 
     return draw

@@ -33,7 +33,9 @@ def available() -> bool:
 
 
 WIDTHS = (16, 32, 80, 112)  # replicas of a kernel: few, because each is compiled by itself; 80 are 8 seeds of 10 budgets
+WIDEST = WIDTHS[-1]
 IN_DOUBLE = WIDTHS[:2]  # of gradients in double precision, few of which are computed on large tables
+WIDE = WIDTHS[1:]  # of sums over all rows, which are quick for few replicas too
 SIMD = 16  # numbers that are worked on at once
 DENSE = 5  # columns in which most rows have an entry: these are multiplied without looking up which they are
 SUMS = DENSE * SIMD
@@ -41,7 +43,7 @@ CHUNK = 64  # rows of a batch whose dense columns are summed in registers
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products; parts of a table begin with a block
 
 
-def parts_of(replicas: int, widths: tuple[int, ...] = WIDTHS, first: int = 0) -> list[tuple[int, int]]:
+def parts_of(replicas: int, widths: tuple[int, ...] = WIDE, first: int = 0) -> list[tuple[int, int]]:
     """The replicas in parts of a kernel's width, as (first, width); the last one has room for twice what is left."""
     if replicas <= 0:
         return []

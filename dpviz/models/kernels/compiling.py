@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, register_jitable
+from numba.np.arrayobj import populate_array
 
 from dpviz.models.kernels import DENSE
 from dpviz.models.losses import Loss
@@ -93,17 +94,43 @@ def kernel(*arguments: Any, exact: bool = False) -> Callable[[Callable[..., Any]
     return compiled
 
 
+_PIECE: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def piece(function: Callable[..., Any]) -> Any:
+    """A decorator of what kernels have in common: numba compiles it once a precision, LLVM optimises it in each kernel.
+
+    There the width is a constant. Optimised by itself, for any width, it would be of no use to them.
+    """
+    made = njit(**_PIECE, forceinline=True)(function)
+    optimised = made.compile
+
+    def compile_(signature: Any) -> Any:  # under numba's lock of compilations
+        level, config.OPT = config.OPT, type(config.OPT)(0)
+        try:
+            return optimised(signature)
+        finally:
+            config.OPT = level
+
+    made.compile = compile_
+    return made
+
+
 @intrinsic(prefer_literal=True)
 def stack(typing: Any, count: Any, like: Any) -> Any:
-    """A pointer to `count` numbers on the stack, of the type of the array `like` (numba has no stack arrays: its issue 5084)."""
+    """An array of `count` numbers on the stack, of the type of those in `like` (numba has no stack arrays: its issue 5084)."""
     if not isinstance(count, types.IntegerLiteral):
         return None
+    made = flat(like.dtype)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        size = context.get_constant(types.intp, count.literal_value)
-        return cgutils.alloca_once(builder, context.get_value_type(like.dtype), size=size)
+        kind = context.get_value_type(like.dtype)
+        size, each = (context.get_constant(types.intp, whole) for whole in (count.literal_value, context.get_abi_sizeof(kind)))
+        array = context.make_array(made)(context, builder)
+        populate_array(array, cgutils.alloca_once(builder, kind, size=size), [size], [each], each, None)
+        return array._getvalue()
 
-    return types.CPointer(like.dtype)(count, like), generate
+    return made(count, like), generate
 
 
 @intrinsic

@@ -9,7 +9,6 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numba import njit, types
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.random import Drawn, normals_of_numpy, poisson_of_numpy
 from dpviz.common.random import Normals as Draws
-from dpviz.models.kernels.compiling import flat, kernel, real
+from dpviz.models.kernels.compiling import flat, kernel
 from dpviz.models.kernels.pcg import fill, known, next_half, state_of
 
 _CHUNK = 1 << 14  # random numbers of 64 bits made at once, which stay in the processor's cache
@@ -87,29 +86,25 @@ def _next(state, space, bits, reach, left):  # type: ignore[no-untyped-def]
     """The next random number; where none are made, new ones for at least `left` draws are, as long as there is room.
 
     Args:
-        bits: `space`, as numbers of 32 or of 64 bits.
+        bits: `space`, as numbers of 32 bits.
         reach: (2,) which of `bits` comes next, and how many there are.
     """
     if reach[0] >= reach[1]:
-        each = len(bits) // len(space)
-        size = min(len(space), left // each + 64)
+        size = min(len(space), left // 2 + 64)
         fill(state, space[:size])
-        reach[0], reach[1] = 0, each * size
+        reach[0], reach[1] = 0, 2 * size
     reach[0] += 1
     return bits[reach[0] - 1]
 
 
 @cache
-def _ziggurat(precision: Any) -> Callable[..., None]:
-    number, single = real(precision), precision is np.float32
-    word = np.uint32 if single else np.uint64
-    one = types.uint32 if single else types.uint64
-    sign_and_layer, layers, both, sign = word(9), word(255), word(511), word(256)
-    far, drop = word((1 << (23 if single else 52)) - 1), word(8 if single else 11)
-    unit = precision(2.0 ** (-24 if single else -53))
-    tables = types.Tuple((flat(number), flat(one), flat(number), number, number))
+def _ziggurat() -> Callable[..., None]:
+    sign_and_layer, layers, both, sign = np.uint32(9), np.uint32(255), np.uint32(511), np.uint32(256)
+    far, drop, unit = np.uint32((1 << 23) - 1), np.uint32(8), np.float32(2.0**-24)
+    bits_of, many, number = flat(types.uint32), flat(types.float32), types.float32
+    tables = types.Tuple((many, bits_of, many, number, number))
 
-    @kernel(flat(types.uint64), flat(types.uint64), flat(one), flat(types.intp), tables, flat(number), exact=True)
+    @kernel(flat(types.uint64), flat(types.uint64), bits_of, flat(types.intp), tables, many, exact=True)
     def normals(state, space, bits, reach, ziggurat, out):  # type: ignore[no-untyped-def]
         """Fills `out` with standard normal draws.
 
@@ -128,7 +123,7 @@ def _ziggurat(precision: Any) -> Callable[..., None]:
                 size = (r >> sign_and_layer) & far
                 if size >= inside[np.uint64(r & layers)]:
                     break
-                out[np.uint64(i + k)] = precision(np.int64(size)) * width[np.uint64(r & both)]
+                out[np.uint64(i + k)] = np.float32(np.int64(size)) * width[np.uint64(r & both)]
                 k += 1
             i += k
             reach[0] += k
@@ -136,21 +131,21 @@ def _ziggurat(precision: Any) -> Callable[..., None]:
                 break
             r = _next(state, space, bits, reach, n - i)
             layer, size = np.uint64(r & layers), (r >> sign_and_layer) & far
-            x = precision(np.int64(size)) * width[np.uint64(r & both)]
+            x = np.float32(np.int64(size)) * width[np.uint64(r & both)]
             if size < inside[layer]:
                 out[i] = x
                 i += 1
             elif layer == 0:
                 beyond, more = False, inverse
                 while not beyond:
-                    more = -inverse * np.log1p(-precision(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit)
-                    other = -np.log1p(-precision(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit)
+                    more = -inverse * np.log1p(-np.float32(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit)
+                    other = -np.log1p(-np.float32(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit)
                     beyond = other + other > more * more
                 out[i] = -(end + more) if size & sign else end + more
                 i += 1
             else:
                 low, high = density[layer], density[layer - np.uint64(1)]
-                chosen = precision(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit
+                chosen = np.float32(np.int64(_next(state, space, bits, reach, n - i) >> drop)) * unit
                 if (high - low) * chosen + low < math.exp(-0.5 * np.float64(x) * np.float64(x)):
                     out[i] = x
                     i += 1
@@ -159,40 +154,35 @@ def _ziggurat(precision: Any) -> Callable[..., None]:
 
 
 class Normals:
-    """The draws of `numpy.random.Generator.standard_normal`, call after call."""
+    """The draws of `numpy.random.Generator.standard_normal` in single precision, call after call."""
 
-    def __init__(self, rng: np.random.Generator, precision: Any = np.float32) -> None:
+    def __init__(self, rng: np.random.Generator) -> None:
         """
         Args:
             rng: a fresh generator (`pcg.known`), from which nobody else draws.
-            precision: of the draws.
         """
         from numba.np.random import _constants as numbers  # numpy's own tables are not to be had
 
-        single = precision is np.float32
-        self._precision: Any = precision
         space = np.empty(_CHUNK, np.uint64)
-        self._source = (state_of(rng), space, space.view(np.uint32) if single else space, np.zeros(2, np.intp))
-        names = ("wi_float", "ki_float", "fi_float") if single else ("wi_double", "ki_double", "fi_double")
-        width, inside, density = (np.array(getattr(numbers, name)) for name in names)
-        ends = ("ziggurat_nor_r_f", "ziggurat_nor_inv_r_f") if single else ("ziggurat_nor_r", "ziggurat_nor_inv_r")
-        far, inverse = (precision(getattr(numbers, name)) for name in ends)
-        self._tables = (np.concatenate([width, -width]), inside, density, far, inverse)
+        self._source = (state_of(rng), space, space.view(np.uint32), np.zeros(2, np.intp))
+        width, inside, density = (np.array(getattr(numbers, name)) for name in ("wi_float", "ki_float", "fi_float"))
+        ends = (np.float32(getattr(numbers, name)) for name in ("ziggurat_nor_r_f", "ziggurat_nor_inv_r_f"))
+        self._tables = (np.concatenate([width, -width]), inside, density, *ends)
 
-    def __call__(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        out = np.empty(shape, self._precision)
-        _ziggurat(self._precision)(*self._source, self._tables, out.reshape(-1))
+    def __call__(self, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        out = np.empty(shape, np.float32)
+        _ziggurat()(*self._source, self._tables, out.reshape(-1))
         return out
 
 
-def normals() -> Callable[[np.random.Generator, type[np.floating]], Draws]:
+def normals() -> Callable[[np.random.Generator], Draws]:
     """The function that makes `Normals`; numpy's own where numba has no tables, or memory does not hold lower halves first."""
     try:
-        Normals(np.random.default_rng(0)), Normals(np.random.default_rng(0), np.float64)
+        Normals(np.random.default_rng(0))
     except (ImportError, AttributeError):
         return normals_of_numpy
     return _normals_of if sys.byteorder == "little" else normals_of_numpy
 
 
-def _normals_of(rng: np.random.Generator, precision: Any) -> Draws:
-    return Normals(rng, precision) if known(rng) else normals_of_numpy(rng, precision)
+def _normals_of(rng: np.random.Generator) -> Draws:
+    return Normals(rng) if known(rng) else normals_of_numpy(rng)

@@ -61,7 +61,7 @@ _Q = tuple(_single(c) for c in (7.7620535185e-7, 3.2830991381e-4, 2.5871088208e-
 _REACH = _single(9.02)
 
 
-@register_jitable(inline="always")
+@register_jitable
 def tangent(x):  # type: ignore[no-untyped-def]
     """tanh in single precision, within 4 units in the last place."""
     x = limited(x, -_REACH, _REACH)

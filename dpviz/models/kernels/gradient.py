@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 
@@ -24,13 +23,12 @@ from dpviz.models.kernels.inline import add_columns, clip_slopes, expand_paramet
 
 
 @cache
-def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], constants: int, budgeted: bool) -> Callable[..., None]:
+def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
     """The kernel for `width` replicas and a loss.
 
     Args:
         precision: of rows and parameters.
         slope_at, constants: of the loss, and how many constants it has.
-        budgeted: whether rows have a budget.
     """
     W, R, one, number = np.uint64(width), np.uint64(BLOCK), precision(1), real(precision)
     many, doubles, table, loss = flat(number), flat(types.float64), table_of(number), types.UniTuple(number, constants)
@@ -48,12 +46,12 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
             norms: (n,) of the rows; not looked at where the clip norm is infinite and rows have no budget.
             loss: the loss's constants.
             budget: sums of squared norms, of the range's rows and all replicas (rows, stride) flat; the stride, and the first of
-                the W replicas; and the largest sum of rows that add something.
+                the W replicas; and the largest sum of rows that add something. Without a budget there are no sums.
             slopes: (BLOCK, W) flat, overwritten.
             active: (W,) in double precision.
         """
         spent, stride, lane, limit = budget
-        margin, sums = numba.carray(stack(width, norms), width), numba.carray(stack(SUMS, norms), SUMS)
+        margin, sums = stack(width, norms), stack(SUMS, norms)
         expand_parameters(theta, merged, W)
         for start in range(span[0], span[1], R):
             stop = min(start + R, span[1])
@@ -64,7 +62,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                     slopes[to + r] = slope_at(margin[r], one, *loss)
                 if clip_norm < np.inf:
                     clip_slopes(slopes, to, W, norms[i], clip_norm)
-                if budgeted:
+                if len(spent) > 0:
                     norm, place = norms[i], (i - span[0]) * stride + lane
                     for r in range(W):
                         size = np.float64(slopes[to + r] * norm)

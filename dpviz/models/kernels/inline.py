@@ -1,4 +1,4 @@
-"""The pieces that kernels share, compiled as a part of each: a row's margins, adding rows, clipping.
+"""The pieces that kernels share (`compiling.piece`): a row's margins, adding rows, clipping, a batch.
 
 A table is (ends, columns, values, dense, which): row i has the entries ends[i] to ends[i + 1] - 1, and in the five columns
 `which` the numbers dense[5 i] to dense[5 i + 4], zeros included. Parameters and sums are (d + P, W) flat, W replicas next to each
@@ -7,18 +7,17 @@ which takes longer than the sums.
 """
 
 import numpy as np
-from numba import njit
 
 import dpviz.models.kernels.functions  # noqa: F401 (what elementary functions are inside kernels)
 from dpviz.models.elementary import limited
-from dpviz.models.kernels import BLOCK, DENSE, SIMD
-from dpviz.models.kernels.compiling import prefetch
+from dpviz.models.kernels import BLOCK, CHUNK, DENSE, SIMD, SUMS, WIDEST
+from dpviz.models.kernels.compiling import piece, prefetch, stack
 
 ZERO, ONE, FIVE = np.uint64(0), np.uint64(1), np.uint64(DENSE)
-_L = np.uint64(SIMD)
+_L, _CHUNK, _SLOPES, _NEAR = np.uint64(SIMD), np.uint64(CHUNK), CHUNK * WIDEST, CHUNK * DENSE
 
 
-@njit(inline="always")
+@piece
 def clip_slopes(slopes, place, W, norm, clip_norm):  # type: ignore[no-untyped-def]
     """Clips the gradients of a row with this norm (Abadi et al. 2016, Algorithm 1): |slope x| <= C is |slope| <= C/|x|."""
     most = clip_norm / norm
@@ -26,7 +25,7 @@ def clip_slopes(slopes, place, W, norm, clip_norm):  # type: ignore[no-untyped-d
         slopes[place + r] = limited(slopes[place + r], -most, most)
 
 
-@njit(inline="always")
+@piece
 def row_margin(table, row, theta, W, margin):  # type: ignore[no-untyped-def]
     """Writes <theta_r, x> for a row x and all replicas r to `margin`, (W,)."""
     ends, columns, values, dense, which = table
@@ -40,19 +39,7 @@ def row_margin(table, row, theta, W, margin):  # type: ignore[no-untyped-def]
             margin[r] += value * theta[at + r]
 
 
-@njit(inline="always")
-def margin_in_order(table, order, at, start, theta, W, margin, near):  # type: ignore[no-untyped-def]
-    """`row_margin` of row order[at]; its dense columns go to `near`. The row eight later is asked for, so that none waits."""
-    row, later = order[at], order[min(at + np.uint64(8), np.uint64(len(order) - 1))]
-    prefetch(table[1], table[0][later])
-    prefetch(table[2], table[0][later])
-    prefetch(table[3], later * FIVE)
-    for c in range(FIVE):
-        near[(at - start) * FIVE + c] = table[3][row * FIVE + c]
-    row_margin(table, row, theta, W, margin)
-
-
-@njit(inline="always")
+@piece
 def add_row(table, row, slope, W, total):  # type: ignore[no-untyped-def]
     """Adds x slope_r for a row x and all replicas r to `total`."""
     for c in range(FIVE):
@@ -62,7 +49,7 @@ def add_row(table, row, slope, W, total):  # type: ignore[no-untyped-def]
     add_sparse(table, row, slope, ZERO, W, total)
 
 
-@njit(inline="always")
+@piece
 def add_sparse(table, row, slopes, place, W, total):  # type: ignore[no-untyped-def]
     """Adds what is in no dense column: of a row x with the slopes slopes[place + r], r < W."""
     ends, columns, values, _, _ = table
@@ -72,7 +59,7 @@ def add_sparse(table, row, slopes, place, W, total):  # type: ignore[no-untyped-
             total[at + r] += value * slopes[place + r]
 
 
-@njit(inline="always")
+@piece
 def add_dense(dense, first, stop, which, slopes, place, W, sums, total):  # type: ignore[no-untyped-def]
     """Adds the dense columns of rows `first` to `stop` - 1 times slopes, of which the first row's begin at `place`.
 
@@ -98,7 +85,7 @@ def add_dense(dense, first, stop, which, slopes, place, W, sums, total):  # type
                 total[at + r] += sums[c * _L + r]
 
 
-@njit(inline="always")
+@piece
 def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total):  # type: ignore[no-untyped-def]
     """Adds the sums of a block's rows times slopes, column by column; at most `most` terms before the sum goes on in `total`.
 
@@ -126,7 +113,7 @@ def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total)
                 total[to + r] += short[r]
 
 
-@njit(inline="always")
+@piece
 def expand_parameters(theta, merged, W):  # type: ignore[no-untyped-def]
     """Fills the parameters of merged columns, the last P rows of `theta`: the sum of both columns of each, merged (2 P,)."""
     to = np.uint64(len(theta)) - np.uint64(len(merged)) // np.uint64(2) * W
@@ -137,7 +124,7 @@ def expand_parameters(theta, merged, W):  # type: ignore[no-untyped-def]
         to += W
 
 
-@njit(inline="always")
+@piece
 def scatter_gradients(total, merged, W):  # type: ignore[no-untyped-def]
     """Adds the sums of merged columns to both columns of each, the last merged ones first, and empties them."""
     at = np.uint64(len(total))
@@ -149,3 +136,27 @@ def scatter_gradients(total, merged, W):  # type: ignore[no-untyped-def]
             total[a + r] += total[at + r]
             total[b + r] += total[at + r]
             total[at + r] = 0
+
+
+@piece
+def add_batch(slope_at, one, table, merged, order, start, stop, theta, norms, clip_norm, loss, W, total):  # type: ignore[no-untyped-def]
+    """Adds the clipped gradients of the rows order[start] to order[stop - 1]; eight ahead, rows are asked for (`prefetch`)."""
+    margin, slopes, near, sums = stack(WIDEST, theta), stack(_SLOPES, theta), stack(_NEAR, theta), stack(SUMS, theta)
+    expand_parameters(theta, merged, W)
+    for first in range(start, stop, _CHUNK):
+        last = min(first + _CHUNK, stop)
+        for at in range(first, last):
+            row, later, to = order[at], order[min(at + np.uint64(8), np.uint64(len(order) - 1))], (at - first) * W
+            prefetch(table[1], table[0][later])
+            prefetch(table[2], table[0][later])
+            prefetch(table[3], later * FIVE)
+            for c in range(FIVE):
+                near[(at - first) * FIVE + c] = table[3][row * FIVE + c]
+            row_margin(table, row, theta, W, margin)
+            for r in range(W):
+                slopes[to + r] = slope_at(margin[r], one, *loss)
+            if clip_norm < np.inf:
+                clip_slopes(slopes, to, W, norms[row], clip_norm)
+            add_sparse(table, row, slopes, to, W, total)
+        add_dense(near, ZERO, last - first, table[4], slopes, ZERO, W, sums, total)
+    scatter_gradients(total, merged, W)

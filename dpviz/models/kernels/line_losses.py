@@ -11,7 +11,6 @@ A product is split into m 2^e, 1 <= m < 2, before it is no number any more.
 from collections.abc import Callable
 from functools import cache
 
-import numba
 import numpy as np
 from numba import types
 
@@ -37,7 +36,7 @@ def line_losses_of(width: int) -> Callable[..., None]:
             together: rows for which (1 + top)^together is a number.
             products, powers: (count, W) flat.
         """
-        odds, factor = numba.carray(stack(width, theta), width), numba.carray(stack(width, theta), width)
+        odds, factor = stack(width, theta), stack(width, theta)
         expand_parameters(theta, merged, W)
         expand_parameters(step, merged, W)
         for i in range(span[0], span[1]):

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
@@ -19,7 +18,7 @@ def margins_of(width: int, precision: Any) -> Callable[..., None]:
     @kernel(table_of(number), INDEX, INDEX, many, many)
     def margins(table, merged, span, theta, out):  # type: ignore[no-untyped-def]
         """Writes `out`, (rows, W) flat; other arguments as of `gradient`, of which a range may begin anywhere."""
-        margin = numba.carray(stack(width, theta), width)
+        margin = stack(width, theta)
         expand_parameters(theta, merged, W)
         for i in range(span[0], span[1]):
             row_margin(table, i, theta, W, margin)

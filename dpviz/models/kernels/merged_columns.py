@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from dpviz.models.kernels.compiling import flat, kernel
+from dpviz.models.kernels.compiling import flat, kernel, piece
 
 MOST = 96  # merged columns: more save little, and all of their parameters are to stay in the processor's fastest cache
 _MOST_COLUMNS = 1024  # of tables in which pairs are counted
@@ -22,7 +22,7 @@ _RARE = 256  # a pair must be in one of so many rows
 _BITS = 64  # rows that a word of `having` stands for
 
 
-@njit
+@piece
 def _count(ends, columns, values, counts, having):  # type: ignore[no-untyped-def]
     """Counts in how many rows two columns have equal entries, and marks the rows that have an entry in a column."""
     for row in range(len(ends) - 1):
@@ -34,7 +34,7 @@ def _count(ends, columns, values, counts, having):  # type: ignore[no-untyped-de
                     counts[columns[j], columns[i]] += 1
 
 
-@njit
+@piece
 def _replace_in(row, ends, columns, values, counts, having, pair, new):  # type: ignore[no-untyped-def]
     """Replaces a pair in one row, where its entries are equal."""
     first, second = -1, -1
@@ -79,8 +79,12 @@ def _replacing() -> Callable[..., int]:
         _count(ends, columns, values, counts, having)
         for p in range(len(merged)):
             new = d + p
-            at = np.argmax(counts[:new, :new])
-            pair = at // new, at % new
+            first = second = 0
+            for a in range(new):
+                for b in range(a + 1, new):
+                    if counts[a, b] > counts[first, second]:
+                        first, second = a, b
+            pair = first, second
             if counts[pair] < least:
                 return p
             merged[p, 0], merged[p, 1] = pair

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
@@ -57,7 +56,7 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
             s, e, short, above: (K,), (K,), as `first`, (K,), overwritten.
         """
         K, size = np.uint64(len(second)), np.uint64(len(first)) // (np.uint64(len(second)) // W)
-        parts, part = K // W, numba.carray(stack(width, norms), width)
+        parts, part = K // W, stack(width, norms)
         for p in range(parts):
             expand_parameters(first[p * size : (p + np.uint64(1)) * size], merged, W)
         for at in range(len(index)):

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from dpviz.models.kernels import BLOCK, SIMD
+from dpviz.models.kernels import BLOCK, SIMD, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, prefetch, stack, table_of
 from dpviz.models.kernels.inline import ONE, ZERO, add_columns, expand_parameters, row_margin, scatter_gradients
 
@@ -39,9 +38,14 @@ def in_strips(noise: NDArray[Any], labels: NDArray[Any], out: NDArray[Any] | Non
     return out
 
 
-@njit(inline="always")
-def _slopes(noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica):  # type: ignore[no-untyped-def]
-    """Margins without noise become slopes, in `slopes` from `place` on, and in `by_replica`, which is 0 behind the last row."""
+@njit(inline="always")  # numba's inlining: as a `piece` it takes 1.08 times as long
+def _noise_of_group(noise, z, d, count, moved, at, slope_at, loss, slopes, place, W, size, by_replica, short):  # type: ignore[no-untyped-def]
+    """Margins without noise become slopes, in `slopes` from `place` on; adds z times slopes of `count` rows to `short`.
+
+    Args:
+        by_replica: the slopes as (GROUP, SOME), 0 behind the last row.
+    """
+    sums = stack(TILE, noise)
     for i in range(ZERO, count, _L):
         for t in range(_G):
             for c in range(_L):
@@ -59,11 +63,6 @@ def _slopes(noise, z, d, count, moved, at, slope_at, loss, sums, slopes, place, 
         for t in range(size):
             for c in range(_L):
                 slopes[place + (i + c) * W + t] = by_replica[t * _SOME + i + c]
-
-
-@njit(inline="always")
-def _add_noise(noise, z, d, count, by_replica, sums, short, at):  # type: ignore[no-untyped-def]
-    """Adds z times slopes of `count` rows to `short`, for one group."""
     for j in range(d):
         for k in range(_G * _L):
             sums[k] = 0
@@ -72,7 +71,7 @@ def _add_noise(noise, z, d, count, by_replica, sums, short, at):  # type: ignore
                 for c in range(_L):
                     sums[t * _L + c] += by_replica[t * _SOME + i + c] * noise[z + i * d + j * _L + c]
         for k in range(_G * _L):
-            short[at + j * _G * _L + k] += sums[k]
+            short[(at + j * _G) * _L + k] += sums[k]
 
 
 @cache
@@ -96,7 +95,7 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             near, by_replica, short, slopes: (d, SIMD), (GROUP, SOME), (G, d, GROUP, SIMD), (BLOCK, W) + GROUP numbers, all 0.
             own: (G, d, GROUP) flat, in double precision.
         """
-        margin, sums = numba.carray(stack(width, theta), width), numba.carray(stack(TILE, theta), TILE)
+        margin, sums = stack(width, theta), stack(SUMS, theta)
         expand_parameters(theta, merged, W)
         for start in range(span[0], span[1], B):
             end = min(start + B, span[1])
@@ -115,8 +114,7 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                             for c in range(left):
                                 near[j * _L + c] = noise[z + j * left + c]
                         count, read, z = left, near, ZERO
-                    _slopes(read, z, d, count, moved, at, slope_at, loss, sums, slopes, place, W, size, by_replica)
-                    _add_noise(read, z, d, count, by_replica, sums, short, at * _L)
+                    _noise_of_group(read, z, d, count, moved, at, slope_at, loss, slopes, place, W, size, by_replica, short)
                     first += count
             add_columns(table, blocks, start, end, slopes, W, np.uint64(64), margin, sums, total)
             if (end - span[0]) % _SUMMED == 0 or end == span[1]:

@@ -7,6 +7,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dpviz.models.kernels.compiling import piece
+
 _FACTOR = 0x2360ED051FC65DA44385DF649FCCF645  # a, as in numpy's pcg64.h
 _MODULUS = 1 << 128
 _AT_ONCE = 4
@@ -33,7 +35,7 @@ def state_of(rng: np.random.Generator) -> NDArray[np.uint64]:
     return np.array([*halves, found["has_uint32"], found["uinteger"]], np.uint64)
 
 
-@njit(inline="always")
+@piece
 def _upper(one, other):  # type: ignore[no-untyped-def]
     """The upper 64 bits of a product of 128; the compiler knows these words as one instruction."""
     a, b, c, d = one & _LOWER, one >> _32, other & _LOWER, other >> _32
@@ -41,7 +43,7 @@ def _upper(one, other):  # type: ignore[no-untyped-def]
     return b * d + (low >> _32) + (a * d + (low & _LOWER) >> _32)
 
 
-@njit(inline="always")
+@piece
 def _step(high, low, by_high, by_low, plus_high, plus_low):  # type: ignore[no-untyped-def]
     """a s + c modulo 2^128."""
     total = low * by_low + plus_low
@@ -49,7 +51,7 @@ def _step(high, low, by_high, by_low, plus_high, plus_low):  # type: ignore[no-u
     return above + plus_high + np.uint64(total < plus_low), total
 
 
-@njit(inline="always")
+@piece
 def _bits(high, low):  # type: ignore[no-untyped-def]
     """The output of a state."""
     mixed, by = high ^ low, high >> np.uint64(58)
@@ -80,7 +82,7 @@ def fill(state, out):  # type: ignore[no-untyped-def]
     state[0], state[1] = high, low
 
 
-@njit(inline="always")
+@piece
 def next_half(state):  # type: ignore[no-untyped-def]
     """The next number of 32 bits: lower halves first, upper halves are kept for the next call."""
     if state[_HELD]:

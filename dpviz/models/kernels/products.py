@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn
-from dpviz.models.kernels import BLOCK, IN_DOUBLE, SIMD, WIDTHS, parts_of
+from dpviz.models.kernels import BLOCK, IN_DOUBLE, SIMD, WIDE, WIDTHS, parts_of
 from dpviz.models.kernels.batches import batches_of
 from dpviz.models.kernels.compiling import slope_of
 from dpviz.models.kernels.descent import descent_of
@@ -67,11 +67,11 @@ class KernelProducts(Products):
         norms = self._norms(clip_norm if rule is None else 0.0)
         if rule is not None and (len(rule.spent) != len(self.rows) or len(rule.active) != len(theta)):
             raise ValueError(f"a budget of {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
-        for first, width in parts_of(len(theta), WIDTHS if kind is np.float32 or rule is not None else IN_DOUBLE):
+        for first, width in parts_of(len(theta), WIDE if kind is np.float32 else IN_DOUBLE):
             total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
             slopes = scratch("slopes", (BLOCK * width,), kind)
             budget = (np.empty(0), 0, 0, 0.0) if rule is None else rule.for_kernel(first)
-            kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants), rule is not None)
+            kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants))
             before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta, first, width))
             kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
             out[first : first + width] = total[: table.d, : len(theta) - first].T
@@ -136,7 +136,7 @@ class KernelProducts(Products):
         if taken.max() >= len(self.rows):
             raise IndexError(f"row {taken.max()} of {len(self.rows)}")
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // table.entries)
-        for first, width in parts_of(len(steps)):
+        for first, width in parts_of(len(steps), IN_DOUBLE):
             mine = steps[first : first + width]
             eta = np.zeros((updates, width))
             eta[:, : len(mine)] = mine.T
@@ -166,7 +166,7 @@ class KernelProducts(Products):
         groups = [(s, each * s + first, min(GROUP, each - first)) for s in range(draws) for first in range(0, each, GROUP)]
         for here in (groups[k : k + WIDTHS[-1] // GROUP] for k in range(0, len(groups), WIDTHS[-1] // GROUP)):
             start, stop = here[0][1], here[-1][1] + here[-1][2]
-            width = next(each for each in WIDTHS if each >= stop - start)
+            width = next(each for each in WIDE if each >= stop - start)
             moving, sums = np.zeros((len(here), d, GROUP), kind), np.zeros((len(here), d, GROUP))
             parts = np.array([(s, first - start, count) for s, first, count in here], np.uint64)
             for g, (_, first, count) in enumerate(here):
