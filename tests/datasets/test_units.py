@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.rows.selection import Condition, matching
 from dpviz.datasets import list_datasets, load_dataset
@@ -31,6 +32,12 @@ def test_noise_is_converted_by_the_columns_own_scale() -> None:
     moved = dataset.X[row].copy()
     moved[age] += 10 / (90 - 17) * factor  # ten years on a declared range from 17 to 90
     assert float(units.read(row, moved)[age]) == pytest.approx(dataset.frame["age"].iloc[row] + 10, rel=1e-3)
+
+
+@pytest.mark.parametrize("scaling", ["unit", "centred"])
+def test_values_outside_a_declared_range_read_as_its_ends(scaling: str) -> None:
+    rows = dpviz.dataset(np.arange(40.0)[:, None], np.arange(40) % 2, ranges=(10, 20)).scaled(scaling)
+    assert [Units(rows).read(row, rows.X[row])[0] for row in (5, 15, 39)] == ["10", "15", "20"]
 
 
 def test_pictures_are_known_by_their_names() -> None:
