@@ -79,6 +79,8 @@ def run(options: argparse.Namespace) -> None:
         if options.dataset is not None or (options.file is not None and not one_run.is_link(options.file)):
             raise InvalidInput("--n", "cannot go with a dataset", "Give a dataset, or --n and --d.")
         spec = one_run.run_spec(options)
+        if spec.class_weight != 1:
+            raise InvalidInput("--class-weight", "cannot go with --n and --d, which have no rows to weigh", "Give a dataset.")
         n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
         setting = replace(get_model(spec.model).setting(n, d, spec.lam), private_ranges=spec.ranges == PRIVATE)
         asked = {"epsilon": spec.epsilon} if attacker is None else {"attacker": options.attacker}

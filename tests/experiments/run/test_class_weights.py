@@ -103,6 +103,9 @@ def test_the_shell_takes_a_weight_and_refuses_balanced(capsys: pytest.CaptureFix
     assert said["run"]["class_weight"] == 5.0
     assert WEIGHTS in said["guarantee"]["notes"]
     assert main([*run, "--class-weight", "balanced"]) != 0
+    facts = ["calibrate", "--n", "500", "--d", "5", "--mechanism", "dp-svrg", "--epsilon", "1"]
+    assert main(facts) == 0
+    assert main([*facts, "--class-weight", "3"]) != 0, "nothing is derived for its rows with weights"
     assert "which no ε covers" in capsys.readouterr().err
 
 
