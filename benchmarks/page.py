@@ -49,7 +49,7 @@ WAIT = """([before]) => new Promise((done, fail) => {
   const look = () => {
     const said = document.querySelector('.st-key-headline')?.innerText ?? '';
     const plot = document.querySelector(PICTURE);
-    if (said !== before && said.startsWith('At ε') && plot) {
+    if (said !== before && said.includes('at ε') && plot) {
       if (!plot.seen && plot.querySelector('path')) once('picture');  // drawn anew
       if (!document.querySelector('[data-stale=true]')
           && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')) { once('picture'); once('whole'); }
@@ -64,7 +64,7 @@ WAIT = """([before]) => new Promise((done, fail) => {
 #: what a first page goes through, and how the browser sees that it is there
 STAGES = {
     "browser: the app's own scripts": "document.querySelector('[data-testid=stApp]')",
-    "first run, until its sentence": "document.querySelector('.st-key-headline')?.innerText.startsWith('At ε')",
+    "first run, until its sentence": "document.querySelector('.st-key-headline')?.innerText.includes('at ε')",
     "picture": f"document.querySelector({PICTURE!r} + ' path')",
     "rest of the page": """!document.querySelector('[data-stale=true]')
         && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')""",
