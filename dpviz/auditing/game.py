@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +24,21 @@ _BLOCK_ELEMENTS = 1 << 23  # rows x parameters x replicas trained at once
 
 
 def audit(
-    mechanism: Mechanism, problem: Problem, neighbour: Problem, budget: Budget, runs: int = 1000, seed: int = 0, **options: Any
+    mechanism: Mechanism,
+    problem: Problem,
+    neighbour: Problem,
+    budget: Budget,
+    runs: int = 1000,
+    seed: int = 0,
+    *,
+    score: str = "auto",
+    confidence: float = 0.95,
+    iterates: Sequence[int] = (),
+    monitor: Monitor = silent,
 ) -> AuditResult:
-    """Plays the game to the end; see `watch`, also for further arguments."""
-    *_, result = watch(mechanism, problem, neighbour, budget, runs, seed, looks=1, **options)
+    """Plays the game to the end; see `watch`."""
+    of_game = mechanism, problem, neighbour, budget, runs, seed
+    *_, result = watch(*of_game, score=score, confidence=confidence, iterates=iterates, monitor=monitor, looks=1)
     return result
 
 

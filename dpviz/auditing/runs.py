@@ -122,10 +122,18 @@ def watch_run(
 
 
 def audit_run(
-    spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None, runs: int = 1000, **options: Any
+    spec: RunSpec,
+    kind: str = WORST,
+    row: int | None = None,
+    other: int | None = None,
+    runs: int = 1000,
+    *,
+    score: str = "auto",
+    confidence: float = 0.95,
+    monitor: Monitor = silent,
 ) -> AuditResult:
     """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair; see `watch_run`."""
-    *_, (_, result) = watch_run(spec, kind, row, other, runs, looks=1, **options)
+    *_, (_, result) = watch_run(spec, kind, row, other, runs, score=score, confidence=confidence, monitor=monitor, looks=1)
     return result
 
 

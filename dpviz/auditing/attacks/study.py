@@ -73,14 +73,23 @@ def watch_attacks(
         yield replace(found, non_private=_attacked(plain, *counts, names, store, part(monitor, 0.6, 0.4)))
 
 
-def attack_run(spec: RunSpec, shadows: int = 256, targets: int | None = None, **options: Any) -> AttackedRun:
-    """Attacks a run to the end; see `watch_attacks`, also for further arguments.
+def attack_run(
+    spec: RunSpec,
+    shadows: int = 256,
+    targets: int | None = None,
+    *,
+    attacks: Sequence[str] | None = None,
+    baseline: bool = True,
+    store: KeptModels | None = None,
+    monitor: Monitor = silent,
+) -> AttackedRun:
+    """Attacks a run to the end; see `watch_attacks`.
 
     >>> found = attack_run(RunSpec("iris", epsilon=1.0), shadows=64, targets=64, attacks=["lira-online"], baseline=False)
     >>> found.table["attack"].unique().tolist(), len(found.rows)
     (['lira-online'], 120)
     """
-    *_, last = watch_attacks(spec, shadows, targets, **options)
+    *_, last = watch_attacks(spec, shadows, targets, attacks=attacks, baseline=baseline, store=store, monitor=monitor)
     return last
 
 
