@@ -211,12 +211,11 @@ def calibration_of(spec: RunSpec) -> Calibration:
 
 def able(spec: RunSpec, epsilons: Sequence[float]) -> tuple[list[float], list[tuple[float, InvalidInput]]]:
     """(epsilons to which a run's mechanism can be calibrated, the others and why)."""
-    setting, mechanism = setting_of(spec), spec.build()
     met: list[float] = []
     refused: list[tuple[float, InvalidInput]] = []
     for epsilon in epsilons:
         try:
-            mechanism.calibrate(setting, resolve(replace(spec, epsilon=epsilon)).budget)
+            calibration_of(replace(spec, epsilon=epsilon))
             met.append(epsilon)
         except InvalidInput as problem:
             refused.append((epsilon, problem.bare()))

@@ -10,7 +10,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import METRICS, with_all
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.no_better import NoBetter, guessing
 from dpviz.mechanisms import Calibration, list_mechanisms
@@ -41,14 +41,15 @@ def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor
             epsilon, its own, with which none does better.
         monitor: receives progress; raises to cancel.
     """
-    setting = setup_for(spec).problem.setting
+    shared = setting_of(spec)
     rows, known = [], list_mechanisms()
     for k, (name, cls) in enumerate(known.items()):
         monitor(k / len(known))
-        if cls.family == "reference" or cls.refusal(setting) is not None:
+        if cls.family == "reference" or cls.refusal(shared) is not None:
             continue
         own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
         try:
+            setting = setting_of(own)  # each method has its own regularisation
             if attacker is not None:
                 own = replace(own, epsilon=epsilon_for(attacker, own.build(), setting, resolve(own).budget.delta))
             rows.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))

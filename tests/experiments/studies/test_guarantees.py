@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dpviz
+from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import guarantees
 from dpviz.privacy.budget import Status
@@ -17,6 +18,13 @@ def test_every_private_mechanism_has_a_row_and_the_label_of_its_calibration() ->
     labels = {name: one.calibration.status for name, one in found.items() if one.calibration is not None}
     assert labels["output-gaussian"] is Status.PROVED
     assert labels["dbdp-pi"] is Status.CLAIM
+
+
+def test_each_noise_is_that_of_the_run_at_its_own_automatic_regularisation() -> None:
+    found = [one for one in guarantees.guarantees(RunSpec("breast-cancer", epsilon=10.0)) if one.calibration is not None]
+    scales = {one.spec.mechanism: one.calibration.noise_scale for one in found}
+    assert scales == {one.spec.mechanism: calibration_of(one.spec).noise_scale for one in found}
+    assert len({setting_of(one.spec).lam for one in found}) > 1
 
 
 def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
