@@ -73,6 +73,11 @@ class ResolvedRun:
         """
         return self.keys_over((self.spec.epsilon,))[0]
 
+    def fit_key(self) -> str:
+        """See the function `fit_key`."""
+        fit = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam)
+        return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key()
+
     def keys_over(self, epsilons: Sequence[float]) -> list[str]:
         """The keys of this run at other values of epsilon, on which nothing else in a key depends."""
         built, declared = self.spec.build(), dataset_of(replace(self.spec, ranges=AS_DECLARED))
@@ -136,9 +141,7 @@ def fit_key(spec: RunSpec) -> str:
     >>> fit_key(RunSpec(epsilon=2.0, seed=5)) == fit_key(RunSpec()) != fit_key(RunSpec(lam=0.1))
     True
     """
-    found = resolve(spec)
-    fit = replace(found.spec.only(Changes.DATA, Changes.FIT), lam=found.lam)
-    return ResolvedRun(fit, found.n_train, row_budget(fit.epsilon, fit.delta, found.n_train)).key()
+    return resolve(spec).fit_key()
 
 
 def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> ResolvedRun:

@@ -57,7 +57,6 @@ class Result:
         spec: the run, its dataset under its canonical name.
         budget: the requested (epsilon, delta), an automatic delta filled in.
         theta: (S, m) released parameters.
-        accuracy: (S,) test accuracies in [0, 1].
         train_accuracy: (S,) training accuracies in [0, 1].
         objective: (S,) training objectives.
         optimality_gap: (S,) objective minus its least value without privacy, both at the run's lambda; that of `non_private`
@@ -85,7 +84,6 @@ class Result:
     spec: RunSpec
     budget: Budget
     theta: Floats
-    accuracy: Floats
     train_accuracy: Floats
     objective: Floats
     optimality_gap: Floats
@@ -102,6 +100,11 @@ class Result:
     labels: Floats | None = None
     distribution: OutputNoise | None = None
     noiseless_run: NoiselessRun | None = None
+
+    @cached_property
+    def accuracy(self) -> Floats:
+        """(S,) test accuracies in [0, 1]."""
+        return self.metrics_in(("accuracy",))[METRICS["accuracy"].column].to_numpy(float)
 
     @property
     def expected_accuracy(self) -> float | None:
@@ -199,14 +202,13 @@ def _run_together(
     noiseless = [calibration.noiseless() for calibration in calibrations] if noiseless_runs else []
     together = _train(mechanism, Training(problem, calibrations + noiseless, streams, record=instances, monitor=monitor))
     trained = together.first(len(runs))
-    fit, accuracy = trained.fit, trained.accuracy(shared.test)
+    fit = trained.fit
     expected, balanced = trained.expected_accuracies(shared.test)
     return [
         Result(
             spec=r.spec,
             budget=r.budget,
             theta=fit.theta[e],
-            accuracy=accuracy[e],
             train_accuracy=trained.train_accuracy[e],
             objective=trained.objective[e],
             optimality_gap=trained.optimality_gap[e],
@@ -254,7 +256,8 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
     theta = np.concatenate([r.theta for r in results])
     measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
-    beside = [str(name) for name in measured if name != METRICS["accuracy"].column]
+    right = METRICS["accuracy"].column
+    beside = [str(name) for name in measured if name != right]
     base = first.setup.baselines
     if metrics:
         base = pd.concat([base, first.setup.baselines_in(metrics)], axis=1)
@@ -282,7 +285,7 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
             "delta": each(lambda r: r.budget.delta),
             "lam": each(lambda r: r.setup.problem.lam),
             "seed": single(lambda r: np.array(r.replicas)),
-            "accuracy": single(lambda r: r.accuracy),
+            "accuracy": measured[right].to_numpy(float),
             "train_accuracy": single(lambda r: r.train_accuracy),
             "objective": single(lambda r: r.objective),
             "optimality_gap": single(lambda r: r.optimality_gap),

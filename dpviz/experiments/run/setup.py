@@ -18,7 +18,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset, Split
 from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.run.metrics import METRICS, measure_models
-from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve, split_of
+from dpviz.experiments.run.resolve import dataset_of, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.models import Rows, Setting, get_model
@@ -173,7 +173,7 @@ def setup_for(spec: RunSpec) -> Setup:
         problem = Problem(rows_in(dataset, split.train, class_weights(spec)), model, run.lam)
         return Setup(dataset, split, problem, rows_in(dataset, split.test), problem)
 
-    return _setups.compute((fit_key(spec), run.base_lam), make, owner=spec.dataset)
+    return _setups.compute((run.fit_key(), run.base_lam), make, owner=spec.dataset)
 
 
 def class_weights(spec: RunSpec) -> tuple[float, float] | None:

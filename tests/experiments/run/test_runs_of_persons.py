@@ -14,7 +14,7 @@ from sklearn.base import clone
 import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
-from dpviz.estimator import classifier, private_search
+from dpviz.estimator import classifier
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.private_ranges import private_ranges
@@ -124,7 +124,7 @@ def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
 def test_a_searched_classifier_is_for_the_person(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(private_search, "private_ranges", lambda c, b, s: asked.append(b) or private_ranges(c, b, s))
+    monkeypatch.setattr(classifier, "private_ranges", lambda c, b, s: asked.append(b) or private_ranges(c, b, s))
     x, y = np.tile(table()[["x"]].to_numpy(), (8, 1)), np.tile(table()["y"], 8)
     base = dpviz.PrivateClassifier("output-gaussian", ranges="private", person_rows=2)
     model = dpviz.PrivateSearchCV(base, {"lam": [0.1, 0.2]}, epsilon=50.0, delta=1e-4, random_state=0)
