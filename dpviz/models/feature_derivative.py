@@ -1,11 +1,11 @@
 """The derivative of a row's gradient by its features: how strongly noise on a row reaches the gradient.
 
-For a linear score with parameters w, a = y phi'(m), k = phi''(m):
+For a linear score with constant feature c0, parameters theta = (w, b), xt = (x, c0), a = y phi'(m), k = phi''(m):
 
-    M = d/dx (d/dw loss) = a I + k x w'
-    M'M = a^2 I + N,   N = a k (x w' + w x') + k^2 |x|^2 w w'   [ours]
+    M = d/dx (d/dtheta loss) = a [I; 0] + k xt w'            (d x d_x, d_x features without the constant one)
+    M'M = a^2 I + N,   N = a k (x w' + w x') + k^2 |xt|^2 w w'   [ours]
 
-N has rank two and lives in span{x, w}; with tr = 2 a k x.w + k^2 |x|^2 |w|^2 its two eigenvalues are
+N has rank two and lives in span{x, w}; with tr = 2 a k x.w + k^2 |xt|^2 |w|^2 its two eigenvalues are
 (tr +- sqrt(tr^2 + 4 a^2 k^2 (|x|^2 |w|^2 - (x.w)^2)))/2, one >= 0 and one <= 0, and all others are 0.
 """
 
@@ -15,18 +15,19 @@ from dpviz.common.arrays import Floats
 from dpviz.models.losses import Loss
 
 
-def linear_mixed(slope: Floats, curvature: Floats, x: Floats, w: Floats) -> Floats:
+def linear_mixed(slope: Floats, curvature: Floats, x: Floats, w: Floats, *, constant: float = 0.0) -> Floats:
     """(n,) largest singular values of M, the w of Kang-DBDP, in closed form.
 
     Args:
         slope: (n,) a = y phi'(m).
         curvature: (n,) k = phi''(m) >= 0.
-        x: (n, d) features.
-        w: (d,) or (n, d) parameters.
+        x: (n, d_x) features without the constant one.
+        w: (d_x,) or (n, d_x) weights without the intercept.
+        constant: the constant feature c0, 0 where noise goes on all features.
     """
     w = np.broadcast_to(w, x.shape)
     xx, ww, xw = (np.einsum("ij,ij->i", p, q) for p, q in ((x, x), (w, w), (x, w)))
-    trace = 2 * slope * curvature * xw + curvature**2 * xx * ww
+    trace = 2 * slope * curvature * xw + curvature**2 * (xx + constant**2) * ww
     if x.shape[1] == 1:  # span{x, w} is all there is
         return np.sqrt(np.maximum(slope**2 + trace, 0.0))
     # Lagrange's identity is >= 0; rounding may say otherwise where x and w are parallel
