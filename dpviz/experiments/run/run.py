@@ -256,11 +256,9 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
     theta = np.concatenate([r.theta for r in results])
     measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
-    right = METRICS["accuracy"].column
-    beside = [str(name) for name in measured if name != right]
-    base = first.setup.baselines
-    if metrics:
-        base = pd.concat([base, first.setup.baselines_in(metrics)], axis=1)
+    right = measured.pop(METRICS["accuracy"].column)
+    beside = [str(name) for name in measured]
+    base = first.setup.baselines_in(with_all(metrics)) if metrics else first.setup.baselines
     seeds = [len(r.theta) for r in results]
 
     def each(value: Callable[[Result], str | float | None]) -> list[str | float]:
@@ -285,7 +283,7 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
             "delta": each(lambda r: r.budget.delta),
             "lam": each(lambda r: r.setup.problem.lam),
             "seed": single(lambda r: np.array(r.replicas)),
-            "accuracy": measured[right].to_numpy(float),
+            "accuracy": right.to_numpy(float),
             "train_accuracy": single(lambda r: r.train_accuracy),
             "objective": single(lambda r: r.objective),
             "optimality_gap": single(lambda r: r.optimality_gap),
