@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,16 +107,22 @@ def _position(field: str, ids: NDArray[np.intp], row: int | None, default: int) 
 
 
 def watch_run(
-    spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None, runs: int = 1000, **options: Any
+    spec: RunSpec,
+    kind: str = WORST,
+    row: int | None = None,
+    other: int | None = None,
+    runs: int = 1000,
+    *,
+    score: str = "auto",
+    confidence: float = 0.95,
+    monitor: Monitor = silent,
+    looks: int = 20,
 ) -> Iterator[tuple[Pair, AuditResult]]:
-    """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest.
-
-    Args:
-        options: score, confidence, monitor and looks of `dpviz.auditing.watch`.
-    """
+    """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest."""
     fixed = replace(spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
-    for result in watch(fixed.build(), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed, **options):
+    played = fixed.build(), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed
+    for result in watch(*played, score=score, confidence=confidence, monitor=monitor, looks=looks):
         yield pair, result
 
 

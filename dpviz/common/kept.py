@@ -19,7 +19,9 @@ class Kept:
     Attributes:
         room: name of the folder in `cache_folder()`.
         suffix: of the files.
-        what, then: what is kept, and what happens where it cannot be, for the notice.
+        what: plural noun of what is kept, such as "Models"; the notice begins with it.
+        then: clause on what happens where it cannot be kept, such as "called again, they are trained anew"; the notice
+            ends with it.
         most: bytes of one file.
         most_of_all: bytes of all files that `prune` leaves.
         folder: where the files are; made when first written to.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Literal, Required, Self, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
@@ -38,22 +38,6 @@ class StepSize(TrainingValues):
     """
 
     step_size: float
-
-
-class Stated(TypedDict, total=False):
-    """The attributes of a `Calibration` that its label does not decide."""
-
-    query: Required[str]
-    sensitivity_source: Required[str]
-    noise_scale: Required[float]
-    accountant: Required[str]
-    noise_family: str
-    neighbouring: Neighbouring
-    conversion: str
-    notes: tuple[str, ...]
-    for_training: TrainingValues | None
-    mu: float | None
-    details: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -126,39 +110,114 @@ class Calibration:
         cls,
         budget: Budget,
         *,
+        query: str,
+        sensitivity_source: str,
+        sensitivity: float,
+        noise_scale: float,
+        accountant: str,
         proves: Budget | None = None,
         claims: Budget | Claim = "as asked",
-        sensitivity: float,
-        **stated: Unpack[Stated],
+        noise_family: str = "gaussian",
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        conversion: str = "",
+        notes: tuple[str, ...] = (),
+        for_training: TrainingValues | None = None,
+        mu: float | None = None,
+        details: dict[str, float] | None = None,
     ) -> Self:
-        """Noise with a proof.
+        """Noise with a proof; the other arguments are attributes of `Calibration`.
 
         Args:
             proves: what the proof supports, where that is not the budget asked for.
             claims: what the publication states, where that is not the budget asked for.
-            stated: the other attributes.
         """
         claimed = claims if isinstance(claims, Budget) else budget if claims == "as asked" else None
         return cls(
             budget=budget,
             sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=sensitivity_source,
+            noise_scale=noise_scale,
+            accountant=accountant,
             status=Status.PROVED,
             proved_budget=proves or budget,
             claimed_budget=claimed,
-            **stated,
+            noise_family=noise_family,
+            neighbouring=neighbouring,
+            conversion=conversion,
+            mu=mu,
+            notes=notes,
+            for_training=for_training,
+            details=details or {},
         )
 
     @classmethod
-    def claimed(cls, budget: Budget, *, sensitivity: float = math.nan, **stated: Unpack[Stated]) -> Self:
-        """Noise that a publication claims to be enough for `budget`, without a proof that holds."""
+    def claimed(
+        cls,
+        budget: Budget,
+        *,
+        query: str,
+        sensitivity_source: str,
+        noise_scale: float,
+        accountant: str,
+        sensitivity: float = math.nan,
+        noise_family: str = "gaussian",
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        notes: tuple[str, ...] = (),
+        for_training: TrainingValues | None = None,
+        details: dict[str, float] | None = None,
+    ) -> Self:
+        """Noise that a publication claims to be enough for `budget`, without a proof that holds; see `Calibration`."""
         return cls(
-            budget=budget, sensitivity=sensitivity, status=Status.CLAIM, proved_budget=None, claimed_budget=budget, **stated
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=sensitivity_source,
+            noise_scale=noise_scale,
+            accountant=accountant,
+            status=Status.CLAIM,
+            proved_budget=None,
+            claimed_budget=budget,
+            noise_family=noise_family,
+            neighbouring=neighbouring,
+            notes=notes,
+            for_training=for_training,
+            details=details or {},
         )
 
     @classmethod
-    def unprotected(cls, budget: Budget, *, sensitivity: float = math.nan, **stated: Unpack[Stated]) -> Self:
-        """Whatever noise there is, nobody claims that it protects anybody."""
-        return cls(budget=budget, sensitivity=sensitivity, status=Status.NONE, proved_budget=None, claimed_budget=None, **stated)
+    def unprotected(
+        cls,
+        budget: Budget,
+        *,
+        query: str,
+        sensitivity_source: str,
+        noise_scale: float,
+        accountant: str,
+        sensitivity: float = math.nan,
+        noise_family: str = "gaussian",
+        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
+        notes: tuple[str, ...] = (),
+        for_training: TrainingValues | None = None,
+        details: dict[str, float] | None = None,
+    ) -> Self:
+        """Noise, if any, of which nobody claims that it protects anybody; the arguments are attributes of `Calibration`."""
+        return cls(
+            budget=budget,
+            sensitivity=sensitivity,
+            query=query,
+            sensitivity_source=sensitivity_source,
+            noise_scale=noise_scale,
+            accountant=accountant,
+            status=Status.NONE,
+            proved_budget=None,
+            claimed_budget=None,
+            noise_family=noise_family,
+            neighbouring=neighbouring,
+            notes=notes,
+            for_training=for_training,
+            details=details or {},
+        )
 
     def values(self, kind: type[Values]) -> Values:
         """The values that training reads beside the noise scale.

@@ -56,6 +56,10 @@ class Budget:
     ) -> None:
         """Refuses delta = 0.
 
+        Args:
+            cause: why it does not do here, in words that go on from "delta".
+            fix: what to do about it, a sentence.
+
         Raises:
             InvalidInput: delta is 0.
         """

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,19 +98,21 @@ def attack_over_epsilon(
     shadows: int = 256,
     targets: int | None = None,
     *,
+    attacks: Sequence[str] | None = None,
+    store: KeptModels | None = None,
     monitor: Monitor = silent,
-    **options: Any,
 ) -> Iterator[pd.DataFrame]:
     """`AttackedRun.table` at each epsilon, with a column epsilon in front; halves and standard noise draws are the same at all.
 
-    The comparison without privacy is computed once. Arguments, also further ones, as of `watch_attacks`.
+    The comparison without privacy is computed once. Arguments as of `watch_attacks`.
     """
     if not len(epsilons):
         raise InvalidInput("epsilons", "there is none", "Give at least one.")
     share, plain = 1 / (len(epsilons) + 1), None
     for k, epsilon in enumerate(epsilons):
         here = part(monitor, share * (k + (k > 0)), share * (2 if k == 0 else 1))
-        found = attack_run(replace(spec, epsilon=epsilon), shadows, targets, baseline=k == 0, monitor=here, **options)
+        asked = replace(spec, epsilon=epsilon)
+        found = attack_run(asked, shadows, targets, attacks=attacks, baseline=k == 0, store=store, monitor=here)
         plain = found.non_private if k == 0 else plain
         table = replace(found, non_private=plain).table
         table.insert(0, "epsilon", float(epsilon))

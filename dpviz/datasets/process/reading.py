@@ -7,10 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.process.child_read import OUT_OF_MEMORY, tells_of_memory
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.formats import READING
+from dpviz.datasets.table.layout import Header
 
 AT_ONCE = 2
 _places = threading.BoundedSemaphore(AT_ONCE)
@@ -72,22 +73,32 @@ def ignore(state: str) -> None:
     """A listener that does not listen."""
 
 
-def read_table(content: bytes, *, limits: Limits | None = None, listen: Callable[[str], None] = ignore, **how: Any) -> Table:
-    """`dpviz.datasets.table.formats.read_file` in a process of its own.
+def read_table(
+    content: bytes,
+    *,
+    header: Header = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    verbatim: Sequence[str] | None = None,
+    limits: Limits | None = None,
+    listen: Callable[[str], None] = ignore,
+) -> Table:
+    """`dpviz.datasets.table.formats.read_file` in a process of its own; its arguments, and one more.
 
     Args:
         listen: called with "waiting" or "reading" several times a second; may raise to give up.
-        how: header, delimiter, encoding, sheet and verbatim, as of `read_file`.
 
     Raises:
         InvalidInput: as `read_file`, or the limits on memory or time were met.
     """
     limits = limits or Limits.from_environment()
     limits.check_bytes(len(content))  # what is too large need not be handed over
+    how = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
     while not _places.acquire(timeout=_TICK):
         listen("waiting")
     try:
-        options = json.dumps(how | {"limits": vars(limits)}).encode()
+        options = json.dumps(how | {"verbatim": verbatim, "limits": vars(limits)}).encode()
         answer = _read(options + b"\n" + content, limits, listen)
     except subprocess.TimeoutExpired:
         raise InvalidInput(
@@ -101,7 +112,7 @@ def read_table(content: bytes, *, limits: Limits | None = None, listen: Callable
         _places.release()
     line, _, payload = answer.partition(b"\n")
     said = json.loads(line)
-    read = {name: how[name] for name in READING if how.get(name) is not None}
+    read = {name: how[name] for name in READING if how[name] is not None}
     # without threads of Arrow: a command that ends at once, by a refusal, would be aborted by those that just start
     rows = pq.ParquetFile(pa.BufferReader(payload)).read(use_threads=False).to_pandas(use_threads=False)
     return Table(rows, tuple(said["notes"]), read, said["found"])
