@@ -1,7 +1,7 @@
 """Waiting times in Chromium: from moving ε to the finished picture, or (`--cold`) from the command to the first page.
 
     python -m benchmarks.page [--dataset breast-cancer ...] [--mechanism dp-gd ...] [--metric roc-auc] [--moves 50]
-    python benchmarks/page.py --cold 5
+    python -m benchmarks.page --cold 5
 
 Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart. Every
 ten moves the page is opened with another seed, so that no move meets a budget of an earlier one; what the page itself computes

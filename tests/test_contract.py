@@ -18,7 +18,6 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ALL = dpviz.list_mechanisms()
-#: mechanisms that take the non-private minimiser, or train nothing
 SPEC_FIELDS = {f.name for f in fields(dpviz.RunSpec)}
 
 each = pytest.mark.parametrize("cls", ALL.values(), ids=ALL)

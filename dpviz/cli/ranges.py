@@ -32,9 +32,9 @@ def run(options: argparse.Namespace) -> None:
 
     from dpviz.datasets.sources import own
     from dpviz.datasets.table.columns import word
+    from dpviz.datasets.table.delimiters import joined
     from dpviz.privacy.budget import Budget, check_delta
     from dpviz.privacy.private_ranges import planned, private_ranges
-    from dpviz.reporting.calls import several
     from dpviz.spending import Ledger
     from dpviz.spending.ledger import Entry
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     )
     options_of = [
         *(f"--range {shlex.quote(f'{name}={low:g},{high:g}')}" for name, (low, high) in made.ranges.items()),
-        *(f"--categories {shlex.quote(name + '=' + several(values, '|'))}" for name, values in made.categories.items()),
+        *(f"--categories {shlex.quote(name + '=' + joined(values, '|'))}" for name, values in made.categories.items()),
     ]
     answers.give(
         options,

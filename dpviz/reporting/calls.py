@@ -1,7 +1,5 @@
 """The calls that repeat a run, from Python and from a shell. Each runs as it stands, where the files that it names are there."""
 
-import csv
-import io
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -9,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from dpviz.datasets.sources import own, uploads
-from dpviz.datasets.table.delimiters import DELIMITERS
+from dpviz.datasets.table.delimiters import DELIMITERS, joined
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run import links
 from dpviz.experiments.run.spec import RunSpec
@@ -149,15 +147,15 @@ def _flags(spec: TableSpec, reading: Mapping[str, Any]) -> list[str]:
     if spec.above is not None:
         flags.append(f"--above={spec.above!r}")
     if spec.columns is not None:
-        flags.append(f"--columns={several(spec.columns, ',')}")
+        flags.append(f"--columns={joined(spec.columns, ',')}")
     flags += [f"--drop={name}" for name in spec.drop]
     flags += [f"--range={_name(name)}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
     flags += [f"--round-range={name}" for name in spec.proposed]
-    flags += [f"--categories={_name(name)}={several(levels, '|')}" for name, levels in spec.categories.items()]
+    flags += [f"--categories={_name(name)}={joined(levels, '|')}" for name, levels in spec.categories.items()]
     words: dict[str, dict[Any, str]] = {"header": {True: "names", False: "data", 2: "second"}, "delimiter": DELIMITERS}
     flags += [f"--{name}={words.get(name, {}).get(value, value)}" for name, value in reading.items()]
     flags += ["--missing="] if spec.missing == () else [f"--missing={_name(value)}" for value in spec.missing or ()]
-    flags += [f"--missing={_name(name)}={several(values, '|')}" for name, values in spec.missing_in.items()]
+    flags += [f"--missing={_name(name)}={joined(values, '|')}" for name, values in spec.missing_in.items()]
     return flags + [f"--fill={_name(name)}={value}" for name, value in spec.defaults.items()]
 
 
@@ -169,13 +167,6 @@ def _name(text: str) -> str:
 def _file(name: str) -> str:
     """A file's name that is taken for no option, link or settings."""
     return f"./{name}" if name.startswith(("-", "?", "http:", "https:")) else name
-
-
-def several(words: Sequence[str], between: str) -> str:
-    """Words as one option; one that holds the separator stands in quotation marks, as in CSV."""
-    text = io.StringIO()
-    csv.writer(text, delimiter=between, lineterminator="").writerow(words)
-    return text.getvalue()
 
 
 def address(spec: RunSpec) -> str:

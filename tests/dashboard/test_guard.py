@@ -102,7 +102,8 @@ def test_where_names_are_left_to_streamlit_its_list_holds_for_every_request(monk
 
 def test_the_first_guard_stays_and_stands_before_streamlits_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_guard", None)
-    monkeypatch.setattr(server, "_warm", lambda: None)
+    monkeypatch.setattr(server, "_start", lambda: None)
+    monkeypatch.setattr(server.memory, "c_library", lambda name, *numbers: None)
     monkeypatch.setattr(server.private, "stay_inside", lambda: None)
     monkeypatch.setattr(server.private, "look_keys_up", lambda: None)
     server.prepare(guard.made(HERE, ancestors=()))

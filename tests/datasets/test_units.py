@@ -40,6 +40,12 @@ def test_values_outside_a_declared_range_read_as_its_ends(scaling: str) -> None:
     assert [Units(rows).read(row, rows.X[row])[0] for row in (5, 15, 39)] == ["10", "15", "20"]
 
 
+def test_a_zero_that_was_scaled_reads_as_zero() -> None:
+    rows = load_dataset("digits").scaled("centred")
+    texts = np.array(Units(rows).read(0, rows.X[0])[:64])
+    assert set(texts[rows.frame.iloc[0, :64].to_numpy(float) == 0]) == {"0"}
+
+
 def test_pictures_are_known_by_their_names() -> None:
     assert Units(load_dataset("digits")).image == (8, 8)
     assert Units(load_dataset("iris")).image is None

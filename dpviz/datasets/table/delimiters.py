@@ -1,8 +1,10 @@
 """Delimiters of columns, and tables whose columns are separated by white space."""
 
 import csv
+import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 WHITE_SPACE = " "
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", WHITE_SPACE: "white space"}
@@ -45,6 +47,13 @@ def find_delimiter(text: str) -> str:
     if even and (best_rank[2] == 1 or all(NUMBER.fullmatch(cell) for row in blank[1:] for cell in row)):
         return WHITE_SPACE
     return best
+
+
+def joined(words: Sequence[str], between: str) -> str:
+    """Words with a separator between them; one that holds it stands in quotation marks, as in CSV."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=between, lineterminator="").writerow(words)
+    return text.getvalue()
 
 
 def tabs(text: str) -> str:

@@ -54,7 +54,9 @@ class Units:
             return f"{round(value, 2) + 0.0:g}"
         if self.dataset.scaling == CENTRED and column.low < column.high:
             value = (value + 1.0) / 2.0
-        return f"{column.low + (column.high - column.low) * value:.4g}"
+        span = column.high - column.low
+        own = column.low + span * value
+        return f"{0.0 if abs(own) < 1e-12 * span else own + 0.0:.4g}"  # a zero leaves a residue of rounding
 
     @cached_property
     def image(self) -> tuple[int, int] | None:

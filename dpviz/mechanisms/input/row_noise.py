@@ -24,7 +24,7 @@ AT_ONCE = 4  # seeds trained at once: each holds noise for all rows, half as lar
 
 def steps_knob(what: str, automatic: str) -> Any:
     """T, for which the published noise pays; 0 stands for the method's rule, in words."""
-    help: str = f"{what}; the published the noise grows with its square root."
+    help: str = f"{what}; the published noise grows with its square root."
     return knob(0, "Steps", help, low=1, high=10_000, log=True, automatic=automatic)
 
 
