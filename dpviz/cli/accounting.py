@@ -38,7 +38,6 @@ def run(options: argparse.Namespace) -> None:
         cause = f"{compare or spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
     cal, released, compared = comparison.calibration, comparison.released, comparison.compared
-    budget = resolve(spec).budget
     accountants = pd.DataFrame(
         [
             {"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note}
@@ -57,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     }
     printed = [accountants.drop(columns=["source"]), relations]
     if options.published:
-        values["published"] = _published(noise_comparison.published_noise(setting_of(spec), budget))
+        values["published"] = _published(noise_comparison.published_noise(spec))
         printed.append(values["published"])
     lines = [("mechanism", f"{comparison.mechanism.id} on {spec.model}"), *answers.guarantee_lines(cal, comparison.mechanism)]
     if attack is not None:

@@ -56,12 +56,13 @@ def attacker_of(options: argparse.Namespace) -> Attacker | None:
 def run(options: argparse.Namespace) -> None:
     """Prints the calibration."""
     import dpviz
-    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.resolve import automatic_lam, resolve
     from dpviz.experiments.run.settings import PRIVATE
     from dpviz.experiments.run.setup import setting_of
     from dpviz.mechanisms.tolerated import epsilon_for
     from dpviz.models import get_model
-    from dpviz.privacy.budget import Budget
+    from dpviz.privacy.budget import Budget, row_budget
+    from dpviz.privacy.private_ranges import shares
 
     facts: dict[str, Any]
     attacker = attacker_of(options)
@@ -82,18 +83,26 @@ def run(options: argparse.Namespace) -> None:
         if spec.class_weight != 1:
             raise InvalidInput("--class-weight", "cannot go with --n and --d, which have no rows to weigh", "Give a dataset.")
         n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
-        setting = replace(get_model(spec.model).setting(n, d, spec.lam), private_ranges=spec.ranges == PRIVATE)
+        private, total = spec.ranges == PRIVATE, row_budget(spec.epsilon, spec.delta, n)
+        lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, shares(total)[1] if private else total)
+        setting = replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
         asked = {"epsilon": spec.epsilon} if attacker is None else {"attacker": options.attacker}
         own: dict[str, Any] = {name: getattr(spec, name) for name in ("delta", "lam", "model", "ranges")}
         cal = dpviz.calibrate(spec.mechanism, n=n, d=d, **own, **asked, **spec.params)
         facts = {"dataset": None, "n": n, "d": d}
         shown = f"none looked at, {n:,} training rows, {d:,} features"
-    chosen = {"mechanism": spec.mechanism, "model": spec.model, "lam": spec.lam, "params": dict(spec.params)}
+    chosen = {
+        "mechanism": spec.mechanism,
+        "model": spec.model,
+        "lam": spec.lam if attacker is None else setting.lam,
+        "params": dict(spec.params),
+    }
     answers.give(
         options,
         [
             ("dataset", shown),
             ("mechanism", f"{spec.mechanism} on {spec.model}"),
+            *([] if attacker is None else [("l2 regularisation", f"{setting.lam:.4g}")]),
             *([] if attacker is None else _attacked(attacker, spec.build(), setting, cal)[0]),
             *answers.guarantee_lines(cal, spec.build()),
             ("sensitivity from", cal.sensitivity_source),

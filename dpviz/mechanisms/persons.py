@@ -57,8 +57,8 @@ def of_row(person: Budget, rows: int) -> Budget:
     >>> print(of_row(Budget(1.0, 1e-5), 2))
     (ε = 0.5, δ = 3.78e-06)
     """
-    each = person.epsilon / max(1, rows)
-    return Budget(each, person.delta * math.exp(-_log_sum(each, max(1, rows))))
+    each = person.epsilon / (rows or 1)
+    return Budget(each, person.delta * math.exp(-_log_sum(each, rows or 1)))
 
 
 def _log_sum(epsilon: float, rows: int) -> float:

@@ -66,6 +66,12 @@ class PerturbedObjective:
 
     def __post_init__(self) -> None:
         one_of("bound", self.bound, BOUNDS)
+        positive("G", self.G)
+        positive("Lam", self.Lam)
+        if not 0 <= self.beta < math.inf:
+            raise InvalidInput(
+                "beta", f"must be finite and at least 0, got {self.beta}", "Give the largest curvature of the loss."
+            )
 
     def delta(self, epsilon: float, sigma: float) -> float:
         """delta at which it is (epsilon, delta)-DP.
@@ -74,7 +80,7 @@ class PerturbedObjective:
             epsilon: >= 0.
             sigma: standard deviation per coordinate of b, > 0, in the scale of the sum.
         """
-        s = positive("G", self.G) / positive("sigma", sigma)
+        s = self.G / positive("sigma", sigma)
         left = epsilon - curvature_term(self.beta, self.Lam)
         if self.relation is Neighbouring.ADD_REMOVE:
             profile = partial(_folded, s=s) if self.bound == "two-sided" else partial(_gauss, mu=s)

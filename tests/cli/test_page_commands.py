@@ -206,3 +206,13 @@ def test_every_command_has_help_and_loads_nothing_heavy_for_it() -> None:
 def test_every_command_but_the_app_has_json() -> None:
     # those of gallery are read in tests/browser/test_gallery.py
     assert {command.split()[0] for command in KEYS} == set(COMMANDS) - {"app", "gallery"}
+
+
+@pytest.mark.parametrize("name", ["dp-gd", "output-gaussian", "kst-objective", "cms-output", "objective-tight"])
+def test_a_tolerated_attacker_needs_no_data_and_the_lambda_is_told(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = ["calibrate", "--n", "500", "--d", "5", "--mechanism", name]
+    found = document([*facts, "--attacker", "advantage=0.1"], capsys)
+    assert found["lam"] > 0
+    again = document([*facts, "--lam", repr(found["lam"]), "--attacker", "advantage=0.1"], capsys)
+    assert again["guarantee"] == found["guarantee"]
+    assert again["attacker"] == found["attacker"]

@@ -1,6 +1,7 @@
 """Rules for hyperparameters that are left automatic: they balance noise and training, and see public facts only."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,9 @@ def test_curvature_costs_cms_objective_a_tenth_of_epsilon_where_noise_asks_for_l
         found = built.automatic_lam(few, Budget(epsilon))
         assert abs(math.log(found / wanted)) <= math.log(2.5) / 2 + 1e-3
         assert built.automatic_lam(many, Budget(epsilon)) > 3 * found
+        # for a person of four rows each row has a quarter of epsilon, and the published count has two terms
+        four = built.automatic_lam(replace(few, person_rows=4), Budget(4 * epsilon))
+        assert four == found == type(built)(slack="published").automatic_lam(few, Budget(2 * epsilon))
 
 
 @pytest.mark.parametrize("name", ["objective-tight", "cms-objective", "output-gaussian", "cms-output", "fukuchi-input"])

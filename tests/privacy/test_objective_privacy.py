@@ -369,3 +369,9 @@ def test_ndtr_is_what_the_folded_forms_use() -> None:
     direct = np.trapezoid(density * -np.expm1(np.minimum(left - s * s / 2 - s * u, 0)), u)
     assert PerturbedObjective(G=1.0, beta=0.0, Lam=1.0, relation=ADD).delta(left, 1 / s) == pytest.approx(direct, rel=1e-6)
     assert 2 * ndtr(-left / s + s / 2) > direct
+
+
+@pytest.mark.parametrize(("name", "value"), [("G", -1.0), ("Lam", 0.0), ("beta", math.nan), ("beta", -0.1), ("beta", math.inf)])
+def test_constants_for_which_nothing_is_proved_are_refused(name: str, value: float) -> None:
+    with pytest.raises(dpviz.InvalidInput, match=name):
+        PerturbedObjective(**EXAMPLE | {name: value})

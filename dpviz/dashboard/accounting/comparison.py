@@ -85,10 +85,7 @@ def computed(subject: Subject) -> bool:
     released, calibration = subject.released, subject.compared
 
     def compute(spec: RunSpec, monitor: Monitor) -> None:
-        parts: list[Callable[[], object]] = [
-            lambda: attack_of(subject),
-            lambda: noise_comparison.published_noise(setting_of(spec), resolve(spec).budget),
-        ]
+        parts: list[Callable[[], object]] = [lambda: attack_of(subject), lambda: noise_comparison.published_noise(spec)]
         if released is not None:
             delta = calibration.budget.delta
             parts += [
@@ -285,12 +282,12 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
 def papers(spec: RunSpec) -> None:
     """For each mechanism: the noise that its paper adds and the noise that is needed."""
     setting, budget = setting_of(spec), resolve(spec).budget
-    rows = [_published(row) for row in noise_comparison.published_noise(setting, budget)]
+    rows = [_published(row) for row in noise_comparison.published_noise(spec)]
     tables.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
+    rule = "" if spec.lam else ", λ by each method's rule"
     panels.note(
-        f"At {words.budget(budget)}, n = {setting.n:,}, default settings; each in its own unit (per "
-        f"coordinate, on what that method perturbs), so compare "
-        "along a row. Above 1 the paper adds too much, below 1 too little."
+        f"At {words.budget(budget)}, n = {setting.n:,}, default settings{rule}; each in its own unit (per coordinate, on what "
+        "that method perturbs), so compare along a row. Above 1 the paper adds too much, below 1 too little."
     )
 
 

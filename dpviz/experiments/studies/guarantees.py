@@ -49,9 +49,10 @@ def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor
             continue
         own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
         try:
-            setting = setting_of(own)  # each method has its own regularisation
-            if attacker is not None:
-                own = replace(own, epsilon=epsilon_for(attacker, own.build(), setting, resolve(own).budget.delta))
+            setting = replace(shared, lam=resolve(own).lam)  # each method has its own regularisation
+            if attacker is not None:  # that of the epsilon asked for, where the rule would give another one at the epsilon found
+                found = epsilon_for(attacker, own.build(), setting, resolve(own).budget.delta)
+                own = replace(own, epsilon=found, lam=setting.lam)
             rows.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))
         except InvalidInput as problem:
             rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))

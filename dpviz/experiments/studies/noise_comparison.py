@@ -134,18 +134,25 @@ class PublishedNoise:
         return self.published.noise_scale / self.needed
 
 
+def published_noise(spec: RunSpec) -> list[PublishedNoise]:
+    """Every mechanism that runs on this model, at default knobs and its own regularisation: published beside needed noise.
+
+    Args:
+        spec: its data, model and budget.
+    """
+    shared, rows = setting_of(spec), []
+    for name, cls in list_mechanisms().items():
+        if cls.family != "reference" and cls.refusal(shared) is None:
+            own = resolve(replace(spec, mechanism=name, params={}))
+            rows.append(_published(cls, replace(shared, lam=own.lam), own.budget))
+    return rows
+
+
 @lru_cache(maxsize=256)
-def published_noise(setting: Setting, budget: Budget) -> tuple[PublishedNoise, ...]:
-    """Every mechanism that runs on this model, at default knobs: its publication's noise beside the noise needed."""
-    rows = []
-    for cls in list_mechanisms().values():
-        if cls.family == "reference" or cls.refusal(setting) is not None:
-            continue
-        try:
-            in_use = cls().calibrate(setting, budget)
-            published = cls(**cls.published_form).calibrate(setting, budget) if cls.published_form else in_use
-        except InvalidInput as problem:
-            rows.append(PublishedNoise(cls, None, None, bool(cls.published_form), problem.cause))
-            continue
-        rows.append(PublishedNoise(cls, in_use, published, bool(cls.published_form)))
-    return tuple(rows)
+def _published(cls: type[Mechanism], setting: Setting, budget: Budget) -> PublishedNoise:
+    try:
+        in_use = cls().calibrate(setting, budget)
+        published = cls(**cls.published_form).calibrate(setting, budget) if cls.published_form else in_use
+    except InvalidInput as problem:
+        return PublishedNoise(cls, None, None, bool(cls.published_form), problem.cause)
+    return PublishedNoise(cls, in_use, published, bool(cls.published_form))

@@ -1,7 +1,7 @@
 """Input perturbation on sufficient statistics: every row is reported with noise, once."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -121,8 +121,8 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
             *map_streams(work, len(streams), training.monitor, parallel=d >= _THREADS_FROM, most=AT_ONCE), strict=True
         )
         theta = np.stack(trained, axis=1)
-        record_of = once_record(self.noise_enters, scale / math.sqrt(n), n, np.ones((1, 1, n)), np.array(lengths))
-        return Fit(theta, record_of if record else replace(record_of, noise_norm=None))
+        sizes = np.array(lengths) if record else None
+        return Fit(theta, once_record(self.noise_enters, scale / math.sqrt(n), n, np.ones((1, 1, n)), sizes))
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         a, k = _quadratic(problem.setting)

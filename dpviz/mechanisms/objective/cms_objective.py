@@ -44,9 +44,15 @@ class CMSObjective(ObjectivePerturbation):
         options=("tight", "balanced", "published"),
     )
 
+    @property
+    def _log_terms(self) -> int:
+        """How many terms ln(1 + c/(n lam)) the proof counts."""
+        return 2 if self.slack == "published" else 1
+
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         # noise is in proportion to 1/eps' = 1/((1 - s) eps) for a share s of curvature: at s = 0.1 a ninth more than at s = 0
-        least = rules.one_two_five(regularisation(setting, budget.epsilon, _CURVATURE_SHARE) / setting.n)
+        each = budget.epsilon / (max(1, setting.person_rows) * self._log_terms)
+        least = rules.one_two_five(regularisation(setting, each, _CURVATURE_SHARE) / setting.n)
         return super().automatic_lam(replace(setting, lam=max(setting.lam, least)), budget)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
@@ -54,7 +60,7 @@ class CMSObjective(ObjectivePerturbation):
         # CMS11 Algorithm 2 and Theorem 9: eps' = eps - ln(1 + 2c/(n lam) + c^2/(n lam)^2), which is two log terms.
         # A replacement adds one rank-one term to the Hessian and takes one away; only the first can raise the
         # determinants' ratio, so one term is enough [ours].
-        terms = 2 if self.slack == "published" else 1
+        terms = self._log_terms
         remaining, delta = eps - terms * curvature_term(c, n * lam), 0.0
         if remaining <= (eps / 2 if self.slack == "balanced" else 0.0):
             # CMS11 Algorithm 2: Delta = c/(n(e^(eps/4) - 1)) - lam; with one term eps/2 takes the place of eps/4

@@ -7,6 +7,8 @@ import dpviz
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import guarantees
+from dpviz.mechanisms.attack import strongest_attack
+from dpviz.mechanisms.tolerated import Attacker
 from dpviz.privacy.budget import Status
 
 
@@ -25,6 +27,16 @@ def test_each_noise_is_that_of_the_run_at_its_own_automatic_regularisation() -> 
     scales = {one.spec.mechanism: one.calibration.noise_scale for one in found}
     assert scales == {one.spec.mechanism: calibration_of(one.spec).noise_scale for one in found}
     assert len({setting_of(one.spec).lam for one in found}) > 1
+
+
+def test_no_run_of_the_table_lets_an_attacker_do_better_than_is_tolerated() -> None:
+    spec, attacker = RunSpec("breast-cancer"), Attacker.parse("advantage=0.9")
+    found = [one for one in guarantees.guarantees(spec, attacker) if one.calibration is not None]
+    scales = {one.spec.mechanism: one.calibration.noise_scale for one in found}
+    assert scales == {one.spec.mechanism: calibration_of(one.spec).noise_scale for one in found}
+    for one in found:
+        attack = strongest_attack(one.spec.build(), setting_of(one.spec), one.calibration)
+        assert attack is None or 2 * attack.accuracy - 1 <= 0.9 * (1 + 1e-6), one.spec.mechanism
 
 
 def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:

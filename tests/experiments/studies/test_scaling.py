@@ -1,10 +1,12 @@
 """Tables behind the page on sensitivity and behind the comparison of accountants, without a page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.studies import excess_risk, noise_comparison, observed, scaling
 from dpviz.papers import rate_curves
 
@@ -87,9 +89,12 @@ def test_accounted_noise_is_the_run_s_noise_and_gives_the_run_s_metrics() -> Non
 
 
 def test_published_noise_is_compared_where_a_publication_fixes_its_constants() -> None:
-    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(setting_of(SPEC), dpviz.resolve(SPEC).budget)}
+    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(SPEC)}
     assert rows["rsgd-ar"].ratio > 1, "its own accountant needs more noise than the tight one"
     assert np.isnan(rows["output-gaussian"].ratio)
     assert np.isnan(rows["pidp-sgd"].needed), "nothing is proved for it"
     for row in rows.values():
         assert (row.in_use is None) == bool(row.refusal)
+    own = replace(SPEC, mechanism="output-gaussian", params={}, lam=0.0)
+    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(replace(own, mechanism="dp-gd"))}
+    assert rows[own.mechanism].needed == calibration_of(own).noise_scale, "at the method's own automatic regularisation"
