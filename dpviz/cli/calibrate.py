@@ -91,6 +91,7 @@ def run(options: argparse.Namespace) -> None:
         cal = dpviz.calibrate(spec.mechanism, n=n, d=d, **own, **asked, **spec.params)
         facts = {"dataset": None, "n": n, "d": d}
         shown = f"none looked at, {n:,} training rows, {d:,} features"
+    found, beyond = ([], {}) if attacker is None else _attacked(attacker, spec.build(), setting, cal)
     chosen = {
         "mechanism": spec.mechanism,
         "model": spec.model,
@@ -102,16 +103,12 @@ def run(options: argparse.Namespace) -> None:
         [
             ("dataset", shown),
             ("mechanism", f"{spec.mechanism} on {spec.model}"),
-            *([] if attacker is None else [("l2 regularisation", f"{setting.lam:.4g}")]),
-            *([] if attacker is None else _attacked(attacker, spec.build(), setting, cal)[0]),
+            *found,
             *answers.guarantee_lines(cal, spec.build()),
             ("sensitivity from", cal.sensitivity_source),
             *answers.remarks(cal),
         ],
-        facts
-        | chosen
-        | ({} if attacker is None else {"attacker": _attacked(attacker, spec.build(), setting, cal)[1]})
-        | {"guarantee": answers.guarantee(cal, spec.build())},
+        facts | chosen | ({} if attacker is None else {"attacker": beyond}) | {"guarantee": answers.guarantee(cal, spec.build())},
     )
 
 
@@ -126,6 +123,7 @@ def _attacked(
     noise = mechanism.calibrate(setting, Budget(alone, cal.budget.delta)).noise_scale
     times = noise / cal.noise_scale if cal.noise_scale > 0 else float("nan")
     lines: list[tuple[str, object]] = [
+        ("l2 regularisation", f"{setting.lam:.4g}"),
         ("attacker", f"{attacker}: {MEASURES[attacker.measure]}; no attacker is better at the noise below"),
         ("by (ε, δ) alone", f"ε = {alone:.4g} would be needed, with {times:.3g} times as much noise"),
     ]
