@@ -97,6 +97,15 @@ def give(reader: Any, content: bytes, name: str) -> None:
     reader.page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
 
 
+def made_mine(owner: Any) -> None:
+    """Makes the upload the dataset and looks it up; a tab that is clicked before the page is drawn anew is left again."""
+    owner.page.get_by_role("button", name="Make it my dataset").click()
+    owner.page.wait_for_function("location.search.includes('upload-')")
+    owner.settled()
+    owner.page.get_by_role("tab", name="All datasets").click()
+    owner.page.get_by_text("your upload").wait_for()
+
+
 @pytest.mark.long
 def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watched: Watched) -> None:
     first = visitor(watched.address)
@@ -110,10 +119,7 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
     give(refused, b"\x89PNG" + MARK.encode() * 500_000, "picture.csv")
     refused.page.get_by_text("picture, not text").wait_for()
     give(owner, csv(), "people.csv")
-    owner.page.get_by_role("button", name="Make it my dataset").click()
-    owner.page.get_by_role("tab", name="All datasets").click()
-    owner.page.get_by_text("your upload").wait_for()
-    owner.settled()
+    made_mine(owner)
     for page in ("Influence and noise", "Trade-off"):
         owner.page.get_by_role("link", name=page).first.click()
         owner.page.wait_for_function("path => location.pathname.includes(path)", arg=page.replace(" ", "_"))
@@ -135,10 +141,7 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
 def test_forget_it_now_leaves_nothing_while_its_owner_stays(visitor: Callable[[str], Any], watched: Watched) -> None:
     owner = visitor(watched.address)
     give(owner, csv(), "people.csv")
-    owner.page.get_by_role("button", name="Make it my dataset").click()
-    owner.page.get_by_role("tab", name="All datasets").click()
-    owner.page.get_by_text("your upload").wait_for()
-    owner.settled()
+    made_mine(owner)
     assert watched.told()["rows"]
     owner.page.get_by_role("button", name="Forget it now").click()
     owner.page.get_by_text("your upload").wait_for(state="detached")
