@@ -35,7 +35,7 @@ def _kept() -> bool:
     return True
 
 
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": _kept()}
+OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy", "cache": _kept()}
 _STAMP = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(_SOURCES))).hexdigest()
 
 
