@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
@@ -56,13 +55,11 @@ def attacker_of(options: argparse.Namespace) -> Attacker | None:
 def run(options: argparse.Namespace) -> None:
     """Prints the calibration."""
     import dpviz
-    from dpviz.experiments.run.resolve import automatic_lam, resolve
-    from dpviz.experiments.run.settings import PRIVATE
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.run import public_setting
     from dpviz.experiments.run.setup import setting_of
     from dpviz.mechanisms.tolerated import epsilon_for
-    from dpviz.models import get_model
-    from dpviz.privacy.budget import Budget, row_budget
-    from dpviz.privacy.private_ranges import shares
+    from dpviz.privacy.budget import Budget
 
     facts: dict[str, Any]
     attacker = attacker_of(options)
@@ -83,9 +80,7 @@ def run(options: argparse.Namespace) -> None:
         if spec.class_weight != 1:
             raise InvalidInput("--class-weight", "cannot go with --n and --d, which have no rows to weigh", "Give a dataset.")
         n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
-        private, total = spec.ranges == PRIVATE, row_budget(spec.epsilon, spec.delta, n)
-        lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, shares(total)[1] if private else total)
-        setting = replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
+        setting = public_setting(spec, n, d)
         asked = {"epsilon": spec.epsilon} if attacker is None else {"attacker": options.attacker}
         own: dict[str, Any] = {name: getattr(spec, name) for name in ("delta", "lam", "model", "ranges")}
         cal = dpviz.calibrate(spec.mechanism, n=n, d=d, **own, **asked, **spec.params)

@@ -74,7 +74,7 @@ class ResolvedRun:
         return self.keys_over((self.spec.epsilon,))[0]
 
     def fit_key(self) -> str:
-        """See the function `fit_key`."""
+        """Key of what depends on the rows and the non-private model alone; see the function `fit_key`."""
         fit = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam)
         return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key()
 

@@ -304,6 +304,13 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     )
 
 
+def public_setting(spec: RunSpec, n: int, d: int) -> Setting:
+    """The setting of a run with n training rows and d features, without any data; an automatic lambda is that of its rule."""
+    private, total = spec.ranges == PRIVATE, row_budget(spec.epsilon, spec.delta, n)
+    lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, shares(total)[1] if private else total)
+    return replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
+
+
 def calibrate(
     mechanism: str,
     *,
@@ -350,9 +357,7 @@ def calibrate(
     refusal = built.refusal(get_model(spec.model).setting(n, d, spec.lam or 1.0))
     if refusal:
         raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
-    private = spec.ranges == PRIVATE
-    lam = spec.lam or automatic_lam(built, spec.model, n, d, shares(budget)[1] if private else budget)
-    setting = replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
+    setting = public_setting(spec, n, d)
     if attacker:
         budget = Budget(epsilon_for(Attacker.parse(attacker), built, setting, budget.delta), budget.delta)
     return built.calibrate(setting, budget)

@@ -49,11 +49,12 @@ def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor
             continue
         own = replace(spec, mechanism=name, params=spec.params if name == spec.mechanism else {})
         try:
-            setting = replace(shared, lam=resolve(own).lam)  # each method has its own regularisation
+            asked = resolve(own)
+            setting = replace(shared, lam=asked.lam)  # each method has its own regularisation
             if attacker is not None:  # that of the epsilon asked for, where the rule would give another one at the epsilon found
-                found = epsilon_for(attacker, own.build(), setting, resolve(own).budget.delta)
-                own = replace(own, epsilon=found, lam=setting.lam)
-            rows.append(Guaranteed(own, own.build().calibrate(setting, resolve(own).budget)))
+                found = epsilon_for(attacker, own.build(), setting, asked.budget.delta)
+                own, asked = replace(own, epsilon=found, lam=setting.lam), asked.at(found)
+            rows.append(Guaranteed(own, own.build().calibrate(setting, asked.budget)))
         except InvalidInput as problem:
             rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))
     return rows

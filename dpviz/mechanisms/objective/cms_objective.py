@@ -46,7 +46,7 @@ class CMSObjective(ObjectivePerturbation):
 
     @property
     def _log_terms(self) -> int:
-        """How many terms ln(1 + c/(n lam)) the proof counts."""
+        """The number of terms ln(1 + c/(n lam)) that the proof counts."""
         return 2 if self.slack == "published" else 1
 
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:

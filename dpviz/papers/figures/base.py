@@ -113,7 +113,7 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What all figures have.
+    """The part that all figures have.
 
     Attributes:
         paper: key of `PAPERS`.
