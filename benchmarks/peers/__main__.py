@@ -24,6 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", str(_there))  # before numpy looks
 import numpy as np  # noqa: E402
 
 from benchmarks.peers import races  # noqa: E402
+from benchmarks.peers.compiling import compiling  # noqa: E402
 from benchmarks.peers.environments import Peer, Unavailable, start  # noqa: E402
 from benchmarks.peers.growth import growth  # noqa: E402
 from benchmarks.peers.measure import Row, markdown  # noqa: E402
@@ -34,7 +35,7 @@ from dpviz.common.files import cache_folder  # noqa: E402
 from dpviz.common.threads import processors  # noqa: E402
 from dpviz.common.validate import InvalidInput  # noqa: E402
 
-PARTS = ("dp-sgd", "mlp", "objective", "figure", "shadows", "growth")
+PARTS = ("dp-sgd", "mlp", "objective", "figure", "compiling", "shadows", "growth")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -97,6 +98,8 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
     if part == "figure":
         few = {"budgets": 3, "seeds": 2, "repeats": 1} if quick else {"budgets": 10, "seeds": 10, "repeats": 3}
         return whole_figure(raced, peer("scikit-learn"), **few)
+    if part == "compiling":
+        return compiling(raced)
     if part == "shadows":
         few = {"ours": 64, "theirs": 1, "rounds": 1, "epochs": 1} if quick else {"ours": 128, "theirs": 1, "rounds": 3}
         return shadows(raced, peer("torch"), **few)

@@ -1,8 +1,6 @@
 """Time and memory of every mechanism against the number of rows: a process of its own for each mechanism and size."""
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.measure import Row, three
+from benchmarks.peers.measure import Row, child, three
 from benchmarks.peers.rows import those_that_fit
 from benchmarks.peers.serving import clock
 from dpviz.common.random import spawn
@@ -26,13 +24,13 @@ SEEDS = 1
 
 def growth(sizes: list[int], repeats: int) -> list[Row]:
     """CPU time and peak memory of every mechanism at each size, and how far time is from growing as the rows do."""
-    names = those_that_fit("census-5000")[0]
+    names = those_that_fit("census-5000")
     taken: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         for size in sizes:
             rows = _rows(Path(folder), size)
             for name in names:
-                taken[name].append(_child({"rows": str(rows), "mechanisms": [name], "repeats": repeats})[name])
+                taken[name].append(child(__name__, {"rows": str(rows), "mechanisms": [name], "repeats": repeats})[name])
             rows.unlink()
     seconds = {name: [min(run["cpu"]) for run in runs] for name, runs in taken.items()}
     memory = {name: max(run["memory"] for run in runs) for name, runs in taken.items()}
@@ -78,16 +76,6 @@ def _rows(folder: Path, size: int) -> Path:
     train = dataset.split(0).train
     np.save(path, np.column_stack([dataset.X[train], dataset.y[train]]))
     return path
-
-
-def _child(request: dict[str, Any]) -> dict[str, Any]:
-    """Trains in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.peers.growth", json.dumps(request)]
-    root = Path(__file__).resolve().parents[2]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:

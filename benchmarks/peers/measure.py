@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.serving import clock
@@ -29,6 +34,15 @@ class Times:
         result = work()
         self.add(*(clock() - begun).tolist())
         return result
+
+
+def child(module: str, request: dict[str, Any], **environment: str) -> Any:
+    """What a module of benchmarks answers to a request, both JSON, in a process of its own."""
+    root = Path(__file__).resolve().parents[2]
+    places = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", module, json.dumps(request)]
+    env = os.environ | {"PYTHONPATH": places} | environment
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env).stdout)
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,7 @@ class Row:
         what: what was compared.
         wall, cpu: the figure by wall and by CPU time, "" where there is none.
         wanted: the figure to reach, "" where the line only explains another.
-        reached: whether wall time reaches it; None where nothing is wanted.
+        reached: whether wall time, or CPU time where there is no other, reaches it; None where nothing is wanted.
         notes: what else is to be known, one sentence each.
         raw: numbers behind the line.
     """

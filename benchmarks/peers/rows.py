@@ -57,11 +57,10 @@ def track(folder: Path | None, work: Path, rows: int = ADULT_ROWS) -> Track:
     return Track(name, words, found, arrays)
 
 
-def those_that_fit(dataset: str) -> tuple[list[str], list[str]]:
-    """(mechanisms that train logistic regression on a dataset, those that refuse)."""
+def those_that_fit(dataset: str) -> list[str]:
+    """Mechanisms that train logistic regression on a dataset."""
     setting = setup_for(RunSpec(dataset=dataset, mechanism="majority")).problem.setting
-    able = [name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None]
-    return able, [name for name in list_mechanisms() if name not in able]
+    return [name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None]
 
 
 def _adult(folder: Path, work: Path) -> str:

@@ -16,6 +16,7 @@ from benchmarks.peers.rows import Track, those_that_fit
 from dpviz.common.threads import processors
 from dpviz.experiments.sweeps.cells import attempts, problems, seconds
 from dpviz.experiments.sweeps.sweep import SweepSpec
+from dpviz.mechanisms import list_mechanisms
 
 SHARED = "the minimum that all are compared with"
 FITS = 5  # of scikit-learn, before and after the figure
@@ -28,15 +29,21 @@ def _forget() -> None:
             kept.cache_clear()
 
 
+def figure(dataset: str, budgets: int, seeds: int) -> SweepSpec:
+    """All mechanisms that take logistic regression x budgets from 0.01 to 10 x seeds."""
+    epsilons = [float(e) for e in np.geomspace(0.01, 10.0, budgets)]
+    return SweepSpec(dataset, mechanisms=those_that_fit(dataset), epsilons=epsilons, seeds=seeds, lam=LAM, row_scaling="unit")
+
+
 def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats: int) -> list[Row]:
     """All mechanisms that take logistic regression x budgets x seeds, nothing stored and nothing read from a store.
 
     A round is some fits of scikit-learn, the minimum and the figure, and the same fits again. What is loaded when it is first
     used counts in the first round only, as scikit-learn's first fit does not count at all.
     """
-    chosen, refused = those_that_fit(track.dataset)
-    epsilons = [float(e) for e in np.geomspace(0.01, 10.0, budgets)]
-    spec = SweepSpec(dataset=track.dataset, mechanisms=chosen, epsilons=epsilons, seeds=seeds, lam=LAM, row_scaling="unit")
+    spec = figure(track.dataset, budgets, seeds)
+    chosen = list(spec.mechanisms)
+    refused = [name for name in list_mechanisms() if name not in chosen]
     fits, rounds, totals = Times(), [], []
     way = fastest(peer, {"do": "fit", "lam": LAM}, ways(processors(), SOLVERS))
     missing: dict[str, set[float]] = defaultdict(set)

@@ -1,12 +1,14 @@
 """The benchmarks' own arithmetic and the way to a peer, with this Python as the peer's environment."""
 
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
+from numba.core import event
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.peers import races
+from benchmarks.peers import compiling, races
 from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.fastest import SAME, SOLVERS, fastest, ways
 from benchmarks.peers.measure import Row, Times, faster, markdown, ratio
@@ -96,7 +98,7 @@ def test_a_folder_without_adult_is_said_so(tmp_path: Path) -> None:
 
 def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ["non-private", "cms-output", "dp-gd"]
-    monkeypatch.setattr("benchmarks.peers.whole_figure.those_that_fit", lambda dataset: (list(few), []))
+    monkeypatch.setattr("benchmarks.peers.whole_figure.those_that_fit", lambda dataset: few)
 
     class Unit:
         def ask(self, do: str, lam: float, solver: str, threads: int) -> dict[str, float]:
@@ -109,6 +111,23 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
     assert 0 < sum(row.raw["fits"].values()) <= cpu
     assert wall > 0
     assert row.reached is None  # a part of the figure is not the figure
+
+
+def test_compiling_counts_what_a_kernel_asks_for_within_its_own_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    clock = count()
+    monkeypatch.setattr("time.thread_time", lambda: float(next(clock)))
+    with event.install_listener("numba:compile", compiling.Compilations()) as found:
+        with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
+            pass
+        with event.trigger_event("numba:compile"):
+            pass
+    assert found.seconds == [2, 1]  # the first begins, a part of it begins, the first ends
+    given = []
+    monkeypatch.setattr(compiling, "child", lambda module, request, **environment: given.append(environment) or [4.0, 7.0])
+    raced = track(None, tmp_path, rows=300)
+    (row,) = compiling.compiling(raced)
+    assert (row.cpu, row.reached, row.verdict) == ("11.0 s", False, "**no**")
+    assert set(given[0]) == {"NUMBA_CACHE_DIR"}
 
 
 def test_opacus_takes_the_steps_that_ours_take(tmp_path: Path) -> None:
