@@ -227,11 +227,9 @@ class Ledger:
         limit.need_delta("a ledger's limit needs delta > 0: most releases have no pure epsilon", "Give 1e-6.")
         target = Path(path)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": relation.value}
+        _must_be_new(target)  # without the lock first, which leaves a file beside it
         with _locked(target):
-            if os.path.lexists(target):
-                raise InvalidInput(
-                    "ledger", f"{str(target)!r} is there already", "Name another file; a ledger is not overwritten."
-                )
+            _must_be_new(target)
             _write(target, head | {"limit": {"epsilon": limit.epsilon, "delta": limit.delta}, "entry": []})
         return cls(target)
 
@@ -341,6 +339,11 @@ def _text(field: str, value: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
         raise InvalidInput(field, f"must be a printable text of at most 200 characters, got {show(value)}", "Give a short name.")
     return value.strip()
+
+
+def _must_be_new(path: Path) -> None:
+    if os.path.lexists(path):
+        raise InvalidInput("ledger", f"{str(path)!r} is there already", "Name another file; a ledger is not overwritten.")
 
 
 @contextmanager

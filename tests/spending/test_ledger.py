@@ -217,6 +217,11 @@ def test_a_ledger_is_never_overwritten(ledger: Ledger, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there already"):
         Ledger.create(ledger.path, table="x", limit=Budget(1.0, 1e-5))
     assert ledger.path.read_bytes() == before
+    kept = tmp_path / "notes.txt"
+    kept.write_text("mine")
+    with pytest.raises(InvalidInput, match="there already"):
+        Ledger.create(kept, table="x", limit=Budget(1.0, 1e-5))
+    assert not (tmp_path / "notes.txt.lock").exists(), "nothing is left beside a file that is refused"
     with pytest.raises(InvalidInput, match="delta > 0"):
         Ledger.create(tmp_path / "new.toml", table="x", limit=Budget(1.0))
     with pytest.raises(InvalidInput, match="cannot be read"):
