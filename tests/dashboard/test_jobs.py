@@ -72,6 +72,22 @@ def test_a_job_gives_what_a_sweep_gives(tmp_path: Path, pool: jobs.Pool) -> None
     assert start(pool) is job, "equal keys are one job"
 
 
+def test_what_a_page_looks_through_changes_under_its_lock_only(pool: jobs.Pool) -> None:
+    """A page that asked how long a sweep takes ended in an error when a cell was finished at that moment."""
+    job, locked = SweepJob("a", SPEC.cells(), None), []
+
+    class Watched(dict[int, float]):
+        def __setitem__(self, k: int, value: float) -> None:
+            locked.append(job._lock.locked())
+            super().__setitem__(k, value)
+
+    job._times = Watched()
+    pool.submit(job)
+    until(lambda: job.over)
+    assert locked
+    assert all(locked)
+
+
 def test_what_is_made_of_finished_rows_is_made_again_only_when_there_are_more() -> None:
     job = SweepJob("a", SPEC.cells(), None)
     made: list[int] = []

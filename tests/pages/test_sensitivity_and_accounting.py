@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import ACCOUNTING, SENSITIVITY, opened, settled, text
+from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
@@ -136,6 +136,17 @@ def test_curves_that_take_seconds_are_computed_by_jobs(
     monkeypatch.setattr(module, name, watched)
     assert said in text(settled(opened(page)))
     assert threads == {"dpviz-job"}
+
+
+def test_a_composition_in_a_closed_fold_is_computed_when_a_report_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, compute = [], tables.composition
+    monkeypatch.setattr(tables, "composition", lambda *given: asked.append(given) or compute(*given))
+    closed = settled(addressed(ACCOUNTING).run()).session_state["dpviz.recorder"].parts["composition"]
+    assert not asked
+    made = closed()
+    assert len(asked) == 1
+    shown = settled(opened(ACCOUNTING)).session_state["dpviz.recorder"].parts["composition"]
+    assert (made.words, made.figure.to_json()) == (shown.words, shown.figure.to_json())
 
 
 def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.MonkeyPatch) -> None:

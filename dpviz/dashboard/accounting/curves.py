@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, words
+from dpviz.dashboard.kit import charts, folds, panels, repeat, words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
@@ -17,6 +17,7 @@ from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.budget import Neighbouring
+from dpviz.reporting import Chart
 
 COMPOSE = fields.choice(
     "relation", "Neighbours", {"replace-one": "replace-one (as remove and add)", "add-remove": "add-remove"}, "replace-one"
@@ -90,11 +91,18 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
         q = RATE.at(rate if rate < 1 else 0.1).draw()
     with columns[2]:
         z = MULTIPLIER.draw()
-    delta = resolve(spec).budget.delta
-    given = z, q, delta, relation
-    growth, of_these = tasks.observe("composition", "Composing", lambda monitor: tables.composition(*given), given=given)
-    if growth is None or not of_these:  # the picture before was of other values than those that stand above it
+    given = z, q, resolve(spec).budget.delta, relation
+    growth, of_these = None, True
+    if not folds.closed():
+        growth, of_these = tasks.observe("composition", "Composing", lambda monitor: tables.composition(*given), given=given)
+    if not of_these:  # the picture before was of other values than those that stand above it
         return
+    charts.later("composition", lambda: _composed(theme, growth or tables.composition(*given), *given))
+    for name, why in ({} if growth is None else growth.refused).items():
+        panels.note(f"{name}: {why}.")
+
+
+def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delta: float, relation: Neighbouring) -> Chart:
     table, drawn = growth.table, []
     for k, name in enumerate(table.columns[1:]):
         look = Look("", sibling(theme, theme.families["gradient"], k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
@@ -108,9 +116,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
         + "; ".join(f"{name} {words.three(at[name])}" for name in table.columns[1:])
         + "."
     )
-    charts.chart(fig, "composition", summary, lambda: table)
-    for name, why in growth.refused.items():
-        panels.note(f"{name}: {why}.")
+    return Chart(fig, summary, lambda: table)
 
 
 def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:

@@ -145,7 +145,8 @@ class SweepJob(Job[pd.DataFrame]):
             if not len(table):
                 failed.add(_name(self.cells[k]))
             if "seconds" in table.attrs:
-                self._times[k] = seconds(table)
+                with self._lock:  # `status` looks through them
+                    self._times[k] = seconds(table)
             self._finish(k, table)  # as soon as it is there: of those before it one may take long
 
         def listen(shares: Sequence[float]) -> None:
