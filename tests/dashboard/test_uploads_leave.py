@@ -21,7 +21,7 @@ from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies import inspected
+from dpviz.experiments.studies import guarantees, inspected
 from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
@@ -52,6 +52,7 @@ def fill(name: str) -> SweepJob:
     inspected.noisy_rows(spec)
     inspected.rule_counts(spec, 2.0)
     releases(spec, [0.5, 1.0])
+    next(table for table in guarantees.watch(spec) if table.metrics)
     influence_map.place(seen, dataset_of(spec), selection.COMPONENTS)
     sweep = SweepSpec(dataset=name, mechanisms=["cms-output"], epsilons=[1.0], seeds=2)
     job = jobs.pool().submit(SweepJob(f"of {name}", sweep.cells(), None))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import METRICS, with_all
@@ -93,8 +94,8 @@ def watch(
     first = 0.0 if attacker is None else 0.4  # share of the time that the search for each epsilon takes
     promises, shared = guarantees(spec, attacker, part(monitor, 0.0, first)), setup_for(spec)
     tables: dict[str, pd.DataFrame] = {}
-    exact: dict[str, dict[str, float]] = {}
-    poor: dict[str, dict[str, NoBetter]] = {}
+    exact: dict[str, Mapping[str, float]] = {}
+    poor: dict[str, Mapping[str, NoBetter]] = {}
     wanted = with_all(metrics)
     baselines = shared.baselines_in(wanted) if metrics else shared.baselines
     yield Measured(promises, tables, baselines, exact)
@@ -103,13 +104,35 @@ def watch(
             continue
         inside = part(monitor, first + (1 - first) * k / len(promises), (1 - first) / len(promises))
         try:
-            (result,) = run_epsilons(one.spec, [one.spec.epsilon], instances=False, monitor=inside)
+            found = _usefulness(one.spec, wanted, inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
-        tables = tables | {one.spec.mechanism: result.metrics_in(wanted)}
-        means = {name: result.expected(name) for name in METRICS}
-        exact = exact | {one.spec.mechanism: {name: mean for name, mean in means.items() if mean is not None}}
-        why = guessing(result, tuple(METRICS))
-        if why:
-            poor = poor | {one.spec.mechanism: why}
+        name = one.spec.mechanism
+        tables, exact = tables | {name: found.table}, exact | {name: found.expected}
+        if found.poor:
+            poor = poor | {name: found.poor}
         yield Measured(promises, tables, baselines, exact, poor)
+
+
+@dataclass(frozen=True, eq=False)
+class _Usefulness:
+    """One mechanism's part of `Measured`."""
+
+    table: pd.DataFrame
+    expected: Mapping[str, float]
+    poor: Mapping[str, NoBetter]
+
+
+_known: Cache[_Usefulness] = Cache("guarantees", 32 << 20, lambda made: int(made.table.memory_usage().sum()) + 4096)
+
+
+def _usefulness(spec: RunSpec, metrics: Sequence[str], monitor: Monitor) -> _Usefulness:
+    """Trains and measures a run, unless that was done for the table beside another method."""
+    key = (resolve(spec).key(), *metrics)
+    found = _known.get(key)
+    if found is None:
+        (result,) = run_epsilons(spec, [spec.epsilon], instances=False, monitor=monitor)
+        means = {name: mean for name in METRICS if (mean := result.expected(name)) is not None}
+        found = _Usefulness(result.metrics_in(metrics), means, guessing(result, tuple(METRICS)))
+        _known.put(key, found, owner=spec.dataset)
+    return found

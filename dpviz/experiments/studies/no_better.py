@@ -134,10 +134,10 @@ def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str
     Its training without noise is repeated only where it is no better in one of them.
     """
     spec, cost, reasons = result.spec, None, {}
-    base = result.setup.baselines_in(metrics)
+    base, found = result.setup.baselines_in(metrics), result.metrics_in(metrics)
     for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
         floor, expected = float(base.at["majority", measure.column]), result.expected(measure.id)
-        mean = float(result.metrics_in([measure.id]).to_numpy().mean()) if expected is None else expected
+        mean = float(found[measure.column].to_numpy().mean()) if expected is None else expected
         if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
             continue
         if cost is None:
