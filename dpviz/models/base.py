@@ -47,6 +47,7 @@ class Setting:
         slope_at_zero: |phi'(0)|, the loss's slope at theta = 0 for every row; infinite where the score is not linear.
         quadratic: (a, k) of the quadratic c - a m + k m^2/2 in the margin m that agrees with the loss in value,
             slope and curvature where its curvature is largest; None where the score is not linear.
+        sigmoid_slope: whether a row's data curvature is at most 4 t (1 - t) beta where its gradient is as long as t G.
         abilities: what the model can do beside training.
         person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
         weighted: whether losses have weights, which are at most 1 (`Rows.weights`), so that all bounds above hold.
@@ -65,6 +66,7 @@ class Setting:
     unit_step: float
     slope_at_zero: float = math.inf
     quadratic: tuple[float, float] | None = None
+    sigmoid_slope: bool = False
     abilities: frozenset[Ability] = frozenset(Ability)
     person_rows: int = 0
     weighted: bool = False

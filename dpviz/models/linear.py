@@ -46,6 +46,7 @@ class LinearModel(Model):
             unit_step=1.0 / (beta + lam),
             slope_at_zero=abs(float(self.loss.slope(np.zeros(())))),
             quadratic=(curvature * self.loss.centre - slope, curvature),
+            sigmoid_slope=self.loss.sigmoid_slope,
             abilities=self.abilities,
         )
 

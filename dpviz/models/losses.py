@@ -31,12 +31,14 @@ class Loss(ABC):
         curvature_bound: sup phi'', called c or beta_0 in the papers.
         third_bound: sup |phi'''|, infinite where the second derivative jumps.
         centre: the margin in the middle of the largest curvature, where a quadratic stands in for the loss best.
+        sigmoid_slope: whether phi'' is at most 4 t (1 - t) of its bound where the slope is t of its own: steep rows are flat.
         probabilities: whether a model with this loss gives the probability 1/(1 + e^-m) to the label on whose side m is.
     """
 
     name: str
     third_bound: float
     centre: float
+    sigmoid_slope: ClassVar[bool] = False
     probabilities: ClassVar[bool] = False
 
     @property
@@ -111,6 +113,7 @@ class Logistic(Loss):
     curvature_bound: float = 0.25
     third_bound: float = 1.0 / (6.0 * 3.0**0.5)
     centre: float = 0.0
+    sigmoid_slope: ClassVar[bool] = True  # phi'' = |phi'| (1 - |phi'|)
     probabilities: ClassVar[bool] = True
 
     def value(self, margin: Array) -> Array:

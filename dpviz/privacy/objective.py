@@ -21,6 +21,19 @@ changes the profile monotonically up to one point and back after it (the mixed k
 others are never active together), so the worst rows are collinear: z' = -z, where the loss is that of a Gaussian
 mechanism of sensitivity 2 G, or z' = z. So delta(eps) = delta_Gauss(eps - J; 2 G/sigma), which rows far from all
 others attain as Lam grows.
+
+Noise with density proportional to exp(-kappa |b|/G) is pure: the loss is at most kappa |v|/G and the determinants' part, at
+every theta. Bounded one by one they cost 2 kappa + J. `joint_remainder` bounds them together [ours]: the row that is added
+at a slope t G, 0 <= t <= 1, costs kappa t, and for a sigmoid slope its curvature is at most 4 t (1 - t) beta, so that J is
+at most ln(1 + 4 t (1 - t) beta/Lam) (a shorter row or one of less weight has both smaller at the same t). The row that is
+taken away costs at most kappa, and its curvature only helps. So
+
+    epsilon = max over t in [0, 1] of kappa (1 + t) + ln(1 + 4 t (1 - t) beta/Lam).
+
+This is concave in t, its derivative is 0 at the one t > 1/2 with kappa t^2 - (kappa - 2) t = 1 + kappa Lam/(4 beta), and from
+Lam >= 4 beta/kappa on the largest value is that of t = 1: curvature costs nothing. In two dimensions rows nearly orthogonal
+to a long theta attain it, where the others' curvature is 0. A loss that is quadratic up to its steepest point, as the
+Huberised hinge, has both at their bounds at once, and nothing is gained.
 """
 
 import math
@@ -44,6 +57,26 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 def curvature_term(beta: float, Lam: float) -> float:
     """J = ln(1 + beta/Lam), the most that one row's curvature adds to the privacy loss [ours]."""
     return math.log1p(beta / Lam)
+
+
+def joint_remainder(epsilon: float, beta: float, Lam: float) -> float:
+    """eps' = 2 kappa that noise may cost of a pure epsilon beside the curvature of a loss with a sigmoid slope [ours].
+
+    kappa is the least (epsilon - ln(1 + 4 t (1 - t) beta/Lam))/(1 + t) over t: each kappa has its worst t, whose ratio is a
+    smaller kappa, down to the root (Dinkelbach 1967).
+
+    Returns:
+        at most epsilon; 0 or less where curvature alone may cost more than epsilon.
+
+    >>> round(joint_remainder(1.0, 0.25, 1.0), 4), joint_remainder(1.0, 0.25, 2.0)
+    (0.9456, 1.0)
+    """
+    r, kappa, before = Lam / beta, epsilon / 2, math.inf
+    while 0 < kappa < before:
+        # the worst t, without cancellation for small kappa
+        t = min(1.0, (4 + kappa * r) / (2 * (math.sqrt(kappa**2 * (1 + r) + 4) + 2 - kappa)))
+        before, kappa = kappa, (epsilon - math.log1p(4 * t * (1 - t) / r)) / (1 + t)
+    return 2 * min(kappa, before)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ def test_declared_bounds_hold_and_are_reached(loss: Logistic | HuberHinge) -> No
     if np.isfinite(loss.third_bound):
         third = np.abs(np.diff(loss.curvature(grid))) / (grid[1] - grid[0])
         assert third.max() == pytest.approx(loss.third_bound, rel=1e-4)
+    share = np.abs(loss.slope(grid)) / loss.slope_bound
+    below = loss.curvature(grid) <= 4 * share * (1 - share) * loss.curvature_bound + 1e-12
+    assert below.all() == loss.sigmoid_slope
 
 
 def test_logistic_slope_is_minus_expit_of_minus_margin() -> None:

@@ -1,5 +1,6 @@
 """Objective perturbation: calibration against given values, and its bounds against simulated exact privacy loss."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -14,7 +15,7 @@ from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.objective.amp import WithOutput
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
-from dpviz.privacy.objective import BOUNDS, PerturbedObjective
+from dpviz.privacy.objective import BOUNDS, PerturbedObjective, joint_remainder
 
 REPLACE, ADD = Neighbouring.REPLACE_ONE, Neighbouring.ADD_REMOVE
 EXAMPLE = {"G": 1.0, "beta": 0.25, "Lam": 45.222}
@@ -31,6 +32,9 @@ EXAMPLE = {"G": 1.0, "beta": 0.25, "Lam": 45.222}
         ("logistic", "tight", (0.7768564486857903, 0.0, 0.38842822434289515)),
         ("svm", "tight", (1 - math.log(2), 0.0, (1 - math.log(2)) / 2)),
         ("svm", "balanced", (0.5, 1 / (1000 * math.expm1(0.5)) - 1e-3, 0.25)),
+        ("svm", "joint", (0.5, 1 / (1000 * math.expm1(0.5)) - 1e-3, 0.25)),
+        # the roots of kappa (1 + t) + ln(1 + t - t^2) = 1 and of its derivative, by scipy.optimize.fsolve
+        ("logistic", "joint", (2 * 0.4728217895494938, 0.0, 0.4728217895494938)),
     ],
 )
 def test_cms_constants(model: str, slack: str, expected: tuple[float, float, float]) -> None:
@@ -293,35 +297,70 @@ def test_the_one_sided_bound_is_attained_and_less_noise_breaks_it() -> None:
     assert value > delta + 5 * error
 
 
-def test_cms_log_ratio_stays_within_epsilon_with_one_log_term() -> None:
-    # pure: ln p_D/p_D' = (|b'| - |b|)/scale + ln det ratio, pointwise
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0, 10.0, 60.0])
+@pytest.mark.parametrize("Lam", [0.01, 0.1, 0.5, 2.0, 100.0])
+def test_slope_and_curvature_together_cost_epsilon_at_the_worst_slope(epsilon: float, Lam: float) -> None:
+    found, slopes = joint_remainder(epsilon, 0.25, Lam), np.linspace(0, 1, 100_001)
+    cost = np.max(found / 2 * (1 + slopes) + np.log1p(slopes * (1 - slopes) / Lam))
+    if epsilon > math.log1p(0.25 / Lam):  # else no noise is enough
+        assert cost == pytest.approx(epsilon, rel=1e-9)
+        assert epsilon - math.log1p(0.25 / Lam) < found <= epsilon
+        assert (found == epsilon) == (Lam >= 2 / epsilon), "curvature costs nothing from 8 beta/epsilon on"
+    else:
+        assert found <= 0
+
+
+def cms_log_ratio(
+    theta: np.ndarray, common: np.ndarray, counts: np.ndarray, pair: tuple[np.ndarray, np.ndarray], cal: Calibration
+) -> np.ndarray:
+    """(N,) exact ln p_D(theta)/p_D'(theta) of pure objective perturbation, D = common + pair[0], D' = common + pair[1]."""
+
+    def log_density(extra: np.ndarray) -> np.ndarray:
+        rows, weight = np.vstack([common, extra]), np.append(counts, 1.0)
+        p, Lam = expit(theta @ rows.T), cal.details["Lam"]
+        b = (expit(-theta @ rows.T) * weight) @ rows - Lam * theta
+        return -np.linalg.norm(b, axis=1) / cal.noise_scale + np.log(np.linalg.det(hessians(rows, weight * p * (1 - p), Lam)))
+
+    return log_density(pair[0]) - log_density(pair[1])
+
+
+CMS_BUDGETS = [(slack, e, lam) for slack in ("joint", "balanced", "tight") for e, lam in ((1.0, 0.5), (1.0, 3.0), (10.0, 0.05))]
+
+
+@pytest.mark.parametrize(("slack", "epsilon", "lam"), CMS_BUDGETS)
+def test_cms_log_ratio_stays_within_epsilon(slack: str, epsilon: float, lam: float) -> None:
     rng = np.random.default_rng(2)
-    worst = 0.0
-    for lam in (0.3, 0.5, 2.0):
-        cal = dpviz.calibrate("cms-objective", n=1, d=2, epsilon=1.0, lam=lam)
-        Lam, scale = cal.details["Lam"], cal.noise_scale
-        theta = rng.standard_normal((20_000, 2)) * rng.choice([0.1, 1, 10, 60], size=(20_000, 1))
-        for common, counts in (NEAR, FAR):
-            for z, other in [SIDES, (np.array([1.0, 0.0]), np.array([0.0, 1.0])), (np.array([0.6, 0.8]), np.array([-0.6, -0.8]))]:
+    cal, worst = dpviz.calibrate("cms-objective", n=1, d=2, epsilon=epsilon, lam=lam, slack=slack), 0.0
+    theta = rng.standard_normal((20_000, 2)) * rng.choice([0.1, 1, 10, 60], size=(20_000, 1))
+    opposite = np.array([0.6, 0.8]), np.array([-0.6, -0.8])
+    for common, counts in (NEAR, FAR):
+        for pair in (SIDES, (np.array([1.0, 0.0]), np.array([0.0, 1.0])), opposite):
+            worst = max(worst, float(np.abs(cms_log_ratio(theta, common, counts, pair, cal)).max()))
+    line = (np.array([[0.7, 0.0], [-0.4, 0.0]]), np.array([2.0, 3.0]), (np.array([1.0, 0.0]), np.array([-1.0, 0.0])))
+    worst = max(worst, float(np.abs(cms_log_ratio(theta * [1, 0], *line, cal)).max()))  # one dimension
+    assert 0.4 * epsilon < worst <= epsilon * (1 + 1e-9)
 
-                def log_density(
-                    extra: np.ndarray,
-                    common: np.ndarray = common,
-                    counts: np.ndarray = counts,
-                    theta: np.ndarray = theta,
-                    Lam: float = Lam,
-                    scale: float = scale,
-                ) -> np.ndarray:
-                    rows, weight = np.vstack([common, extra]), np.append(counts, 1.0)
-                    p = expit(theta @ rows.T)
-                    b = (1 - p) * weight @ rows - Lam * theta
-                    hessian = hessians(rows, weight * p * (1 - p), Lam)
-                    return -np.linalg.norm(b, axis=1) / scale + np.log(np.linalg.det(hessian))
 
-                ratio = np.abs(log_density(z) - log_density(other))
-                worst = max(worst, float(ratio.max()))
-    assert worst <= 1.0 + 1e-9
-    assert worst > 0.6  # a calibration that forgot a factor 2 in the noise would stay near 0.4
+@pytest.mark.parametrize(("epsilon", "lam"), [(1.0, 0.5), (1.0, 3.0), (3.0, 0.2), (10.0, 0.05), (10.0, 1.0)])
+def test_the_joint_bound_is_attained_and_less_noise_breaks_it(epsilon: float, lam: float) -> None:
+    """At theta = -1000 e1: one row of slope t beside e2, one of slope 1 beside -e2, and five that turn b to -e2.
+
+    The common row beside e1 balances b there, and its curvature is orthogonal to what matters.
+    """
+    cal = dpviz.calibrate("cms-objective", n=1, d=2, epsilon=epsilon, lam=lam)
+    theta = np.array([[-1000.0, 0.0]])
+    common = np.array([[0.1, -math.sqrt(0.99)], [-0.05, 0.0]])
+    counts = np.array([5.0, (1000 * cal.details["Lam"] + 0.5) / (0.05 * expit(-50))])
+    steep = np.array([0.05, -math.sqrt(1 - 0.05**2)])
+
+    def found(scale: float) -> float:
+        less = dataclasses.replace(cal, noise_scale=scale * cal.noise_scale)
+        sides = [np.log(t / (1 - t)) / 1000 for t in np.linspace(0.01, 0.9999, 200)]
+        pairs = [(np.array([u, math.sqrt(1 - u * u)]), steep) for u in sides]
+        return max(float(cms_log_ratio(theta, common, counts, pair, less)[0]) for pair in pairs)
+
+    assert 0.99 * epsilon < found(1.0) <= epsilon * (1 + 1e-9)
+    assert found(0.95) > epsilon  # control
 
 
 # ---- approximate minima -----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ KEY = "v"
 OLD: Mapping[int, Mapping[str, str]] = {
     1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"},
     2: {f"{name}.clip_norm": "1" for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd")},
+    3: {"cms-objective.slack": "balanced"},
 }
 VERSION = len(OLD) + 1
 #: the last day of version 1, that of links without a version
@@ -24,7 +25,7 @@ def signed(query: Mapping[str, str]) -> dict[str, str]:
     """An address of today's defaults with its version; one that holds nothing is the app itself and needs none.
 
     >>> signed({"epsilon": "0.5"})
-    {'epsilon': '0.5', 'v': '3'}
+    {'epsilon': '0.5', 'v': '4'}
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     return rest | {KEY: str(VERSION)} if rest else {}
