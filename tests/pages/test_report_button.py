@@ -22,7 +22,7 @@ from dpviz.reporting import Chart
 from dpviz.reporting.run import settings_of
 
 QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
-LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian&v=3"
+LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian&v=4"
 
 
 def made(page: AppTest) -> str:
