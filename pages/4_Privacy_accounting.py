@@ -51,7 +51,7 @@ if comparison.computed(subject):
             "Neighbouring datasets: replace-one or add-remove", lambda: curves.relations(*of_release), known, sent="relations"
         ),
         Section("Ledger: what several releases cost together", lambda: ledger.draw(run, calibration, theme), asked="ledger"),
-        Section("What each paper adds, and what is needed", lambda: comparison.papers(run)),
+        Section("What each paper adds, and what is needed", lambda: comparison.papers(run), sent="papers"),
     )
     if released is not None:
         comparison.how(run, options)

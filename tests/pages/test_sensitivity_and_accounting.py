@@ -14,7 +14,7 @@ import dpviz
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.experiments.studies import scaling
+from dpviz.experiments.studies import noise_comparison, scaling
 from dpviz.models import get_model
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -25,6 +25,9 @@ from dpviz.spending.ledger import entry_of_budget
 from dpviz.spending.of_run import entry_of
 
 pytestmark = pytest.mark.usefixtures("fresh_pool")
+
+
+COMPUTED = ((tables, "composition"), (tables, "delta_curve"), (tables, "relations"), (noise_comparison, "published_noise"))
 
 
 def test_a_student_finds_the_four_answers() -> None:
@@ -138,15 +141,25 @@ def test_curves_that_take_seconds_are_computed_by_jobs(
     assert threads == {"dpviz-job"}
 
 
-def test_a_composition_in_a_closed_fold_is_computed_when_a_report_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, compute = [], tables.composition
-    monkeypatch.setattr(tables, "composition", lambda *given: asked.append(given) or compute(*given))
-    closed = settled(addressed(ACCOUNTING).run()).session_state["dpviz.recorder"].parts["composition"]
+def test_what_closed_folds_hold_is_computed_when_a_report_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def watch(module: Any, name: str) -> None:
+        compute = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given: asked.append(name) or compute(*given))
+
+    for module, name in COMPUTED:
+        watch(module, name)
+    closed = settled(addressed(ACCOUNTING).run()).session_state["dpviz.recorder"].parts
     assert not asked
-    made = closed()
-    assert len(asked) == 1
-    shown = settled(opened(ACCOUNTING)).session_state["dpviz.recorder"].parts["composition"]
-    assert (made.words, made.figure.to_json()) == (shown.words, shown.figure.to_json())
+    shown = settled(opened(ACCOUNTING)).session_state["dpviz.recorder"].parts
+    assert set(asked) == {name for _, name in COMPUTED}
+    for name in ("composition", "delta-curve", "relations"):
+        made = closed[name]()
+        assert (made.words, made.figure.to_json()) == (shown[name].words, shown[name].figure.to_json())
+        assert made.table().equals(shown[name].table())
+    (papers,) = (name for name in closed if "paper's noise" in name)
+    assert closed[papers]().frame.equals(shown[papers].frame)
 
 
 def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.MonkeyPatch) -> None:

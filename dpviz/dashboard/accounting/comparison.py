@@ -1,7 +1,7 @@
 """From a sensitivity to noise, by every accountant; what the noise leaves to an attacker; papers beside what is needed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,6 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, alike, strongest_attack
 from dpviz.privacy.accounting import side_by_side
-from dpviz.privacy.accounting import tables as accounting_tables
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
@@ -84,18 +83,11 @@ def computed(subject: Subject) -> bool:
     """True where the page's tables are there; progress where they are not. With many small batches they take seconds."""
     released, calibration = subject.released, subject.compared
 
-    def compute(spec: RunSpec, monitor: Monitor) -> None:
-        parts: list[Callable[[], object]] = [lambda: attack_of(subject), lambda: noise_comparison.published_noise(spec)]
+    def compute(_: RunSpec, monitor: Monitor) -> None:
+        attack_of(subject)
+        monitor(0.5)
         if released is not None:
-            delta = calibration.budget.delta
-            parts += [
-                lambda: options(released, calibration),
-                lambda: accounting_tables.delta_curve(released, delta),
-                lambda: accounting_tables.relations(released, delta),
-            ]
-        for k, part in enumerate(parts):
-            monitor(k / len(parts))
-            part()
+            options(released, calibration)
 
     return in_front.ready(subject.run, compute, "accounting", doing="Accounting")
 
@@ -282,8 +274,10 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
 def papers(spec: RunSpec) -> None:
     """For each mechanism: the noise that its paper adds and the noise that is needed."""
     setting, budget = setting_of(spec), resolve(spec).budget
-    rows = [_published(row) for row in noise_comparison.published_noise(spec)]
-    tables.table(rows, ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"))
+    tables.table(
+        lambda: [_published(row) for row in noise_comparison.published_noise(spec)],
+        ("method", "paper's noise", "needed", "paper's over needed", "guarantee", "what the paper's noise gives"),
+    )
     rule = "" if spec.lam else ", λ by each method's rule"
     panels.note(
         f"At {words.budget(budget)}, n = {setting.n:,}, default settings{rule}; each in its own unit (per coordinate, on what "

@@ -1,7 +1,10 @@
 """Curves of one release: Rényi, delta over epsilon, composition, relations, and the attacker's view."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, folds, panels, repeat, words
@@ -25,6 +28,8 @@ COMPOSE = fields.choice(
 RATE = fields.number("q", "Sampling rate q", 1e-4, 1.0, 0.1, "Chance of a row to be in a batch; 1 is full batches.")
 MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise over what one row contributes.")
 CONTROLS = (COMPOSE, RATE, MULTIPLIER)
+
+T = TypeVar("T")
 
 
 def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
@@ -61,9 +66,25 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
         )
 
 
+def _observed(section: str, doing: str, compute: Callable[..., T], *given: object) -> Callable[[], T] | None:
+    """Gives a table that takes seconds with many small batches: a job's, or in a closed fold one that a report computes.
+
+    None until the job has it; a table of other values does not stand below these.
+    """
+    if folds.closed():
+        return lambda: compute(*given)
+    found, fresh = tasks.observe(section, doing, lambda monitor: compute(*given), given=given)
+    return (lambda: found) if fresh else None
+
+
 def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
-    table = tables.delta_curve(released, cal.budget.delta)
+    found = _observed("delta-curve", "Computing the curve", tables.delta_curve, released, cal.budget.delta)
+    if found is not None:
+        charts.later("delta-curve", lambda: _delta_curve(found(), spec, theme, released, cal), spec)
+
+
+def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
     drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(spec.mechanism, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
         if table[name].notna().any():
@@ -79,7 +100,7 @@ def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) 
         "At this noise every (ε, δ) on or above the line holds, all at once. "
         f"At ε = {words.three(cal.budget.epsilon)} the proved δ is {here}."
     )
-    charts.chart(fig, "delta-curve", summary, lambda: table.dropna(axis=1, how="all"), of=spec)
+    return Chart(fig, summary, lambda: table.dropna(axis=1, how="all"))
 
 
 def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
@@ -92,13 +113,11 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     with columns[2]:
         z = MULTIPLIER.draw()
     given = z, q, resolve(spec).budget.delta, relation
-    growth, of_these = None, True
-    if not folds.closed():
-        growth, of_these = tasks.observe("composition", "Composing", lambda monitor: tables.composition(*given), given=given)
-    if not of_these:  # the picture before was of other values than those that stand above it
+    found = _observed("composition", "Composing", tables.composition, *given)
+    if found is None:
         return
-    charts.later("composition", lambda: _composed(theme, growth or tables.composition(*given), *given))
-    for name, why in ({} if growth is None else growth.refused).items():
+    charts.later("composition", lambda: _composed(theme, found(), *given))
+    for name, why in ({} if folds.closed() else found().refused).items():
         panels.note(f"{name}: {why}.")
 
 
@@ -121,7 +140,12 @@ def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delt
 
 def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
-    table = tables.relations(released, cal.budget.delta)
+    found = _observed("relations", "Comparing relations", tables.relations, released, cal.budget.delta)
+    if found is not None:
+        charts.later("relations", lambda: _relations(found(), theme, cal), spec)
+
+
+def _relations(table: pd.DataFrame, theme: Theme, cal: Calibration) -> Chart:
     items = [
         lines.Bar(row.relation, row.epsilon, f"ε = {words.three(row.epsilon)}", solid=row.proved, strong=row.in_use)
         for row in table.itertuples()
@@ -130,7 +154,7 @@ def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) ->
         "The same noise, σ = " + words.three(cal.noise_scale) + ": " + "; ".join(f"{b.name}: {b.words}" for b in items) + "."
     )
     fig = lines.bars(items, Look("", theme.families["gradient"], "solid", "x"), theme, x="ε at the same δ")
-    charts.chart(fig, "relations", summary, lambda: table, of=spec)
+    return Chart(fig, summary, lambda: table)
 
 
 def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack | None = None) -> None:

@@ -19,18 +19,32 @@ _NUMBER = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*(?:$|[;,\t\r
 _FORMULA = re.compile(rf"(^\ *|[;,\t\r\n]\s*)(?!{_NUMBER})([{_STARTS}])")
 
 
-def table(rows: Iterable[Sequence[object]], columns: Sequence[str], *, real: bool = False) -> None:
+def table(
+    rows: Iterable[Sequence[object]] | Callable[[], Iterable[Sequence[object]]], columns: Sequence[str], *, real: bool = False
+) -> None:
     """A small table as plain HTML, readable by a screen reader; text is shown as it is.
 
     Args:
+        rows: or what makes them, which is called in a closed fold only when a report is written.
         real: whether it speaks of single real rows; reports leave it out unless they are asked for.
     """
-    rows = [list(row) for row in rows]
-    recorder.keep(f"table {' '.join(columns)}", Table("", pd.DataFrame(rows, columns=list(columns))), rows=real)
+
+    def made() -> list[list[object]]:
+        return [list(row) for row in (rows() if callable(rows) else rows)]
+
+    def part(made: list[list[object]]) -> Table:
+        return Table("", pd.DataFrame(made, columns=list(columns)))
+
+    name = f"table {' '.join(columns)}"
+    if callable(rows) and folds.closed():
+        recorder.keep(name, lambda: part(made()), rows=real)
+        return
+    found = made()
+    recorder.keep(name, part(found), rows=real)
     if folds.closed():
         return
     heads = [words.together(words.markdown(head)) for head in columns]
-    shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in rows], columns=heads)
+    shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in found], columns=heads)
     st.table(shown.set_index(heads[0]))
 
 
