@@ -81,13 +81,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/ranges.py": ("tests/experiments/run/test_runs_in_private_ranges.py", "tests/releasing"),
     "dpviz/experiments/run/ranges.py": ("tests/experiments/run/test_runs_in_private_ranges.py",),
     "dpviz/mechanisms/persons.py": (f"{M}persons.py", f"{M}drawn_persons.py"),
-    "dpviz/estimator/weights.py": ("tests/estimator/test_classifier.py", f"{M}weights.py"),
+    "dpviz/estimator/weights.py": ("tests/estimator/test_weights_and_persons.py", f"{M}weights.py"),
     "dpviz/common/persons.py": ("tests/datasets/test_persons.py", "tests/experiments/run/test_runs_of_persons.py"),
     "dpviz/mechanisms/output/*.py": (*LAW, f"{M}output_mechanisms.py", f"{M}individual.py", f"{M}rules.py"),
     "dpviz/mechanisms/objective/*.py": (*LAW, f"{M}objective.py", f"{M}individual.py", f"{P}objective_privacy.py"),
     "dpviz/mechanisms/input/dbdp_pi.py": (*LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
-    "dpviz/mechanisms/input/*.py": (*LAW, f"{M}input.py", f"{M}all_rows.py", "tests/models/test_sparse.py"),
-    "dpviz/mechanisms/all_rows.py": (f"{M}all_rows.py", f"{M}conditions.py", "tests/models/test_sparse.py"),
+    "dpviz/mechanisms/input/*.py": (*LAW, f"{M}input.py", f"{M}all_rows.py", "tests/models/test_kernels.py"),
+    "dpviz/mechanisms/all_rows.py": (f"{M}all_rows.py", f"{M}conditions.py", "tests/models/test_kernels.py"),
     "dpviz/mechanisms/local/*.py": (*LAW, f"{M}local.py"),
     "dpviz/mechanisms/gradient/dp_agd.py": (*LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py", f"{M}all_rows.py"),
     "dpviz/mechanisms/gradient/dp_svrg.py": (*LAW, f"{M}dp_svrg.py", f"{M}clipped_shares.py", f"{M}individual.py"),
@@ -100,7 +100,17 @@ TESTS: dict[str, tuple[str, ...]] = {
         *LAW,
         *(
             f"{M}{name}.py"
-            for name in ("noisy_sgd", "drawn_persons", "individual", "clipped_shares", "rules", "streams", "all_rows")
+            for name in (
+                "noisy_sgd",
+                "batches",
+                "song_and_bassily",
+                "drawn_persons",
+                "individual",
+                "clipped_shares",
+                "rules",
+                "streams",
+                "all_rows",
+            )
         ),
         "tests/models/test_products.py",
     ),
@@ -115,7 +125,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "dpviz/mechanisms/*.py": (*LAW, f"{M}calibration_labels.py", f"{M}conditions.py", f"{M}rules.py"),
     "dpviz/common/random.py": (
         "tests/common/test_random.py",
-        *(f"{M}{name}.py" for name in ("streams", "noisy_sgd", "drawn_persons", "noise_law")),
+        *(f"{M}{name}.py" for name in ("streams", "batches", "drawn_persons", "noise_law")),
     ),
     "dpviz/releasing/*.py": ("tests/releasing",),
     "dpviz/dashboard/one_run/publishing.py": ("tests/pages/test_publishing.py",),

@@ -86,6 +86,6 @@ def fresh_pool() -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that all workers end together."""
-    first = ("browser", "pages", "test_contract.py", "auditing", "datasets")
+    first = ("test_planted_mistakes.py", "browser", "pages", "test_contract.py", "auditing", "datasets")
     order = {name: k for k, name in enumerate(first)}
     items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], len(first)))

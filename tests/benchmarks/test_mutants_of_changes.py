@@ -210,3 +210,7 @@ def test_survivors_on_changed_lines_fail_where_they_are_too_many(
 )
 def test_mutants_of_words_are_told_from_others(before: str, after: str, words: bool) -> None:
     assert mutants.only_words((f"-    {before}", f"+    {after}")) is words
+
+
+def test_every_test_that_should_notice_a_mistake_is_there() -> None:
+    assert all((mutants.ROOT / test).exists() for tests in mutants.TESTS.values() for test in tests)

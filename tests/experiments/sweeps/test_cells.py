@@ -1,11 +1,7 @@
-"""Cells that cannot be computed in full, and the folder they are kept in."""
+"""Cells of a sweep: each computed once, by one thread or many, with the same bits."""
 
 import contextlib
 import dataclasses
-import errno
-import hashlib
-import json
-import math
 import multiprocessing
 import os
 import signal
@@ -21,18 +17,15 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 from support import LIMIT
+from support_cells import CELL, SPEC
 
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cell, cells
-from dpviz.experiments.sweeps import store as store_module
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems, run_cells, seconds, workers_for
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
-
-SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3)
-CELL = Cell(SPEC, (0.1, 1.0), range(3))
 
 
 @pytest.fixture
@@ -206,256 +199,6 @@ def test_training_that_fails_for_some_budgets(monkeypatch: pytest.MonkeyPatch) -
     table = CELL.attempt()
     assert set(table["epsilon"]) == {1.0}
     assert [(e, p.cause) for e, p in problems(table)] == [(0.1, "diverged")]
-
-
-def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("DPVIZ_CACHE", raising=False)
-    assert CellStore.personal().folder == tmp_path / "dpviz" / "cells"
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "mine"))
-    assert CellStore.personal().folder == tmp_path / "mine" / "cells"
-
-
-def test_the_store_is_bounded_and_clears_what_was_half_written(tmp_path: Path) -> None:
-    now = time.time()
-    for k in range(5):
-        path = tmp_path / f"{k}.cell"
-        path.write_bytes(b"x" * 100)
-        os.utime(path, (now - 100 + k, now - 100 + k))
-    (tmp_path / ".part-old").write_bytes(b"x")
-    os.utime(tmp_path / ".part-old", (now - 200_000, now - 200_000))
-    (tmp_path / ".part-new").write_bytes(b"x")
-    CellStore(tmp_path).prune(250)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".part-new", "3.cell", "4.cell"]
-
-
-def test_a_store_that_cannot_be_written_is_one_notice(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("in the way")
-    store = CellStore(blocked / "cells")
-    tables = list(attempts([CELL, Cell(SPEC, (3.0,), range(3))], store=store))
-    assert len(tables) == 2
-    assert len(store.notices) == 1
-    assert "cannot be kept" in store.notices[0]
-
-
-@pytest.mark.parametrize(
-    ("where", "name"), [(os, "open"), (os, "lstat"), (Path, "unlink"), (Path, "stat"), (Path, "mkdir"), (Path, "glob")]
-)
-@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES, errno.EIO])
-def test_whatever_the_folder_refuses_the_numbers_are_there(
-    where: object, name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "cells").mkdir()
-    (tmp_path / "cells" / f"{CELL.key()}.cell").write_bytes(b"x")
-    (tmp_path / "cells" / ".part-left").write_bytes(b"x")
-    os.utime(tmp_path / "cells" / ".part-left", (0, 0))
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(where, name, refuse)
-    store = CellStore.personal()
-    store.prune(most=0)
-    assert [len(t) for t in attempts([CELL], store=store)] == [6]
-    assert len([n for n in store.notices if "cannot be kept" in n]) <= 1
-
-
-def stored(tmp_path: Path) -> tuple[CellStore, Path, pd.DataFrame]:
-    store = CellStore(tmp_path)
-    table = CELL.attempt()
-    store.put(CELL, table)
-    (path,) = tmp_path.glob("*.cell")
-    return store, path, table
-
-
-def with_right_hash(content: bytes, key: str | None = None) -> bytes:
-    return hashlib.sha256(f"{key or CELL.key()}\n".encode() + content).hexdigest().encode() + b"\n" + content
-
-
-def content(table: pd.DataFrame, **attributes: object) -> bytes:
-    return json.dumps({"columns": table.to_dict("list"), "attributes": table.attrs | attributes}).encode()
-
-
-def cell_with(**values: object) -> Callable[[pd.DataFrame], bytes]:
-    """A cell's table with another value in one place of some columns."""
-
-    def spoil(table: pd.DataFrame) -> bytes:
-        found = json.loads(content(table))
-        for name, value in values.items():
-            found["columns"][name][3] = value
-        return json.dumps(found).encode()
-
-    return spoil
-
-
-SPOILED: dict[str, Callable[[pd.DataFrame], bytes]] = {
-    "no JSON": lambda t: b"a,b\n1,2\n",
-    "nothing": lambda t: b"",
-    "a number": lambda t: b"7",
-    "cut": lambda t: content(t)[:-20],
-    "half of the middle": lambda t: content(t)[:200] + content(t)[400:],
-    "nested": lambda t: b"[" * 100_000 + b"]" * 100_000,
-    "nested attributes": lambda t: b'{"columns": {}, "attributes": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}",
-    "a number of many digits": lambda t: b"1" * 10_000,
-    "a column is missing": lambda t: content(t.drop(columns="accuracy")),
-    "a column more": lambda t: content(t.assign(more=1.0)),
-    "columns in another order": lambda t: content(t[t.columns[::-1]]),
-    "columns of two lengths": lambda t: content(t).replace(b'"seed": [', b'"seed": [0, '),
-    "texts for numbers": lambda t: content(t.assign(accuracy="high")),
-    "numbers for texts": lambda t: content(t.assign(status=1.0)),
-    "rows are missing": lambda t: content(t.iloc[:-1]),
-    "rows twice": lambda t: content(pd.concat([t, t])),
-    "another seed": lambda t: content(t.assign(seed=7)),
-    "another budget": lambda t: content(t.assign(epsilon=t["epsilon"] + 1)),
-    "another mechanism": lambda t: content(t.assign(mechanism="cms-output")),
-    "no rows": lambda t: content(t.iloc[:0]),
-    "seconds as text": lambda t: content(t, seconds="long"),
-    "seconds below 0": lambda t: content(t, seconds=-1.0),
-    "problems as text": lambda t: content(t, problems="many"),
-    "problems in another form": lambda t: content(t, problems=[[0.1, "epsilon"]]),
-    "a problem with a budget that was computed": lambda t: content(t, problems=[[0.1, "epsilon", "a", "b"]]),
-    "a problem with a budget that nobody asked for": lambda t: content(t, problems=[[0.7, "epsilon", "a", "b"]]),
-    "attributes in another form": lambda t: json.dumps({"columns": t.to_dict("list"), "attributes": [1]}).encode(),
-    "an unknown status": cell_with(status="x"),
-    "an unknown relation": cell_with(neighbouring="replace two"),
-    "an accuracy above 1": cell_with(accuracy=7.0),
-    "an accuracy below 0": cell_with(train_accuracy=-0.1),
-    "no accuracy": cell_with(accuracy=math.nan),
-    "an infinite accuracy": cell_with(accuracy=math.inf),
-    "true for an accuracy": cell_with(accuracy=True),
-    "nothing for an accuracy": cell_with(accuracy=None),
-    "a list for an accuracy": cell_with(accuracy=[0.5]),
-    "an infinite objective": cell_with(objective=math.inf),
-    "no gap": cell_with(optimality_gap=math.nan),
-    "another delta": cell_with(delta=0.5),
-    "another regularisation": cell_with(lam=1.0),
-    "another dataset": cell_with(dataset="iris"),
-    "another model": cell_with(model="svm"),
-    "a proved epsilon below 0": cell_with(proved_epsilon=-1.0),
-    "an infinite epsilon": cell_with(claimed_epsilon=math.inf),
-    "noise below 0": cell_with(noise_scale=-1.0),
-    "a loss below 0": cell_with(log_loss=-0.1),
-    "a share above 1": cell_with(majority_f1=1.1),
-}
-
-
-@pytest.mark.parametrize("how", SPOILED)
-def test_a_right_hash_of_something_else_is_set_aside(how: str, tmp_path: Path) -> None:
-    store, path, table = stored(tmp_path)
-    path.write_bytes(with_right_hash(SPOILED[how](table)))
-    set_aside(store, path, table)
-
-
-def test_nothing_of_an_upload_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, table = CellStore(tmp_path), CELL.attempt()
-    monkeypatch.setattr(store_module, "is_upload", lambda name: name == CELL.spec.dataset)
-    store.put(CELL, table)
-    assert not list(tmp_path.rglob("*.*")), "not even a part of it"
-    assert store.get(CELL) is None
-    monkeypatch.undo()
-    store.put(CELL, table)
-    assert store.get(CELL) is not None
-
-
-def set_aside(store: CellStore, path: Path, table: pd.DataFrame) -> None:
-    """What lies under the cell's name is not read, is set aside with one notice, and is computed again."""
-    assert store.get(CELL) is None
-    assert len(store.notices) == 1
-    assert os.path.lexists(path.with_suffix(".damaged"))
-    assert not os.path.lexists(path)
-    (again,) = attempts([CELL], store=store)
-    pd.testing.assert_frame_equal(again, table)
-    assert store.get(CELL) is not None
-    assert len(store.notices) == 1
-
-
-def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
-    store, path, table = stored(tmp_path)
-    path.write_bytes(with_right_hash(content(table)))
-    known = store.get(CELL)
-    pd.testing.assert_frame_equal(known, table)
-    assert known.attrs == table.attrs
-    assert not store.notices
-
-
-def test_a_number_that_changed_on_the_disk_is_noticed(tmp_path: Path) -> None:
-    store, path, table = stored(tmp_path)
-    before = f'"objective": [{float(table["objective"][0])!r}'.encode()
-    assert path.read_bytes().count(before) == 1
-    path.write_bytes(path.read_bytes().replace(before, f'"objective": [{float(table["objective"][0]) + 0.001!r}'.encode()))
-    set_aside(store, path, table)
-
-
-def test_a_cell_under_the_name_of_another_one_is_noticed(tmp_path: Path) -> None:
-    """Nothing in its table tells of the other noise seed."""
-    store, path, table = stored(tmp_path)
-    other = dataclasses.replace(CELL, spec=dataclasses.replace(CELL.spec, seed=CELL.spec.seed + 1))
-    store.put(other, other.attempt())
-    os.replace(store.folder / f"{other.key()}.cell", path)
-    set_aside(store, path, table)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
-@pytest.mark.parametrize("kind", ["link to a device", "link to a cell", "pipe", "folder", "others may write", "too large"])
-def test_only_plain_files_of_the_owner_are_opened(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, path, table = stored(tmp_path / "cells")
-    if kind == "others may write":
-        path.chmod(0o622)
-    elif kind == "too large":
-        monkeypatch.setattr(CellStore, "most", path.stat().st_size - 1)
-    else:
-        path.rename(tmp_path / "away")
-        {
-            "link to a device": lambda: path.symlink_to("/dev/zero"),
-            "link to a cell": lambda: path.symlink_to(tmp_path / "away"),
-            "pipe": lambda: os.mkfifo(path),
-            "folder": path.mkdir,
-        }[kind]()
-    assert store.get(CELL) is None
-    assert len(store.notices) == 1
-    assert os.path.lexists(path.with_suffix(".damaged"))
-    monkeypatch.undo()
-    (again,) = attempts([CELL], store=store)
-    pd.testing.assert_frame_equal(again, table)
-    assert store.get(CELL) is not None
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a person's folder for that person")
-def test_cells_are_written_for_their_owner_only(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        _, path, _ = stored(tmp_path)
-    finally:
-        os.umask(before)
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners there")
-def test_a_cell_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, path, _ = stored(tmp_path)
-    if os.geteuid() == 0:  # whose own files everybody may read
-        os.chown(path, 12345, 12345)
-    else:
-        monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert store.get(CELL) is None
-    assert len(store.notices) == 1
-
-
-def test_a_table_with_other_columns_is_no_cell(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="other columns"):
-        CellStore(tmp_path).put(CELL, CELL.attempt().drop(columns="accuracy"))
-
-
-def test_a_dataset_under_another_spelling_is_found_again(tmp_path: Path) -> None:
-    store = CellStore(tmp_path)
-    short = Cell(dpviz.RunSpec("census", mechanism="majority", seeds=2), (1.0,), range(2))
-    full = dataclasses.replace(short, spec=dataclasses.replace(short.spec, dataset="census-10000"))
-    store.put(short, short.attempt())
-    assert store.get(short) is not None
-    assert store.get(full) is not None
-    assert not store.notices
 
 
 @pytest.mark.long

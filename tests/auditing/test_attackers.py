@@ -1,0 +1,214 @@
+"""Attackers of the game: which one is chosen, where it cuts, and what its bounds rest on."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+from support_game import BUDGET, SVM, SVM_PAIR, gaussian_game, quiet
+
+from dpviz.auditing import audit, audit_pairs, judging
+from dpviz.auditing.game import _both_sides, _prepare
+from dpviz.auditing.judging import declares_gaussian, judge
+from dpviz.auditing.pairs import make
+from dpviz.auditing.scores import Distributions, fitters
+from dpviz.mechanisms import Fit, OutputNoise, Training
+from dpviz.mechanisms.gradient.dp_gd import DPGD
+from dpviz.mechanisms.output.cms_output import CMSOutput
+from dpviz.mechanisms.output.output_gaussian import OutputGaussian
+from dpviz.privacy.audit_bounds import Counts, epsilon_lower_bound
+from dpviz.privacy.budget import Budget
+
+
+def test_several_attackers_and_several_pairs_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two attackers at 5 % each, or two pairs, would accuse a mechanism that is right in more than 5 % of audits."""
+    mechanism, first, second = quiet(OutputGaussian(), BUDGET)
+    game = _prepare(mechanism, first, second, BUDGET, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
+    assert known is not None
+    half = dataclasses.replace(game, confidence=0.95)  # the other half is for the Gaussian test
+    exact, learned = judging._exact(half, known, *outputs), judging._learned(half, *outputs, judging.LEARNED_SHARE)
+    assert (1 - exact.level) + (1 - learned.level) == pytest.approx(0.05)
+    assert round(judge(game, *outputs, known).counts_confidence, 9) in (round(exact.level, 9), round(learned.level, 9))
+    assert judge(dataclasses.replace(game, score="lda"), *outputs, known).counts_confidence == pytest.approx(0.95)
+    shares: list[float] = []
+    monkeypatch.setattr(judging, "_learned", lambda *given: (shares.append(given[-1]), learned)[1])
+    judge(game, *outputs, known)
+    judge(game, *outputs, None)
+    assert shares == [judging.LEARNED_SHARE, 1.0], "alone, the learning attacker has all of it"
+    monkeypatch.undo()
+    pairs = [make(name, SVM, 20, 2, 0.2) for name in ("quiet", "pushed")]
+    told: list[float] = []
+    results = audit_pairs(OutputGaussian(), pairs, BUDGET, runs=40, seed=3, confidence=0.9, monitor=told.append)
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (pytest.approx(0.5), pytest.approx(1.0))
+    assert [(name, r.confidence, r.seed) for name, r in results.items()] == [
+        ("quiet", pytest.approx(0.95), 3),
+        ("pushed", pytest.approx(0.95), 4),
+    ]
+
+
+def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learning one has less of the error probability: its bound would be the larger one at the other's."""
+    mechanism, first, second = quiet(OutputGaussian(), BUDGET)
+    game = _prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
+    assert known is not None
+    exact, learned = judging._exact(game, known, *outputs), judging._learned(game, *outputs, judging.LEARNED_SHARE)
+    exact = dataclasses.replace(exact, counts=Counts(100, 100, 400))
+    learned = dataclasses.replace(learned, counts=Counts(97, 97, 400))
+    monkeypatch.setattr(judging, "_exact", lambda *given: exact)
+    monkeypatch.setattr(judging, "_learned", lambda *given: learned)
+    assert learned.counts.epsilon_lower_bound(1e-5, exact.level) > exact.counts.epsilon_lower_bound(1e-5, exact.level) > 0
+    assert judge(game, *outputs, known).score == "likelihood"
+    learned = dataclasses.replace(learned, counts=Counts(60, 60, 400))
+    assert judge(game, *outputs, known).score == learned.name
+
+
+def test_the_cut_half_way_is_fixed_before_the_game_also_where_a_learning_attacker_wins() -> None:
+    """The Gaussian test and the share of correct guesses count errors of the exact attacker, whoever has the larger bound.
+
+    The noise here comes from a seed of six bits and repeats, which only the learning attacker sees. Its errors half-way would
+    be those of the better of two attackers, chosen by the runs that are counted.
+    """
+    n = 400
+    game, known, sigma, centres = gaussian_game(n)
+    rng = np.random.default_rng(2)
+    outputs = [c + sigma * rng.standard_normal((64, 2))[rng.integers(64, size=n)] for c in centres]
+    assert known.contradiction(*outputs) == ""
+    guesses = [known.log_ratio(side) > 0.0 for side in outputs]
+    wrong = guesses[0].sum(), (~guesses[1]).sum()
+    without_line = dataclasses.replace(game, line=None)
+    for played, distributions in ((game, known), (without_line, known), (game, None)):
+        result = judge(played, *outputs, distributions)
+        assert result.score == "repeat", "the control: the learning attacker has the larger bound"
+        assert (result.middle.false_positives, result.middle.false_negatives) == wrong
+        assert result.middle.trials == n
+        assert result.counts.false_positives + result.counts.false_negatives < 0.1 * n < 0.5 * wrong[0]
+
+
+def test_outputs_are_drawn_along_the_declared_direction_and_across_it() -> None:
+    n = 200
+    game, known, sigma, centres = gaussian_game(n)
+    rng = np.random.default_rng(3)
+    outputs = [c + sigma * rng.standard_normal((n, 2)) for c in centres]
+    both, means = np.concatenate(outputs), [side.mean(axis=0) for side in outputs]
+    for distributions, moved in ((known, centres[1] - centres[0]), (None, means[1] - means[0])):
+        cloud = judge(game, *outputs, distributions).cloud
+        along = moved / np.linalg.norm(moved)
+        np.testing.assert_allclose(cloud["u"], (both - means[0]) @ along, atol=1e-9)
+        np.testing.assert_allclose(np.abs(cloud["v"]), np.abs((both - means[0]) @ (along[::-1] * [1, -1])), atol=1e-9)
+        np.testing.assert_array_equal(cloud["side"], np.repeat([0, 1], n))
+    alike = Distributions(known.first, dataclasses.replace(known.second, centre=known.first.centre))
+    assert np.isfinite(judge(game, *outputs, alike).cloud).all(axis=None), "no direction, and still a picture"
+
+
+@pytest.mark.parametrize("name", ["lda", "qda"])
+def test_where_the_origin_lies_does_not_matter_to_a_learning_attacker(name: str) -> None:
+    """Spread is measured around each side's own mean: outputs far from zero are told apart as well as others."""
+    rng, far = np.random.default_rng(4), np.array([30.0, -20.0, 10.0])
+    sides = [mean + rng.standard_normal((200, 3)) * [1.0, 2.0, 0.5] for mean in (np.zeros(3), np.array([0.5, 0.2, 0.1]))]
+    fit = fitters(SVM_PAIR.first, SVM_PAIR.second, 0, 1)[name]
+    here, there = fit(*sides), fit(*(side + far for side in sides))
+    for side in sides:
+        np.testing.assert_allclose(np.diff(there(side + far)), np.diff(here(side)), rtol=1e-6, atol=1e-6)
+
+
+def test_a_learning_attacker_guesses_between_both_sides() -> None:
+    """On a pair whose sides do not lie symmetrically around 0; cms-output promises no Gaussian, so no line is known before."""
+    pair = make("presence", SVM, 20, 2, 0.2)
+    result = audit(CMSOutput(), pair.first, pair.second, Budget(8.0), runs=400, seed=1, score="lda")
+    assert result.guessed_right > 0.8
+
+
+@pytest.mark.parametrize("mu", [0.5, 3.0])
+def test_the_cut_of_two_gaussians_promises_the_largest_bound(mu: float) -> None:
+    sides = [OutputNoise(np.array([0.0, at]), np.array([2.0]), "gaussian") for at in (0.0, 2.0 * mu)]
+    trials, delta, confidence = 2000, 1e-5, 0.95
+
+    def promised(cut: np.ndarray) -> np.ndarray:
+        errors = stats.norm.sf(cut / mu + mu / 2), stats.norm.cdf(cut / mu - mu / 2)
+        return np.asarray(epsilon_lower_bound(errors[0] * trials, errors[1] * trials, trials, delta, confidence))
+
+    cut = Distributions(*sides).threshold(trials=trials, delta=delta, confidence=confidence, seed=0)
+    best = promised(mu * np.linspace(-6, 6, 20_001)).max()
+    assert promised(np.array([cut]))[0] == pytest.approx(best, rel=1e-3)
+    assert promised(np.array([0.0]))[0] < 0.99 * best, "the mid-point is worse"
+    few = Distributions(*sides).threshold(trials=2, delta=delta, confidence=confidence, seed=0)
+    assert few == 0.0, "no cut of two runs promises anything: the one half way between both sides"
+
+
+@pytest.mark.parametrize("scales", [(1.5, 1.5), (1.5, 2.0)])
+def test_the_ratio_is_that_of_the_declared_densities(scales: tuple[float, float]) -> None:
+    at = np.linspace(-7, 9, 33)
+    laws = {"gaussian": stats.norm, "gamma-sphere": stats.laplace}  # in one dimension
+    for family, law in laws.items():
+        sides = [OutputNoise(np.array([c]), np.array([s]), family) for c, s in zip((0.0, 2.0), scales, strict=True)]
+        expected = law.logpdf(at, 2.0, scales[1]) - law.logpdf(at, 0.0, scales[0])
+        np.testing.assert_allclose(Distributions(*sides).log_ratio(at[:, None]), expected, atol=1e-12)
+
+
+def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_else() -> None:
+    rng, at = np.random.default_rng(3), (np.zeros(3), np.array([3.0, 0.0, 4.0]))
+    first, second = (centre + 2.0 * rng.standard_normal((2000, 3)) for centre in at)
+    sides = [OutputNoise(centre, np.array([1.0]), "gaussian") for centre in at]
+    found = Distributions(*sides).residuals(first, second)
+    assert found.distance == 5.0
+    assert (found.squares / found.freedom) ** 0.5 == pytest.approx(2.0, rel=0.03), "what is drawn and not what is declared"
+    for other in (
+        OutputNoise(np.tile(at[1], (2000, 1)), np.array([1.0]), "gaussian"),
+        OutputNoise(at[1], np.array([1.1]), "gaussian"),
+        OutputNoise(at[1], np.array([1.0]), "gamma-sphere"),
+    ):
+        assert Distributions(sides[0], other).residuals(first, second) is None
+        assert Distributions(other, sides[0]).residuals(second, first) is None
+
+
+def test_a_gaussian_guarantee_is_one_whose_mu_the_budget_allows() -> None:
+    cal = OutputGaussian().calibrate(SVM.setting(100, 3, 0.1), Budget(1.0, 1e-5))
+    assert declares_gaussian(cal)
+    for change in ({"mu": 1.01 * cal.mu}, {"mu": None}, {"noise_family": "gamma-sphere"}):
+        assert not declares_gaussian(dataclasses.replace(cal, **change))
+
+
+def test_outputs_that_are_not_finite_are_no_evidence() -> None:
+    @dataclass(frozen=True)
+    class Overflowing(DPGD):
+        def fit(self, training: Training) -> Fit:
+            made = super().fit(training)
+            made.theta[:, 0] = np.inf
+            return made
+
+    with pytest.raises(FloatingPointError):
+        audit(*quiet(Overflowing(steps=2), Budget(1.0, 1e-5)), Budget(1.0, 1e-5), runs=40)
+
+
+def test_the_bound_by_the_mid_point_stands_only_under_its_assumption() -> None:
+    for mechanism, assumed in ((OutputGaussian(), True), (CMSOutput(), False)):
+        result = audit(*quiet(mechanism, BUDGET), BUDGET if assumed else Budget(1.0), runs=40)
+        assert bool(result.assumption) is assumed
+        expected = result.middle.gaussian_epsilon_lower_bound(BUDGET.delta, result.confidence) if assumed else None
+        assert result.gaussian_epsilon_lower == expected
+
+
+def test_the_threshold_of_declared_distributions_needs_no_runs() -> None:
+    """At one centre on both sides nothing can be told; of noise of random length it is the best of many draws."""
+    centre = np.zeros(3)
+    same = OutputNoise(centre, np.array([0.5]), "gaussian")
+    at = {"trials": 1000, "delta": 1e-5, "confidence": 0.95, "seed": 0}
+    assert Distributions(same, same).threshold(**at) == 0.0  # type: ignore[arg-type]
+    moved = OutputNoise(centre + 0.8, np.array([0.5]), "gamma-sphere")
+    spread = Distributions(OutputNoise(centre, np.array([0.5]), "gamma-sphere"), moved)
+    cut = spread.threshold(**at)  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+    length = rng.gamma(3, size=(2, 4000, 1))
+    directions = rng.standard_normal((2, 4000, 3))
+    draws = 0.5 * length * directions / np.linalg.norm(directions, axis=2, keepdims=True)
+    first, second = spread.log_ratio(draws[0]), spread.log_ratio(draws[1] + 0.8)
+
+    def bound(level: float) -> float:
+        errors = (first > level).mean(), (second <= level).mean()
+        return float(epsilon_lower_bound(1000 * errors[0], 1000 * errors[1], 1000, 1e-5, 0.95))
+
+    assert bound(cut) >= 0.9 * max(bound(level) for level in np.linspace(-5, 5, 101))

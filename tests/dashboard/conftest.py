@@ -1,0 +1,20 @@
+"""Pools of jobs and cells that wait."""
+
+from collections.abc import Iterator
+
+import pytest
+from support_jobs import Slow
+
+from dpviz.dashboard.work import pool as jobs
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    one = Slow(monkeypatch)
+    yield one
+    one.go.set()
+
+
+@pytest.fixture
+def pool() -> jobs.Pool:
+    return jobs.Pool()

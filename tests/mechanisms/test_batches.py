@@ -1,0 +1,202 @@
+"""Batches against their laws: by Poisson sampling, and by a fresh order of all rows in every epoch."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2
+from support import make_problem
+
+from dpviz.common.random import PoissonBatches, generator, normals_in_step, shuffled_batches, spawn
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Training
+from dpviz.mechanisms.gradient.dp_sgd import DPSGD
+from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING
+from dpviz.models import Rows, get_model
+from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from dpviz.privacy.budget import Budget
+
+ALPHA = 1e-6
+
+
+def blank(n: int = 40, d: int = 5) -> Problem:
+    """Rows of zeros, whose gradients are zero: parameters are noise and nothing else."""
+    return Problem(Rows(np.zeros((n, d)), np.tile([1.0, -1.0], n // 2)), get_model("logistic"), 1e-12)
+
+
+def batch_matrix(rate: float, n: int, draws: int, seed: int) -> np.ndarray:
+    draw = PoissonBatches(n, rate)(generator(spawn(seed, 1)[0]))
+    out = np.zeros((draws, n), bool)
+    for t in range(draws):
+        index = draw(t)
+        assert np.all(np.diff(index) > 0)
+        out[t, index] = True
+    return out
+
+
+def p_values(rate: float, included: np.ndarray) -> list[float]:
+    """Total count, spread of the batch sizes, spread over rows: two-sided against the Poisson-sampling law."""
+    draws, n = included.shape
+    total = included.sum()
+    count = 2 * min(binom.cdf(total, draws * n, rate), binom.sf(total - 1, draws * n, rate))
+    spreads = []
+    for axis, trials, groups in ((1, n, draws), (0, draws, n)):
+        statistic = ((included.sum(axis) - trials * rate) ** 2 / (trials * rate * (1 - rate))).sum()
+        spreads.append(2 * min(chi2.cdf(statistic, groups), chi2.sf(statistic, groups)))
+    return [count, *spreads]
+
+
+@pytest.mark.parametrize("rate", [0.003, 0.02, 0.1, 0.5])
+def test_batches_follow_poisson_sampling(rate: float) -> None:
+    included = batch_matrix(rate, 1000, 1500, seed=4)
+    assert min(p_values(rate, included)) > ALPHA
+    # batches are not repeated from one step to the next
+    both = (included[:-1] & included[1:]).sum()
+    assert 2 * min(binom.cdf(both, included[1:].size, rate**2), binom.sf(both - 1, included[1:].size, rate**2)) > ALPHA
+
+
+def test_the_batch_test_can_fail() -> None:
+    included = batch_matrix(0.1, 1000, 1500, seed=4)
+    assert p_values(0.105, included)[0] < ALPHA
+    # shuffled batches of a fixed size are not Poisson batches
+    fixed = np.zeros((1500, 1000), bool)
+    rng = np.random.default_rng(0)
+    for row in fixed:
+        row[rng.permutation(1000)[:100]] = True
+    assert p_values(0.1, fixed)[1] < ALPHA
+
+
+def test_every_row_is_in_a_full_batch() -> None:
+    assert np.array_equal(PoissonBatches(7, 1.0)(generator(spawn(0, 1)[0]))(0), np.arange(7))
+
+
+def test_a_fresh_order_uses_every_row_once_an_epoch_and_orders_are_uniform() -> None:
+    edges = np.array([0, 3, 6, 10])
+    draw = shuffled_batches(edges)(generator(spawn(3, 1)[0]))
+    epochs = [[draw(3 * e + k) for k in range(3)] for e in range(4000)]
+    for batches in epochs:
+        assert [len(b) for b in batches] == [3, 3, 4]
+        assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(10))
+    first = np.array([np.isin(np.arange(10), batches[0]) for batches in epochs])
+    assert chi2.sf(((first.sum(axis=0) - 1200) ** 2 / (4000 * 0.3 * 0.7)).sum() * 0.9, 9) > ALPHA
+    # two rows share the first batch with chance 3/10 x 2/9, and what one epoch drew says nothing about the next
+    for together, chance in ((first[:, 0] & first[:, 1], 1 / 15), (first[1:, 0] & first[:-1, 0], 0.09)):
+        count = int(together.sum())
+        assert min(binom.cdf(count, len(together), chance), binom.sf(count - 1, len(together), chance)) > ALPHA
+    # the control: the same order in every epoch
+    again = np.tile(first[:1], (4000, 1))
+    assert binom.sf(int((again[1:, np.argmax(first[0])] & again[:-1, np.argmax(first[0])]).sum()) - 1, 3999, 0.09) < ALPHA
+
+
+def moved_by_a_row(mechanism: DPSGD, streams: int = 5) -> np.ndarray:
+    """(S,) sums over steps of the squared shift that one flipped row causes, in standard deviations of the noise.
+
+    All other rows are zero and the clip norm is small, so the flipped row's gradients have full length and opposite
+    directions. Both sides share orders and noise.
+    """
+    problem = blank(40, 3)
+    first, second = (problem.replace_row(7, np.array([1.0, 0.0, 0.0]), y) for y in (1.0, -1.0))
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    eta = cal.details["step_size"] * problem.setting.unit_step
+    paths = []
+    for side in (first, second):
+        fit = mechanism.fit(Training(side, [cal], spawn(2, streams)))
+        path = np.concatenate([fit.record.path[0], fit.theta[0][:, None]], axis=1)
+        paths.append((path[:, :-1] - path[:, 1:]) / eta - problem.lam * path[:, :-1])
+    shift = np.linalg.norm(paths[0] - paths[1], axis=2) / cal.noise_scale
+    return np.asarray((shift**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_reshuffled_batches_cost_one_gaussian_release_an_epoch(accountant: str) -> None:
+    """Whatever the order, the squared distances of all steps add up to mu^2, and mu is what the budget allows."""
+    mechanism = DPSGD(sampling_rate=0.3, epochs=4.0, clip_norm=0.01, step_size=0.1, batches="reshuffled", accountant=accountant)
+    assert mechanism.steps == 12
+    cal = mechanism.calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    assert np.allclose(moved_by_a_row(mechanism), cal.details["mu"] ** 2, rtol=1e-4)
+    mu = gaussian_mu(Budget(1.0, 1e-5))
+    assert cal.details["mu"] == pytest.approx(mu, rel=1e-12) if accountant == "pld" else cal.details["mu"] < mu
+    assert cal.proved_budget == Budget(1.0, 1e-5)
+    # the controls: the noise of Poisson batches is less than that, and two epochs' noise is not enough for four
+    poisson = DPSGD(sampling_rate=1 / 3, epochs=4.0, clip_norm=0.01, step_size=0.1, accountant=accountant)
+    other = poisson.calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    assert other.noise_scale < 0.8 * cal.noise_scale
+    fewer = dataclasses.replace(mechanism, epochs=2.0).calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    assert fewer.noise_scale == pytest.approx(cal.noise_scale / math.sqrt(2), rel=2e-5)
+
+
+def test_nothing_that_is_said_of_reshuffled_batches_is_about_poisson_ones() -> None:
+    def texts(**knobs: Any) -> str:
+        cal = DPSGD(**knobs).calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+        return " ".join(map(str, (cal.query, cal.sensitivity_source, cal.conversion, *cal.notes)))
+
+    said = {batches: texts(batches=batches) for batches in ("poisson", "reshuffled")}
+    assert "Poisson" in said["poisson"]
+    assert "Poisson" not in said["reshuffled"]
+    assert "Replace-one:" in said["poisson"], "how a sampled batch is accounted"
+    assert "Replace-one:" not in said["reshuffled"]
+    assert "secret is not counted" in said["reshuffled"]
+    for text in said.values():
+        assert "Every iterate may be published" in text
+        assert ROUNDING in text
+
+
+def test_reshuffled_batches_say_what_they_cannot_do() -> None:
+    with pytest.raises(InvalidInput, match="relation"):
+        DPSGD(batches="reshuffled", relation="add-remove").calibrate(blank().setting, Budget(1.0, 1e-5))
+    with pytest.raises(InvalidInput, match="epochs"):
+        DPSGD(batches="reshuffled", sampling_rate=1e-4, epochs=1000).calibrate(blank().setting, Budget(1.0, 1e-5))
+    few = blank(4)
+    mechanism = DPSGD(batches="reshuffled", sampling_rate=0.1, epochs=1)  # more batches than rows: some are empty
+    theta = mechanism.fit(Training(few, [mechanism.calibrate(few.setting, Budget(1.0, 1e-5))], spawn(0, 2))).theta
+    assert np.isfinite(theta).all()
+
+
+def test_a_tie_of_the_upper_bits_is_decided_to_the_last_value() -> None:
+    """Of 65,536 lower halves those below `fine` are in the batch, and no more: the chance is never above the rate."""
+    rate = 0.3
+    coarse, fine = divmod(int(rate * 2**32), 2**16)
+
+    class Drawn:
+        """A generator of which every row ties, and whose second draws are just below, at and just above the limit."""
+
+        bit_generator = property(lambda self: self)
+
+        def random_raw(self, count: int) -> np.ndarray:
+            return np.full(4 * count, coarse, np.uint16).view(np.uint64)
+
+        def integers(self, low: int, high: int, count: int) -> np.ndarray:
+            return np.array([fine - 1, fine, fine + 1])
+
+    assert PoissonBatches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epochs", [0.3, 1.4, 1.6, 2.5, 7.0])
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_a_fresh_order_is_paid_for_as_often_as_it_is_gone_through(epochs: float, accountant: str) -> None:
+    """Whole epochs: what is trained and what is accounted for are the same number, which is not the one that was asked for."""
+    built = DPSGD.from_params({"batches": "reshuffled", "epochs": epochs, "sampling_rate": 0.25, "accountant": accountant})
+    problem = make_problem(n=40)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(Training(problem, [cal], spawn(0, 3)))
+    (passes,) = set(np.ravel(fit.record.visits).tolist())
+    assert passes == max(1, round(epochs))
+    # replacing a row moves one sum of every epoch by 2C; all of them together are a Gaussian of this mu (Dong et al. 2022)
+    mu = math.sqrt(passes) * cal.sensitivity / cal.noise_scale
+    reached = float(gaussian_epsilon(1e-5, mu))
+    assert reached <= 1.0 * (1 + 1e-6)
+    if accountant == "pld":
+        assert reached == pytest.approx(1.0, rel=1e-6), "exact"
+    assert float(gaussian_epsilon(1e-5, math.sqrt(passes + 1) * cal.sensitivity / cal.noise_scale)) > 1.0 or accountant == "rdp"
+
+
+def test_numbers_drawn_ahead_are_those_of_single_draws() -> None:
+    streams = [np.random.SeedSequence(k) for k in range(3)]
+    draw = normals_in_step([generator(stream) for stream in streams], 7)
+    found = np.stack([draw().copy() for _ in range(101)])
+    expected = np.stack([generator(stream).standard_normal((101, 7)) for stream in streams], axis=1)
+    np.testing.assert_array_equal(found, expected)
+    assert len(np.unique(found.reshape(303, 7), axis=0)) == 303
