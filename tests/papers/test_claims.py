@@ -1,39 +1,27 @@
-"""The tests of the claims: they repeat, they follow their rules, and each can come out the other way."""
+"""Claims are complete, and each test of one can hold and fail; the rules by which comparisons add up."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from support_claims import instead, planted
 from support_stand_in import StandIn
 
 import dpviz
 from dpviz.cli.main import main
 from dpviz.mechanisms import Calibration, HasRule, Mechanism, Training, get_mechanism
-from dpviz.mechanisms.base import Fit, NoiseRecord, RuleView
+from dpviz.mechanisms.base import Fit, RuleView
 from dpviz.models import Setting, feature_noise_of
 from dpviz.models.problem import Problem
-from dpviz.papers import numbers, timing
-from dpviz.papers.claims import PAPERS, Outcome, Verdict, accuracy, check, concerning, list_claims, rules
-from dpviz.papers.claims.context import Context, Measured
+from dpviz.papers import numbers
+from dpviz.papers.claims import PAPERS, Outcome, Verdict, check, concerning, list_claims, rules
+from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
-from dpviz.papers.sentences import PIDP_AHEAD
 from dpviz.papers.verdict import Comparison, Scope, combine
 from dpviz.privacy.budget import Budget, Status
-
-
-def planted(claim: str, **swaps: Any) -> Verdict:
-    """A claim's verdict with alternatives in place of the real things."""
-    names = {name.replace("-", "_"): name for name in dpviz.list_mechanisms()}
-    return list_claims()[claim].test(Context(swaps={names.get(name, name): swap for name, swap in swaps.items()}))
-
-
-def instead(name: str) -> Callable[[dict[str, Any]], Mechanism]:
-    """Another mechanism with default knobs, whatever knobs are asked for."""
-    return lambda knobs: get_mechanism(name).from_params({})
 
 
 def test_entries_are_complete() -> None:
@@ -65,9 +53,6 @@ def test_findings_are_complete_and_repeat(name: str) -> None:
     assert one.verdict.rule
     assert one.verdict.because
     assert bool(one.verdict.condition) == (one.verdict.outcome is Outcome.ONLY_IF)
-
-
-# --- each test can come out false, or true ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -205,223 +190,6 @@ def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open()
             return replace(super().calibrate(setting, budget), status=Status.CLAIM, proved_budget=None)
 
     assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.CANNOT_TELL
-
-
-# --- comparisons, on stand-ins whose accuracy is known ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Toward(StandIn):
-    """The minimiser, moved a share of the way to zero, with a little noise: accuracy and gap are known."""
-
-    def fit(self, training: Training) -> Fit:
-        sign = float(getattr(self, "sign", 1.0))
-        draws = np.array([np.random.default_rng(s).standard_normal(training.problem.m) for s in training.streams])
-        theta = sign * training.problem.optimum + 1e-4 * draws
-        return Fit(np.repeat(theta[None], len(training.calibrations), axis=0), NoiseRecord("x"))
-
-
-def toward(sign: float) -> Callable[[dict[str, Any]], Mechanism]:
-    def make(knobs: dict[str, Any]) -> Mechanism:
-        out = object.__new__(Toward)
-        object.__setattr__(out, "sign", sign)
-        return out
-
-    return make
-
-
-def only_started(knobs: dict[str, Any]) -> Mechanism:
-    """Good from the published start only."""
-    return toward(1.0 if knobs.get("start") == "non-private" else -1.0)(knobs)
-
-
-@pytest.fixture
-def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One setting for each method: stand-ins have no hyperparameters."""
-    monkeypatch.setattr(accuracy, "LENGTHS", (50,))
-    monkeypatch.setattr(accuracy, "STEP_SIZES", (1.0,))
-
-
-@pytest.mark.usefixtures("untuned")
-def test_beating_depends_on_who_is_better_and_on_the_start() -> None:
-    bad, good = toward(-1.0), toward(1.0)
-    assert planted("pidp-beats-dp-sgd", pidp_sgd=good, dp_sgd=bad).outcome is Outcome.HOLDS
-    assert planted("pidp-beats-dp-sgd", pidp_sgd=bad, dp_sgd=good).outcome is Outcome.FAILS
-    assert planted("pidp-beats-dp-sgd", pidp_sgd=good, dp_sgd=good).outcome is Outcome.FAILS
-    under = planted("pidp-beats-dp-sgd", pidp_sgd=only_started, dp_sgd=bad)
-    assert under.outcome is Outcome.ONLY_IF
-    assert "starts at the non-private model" in under.condition
-
-
-@pytest.mark.usefixtures("untuned")
-def test_the_gap_is_judged_from_both_starts() -> None:
-    assert planted("pidp-gap-zero", pidp_sgd=toward(1.0)).outcome is Outcome.HOLDS
-    assert planted("pidp-gap-zero", pidp_sgd=toward(-1.0)).outcome is Outcome.FAILS
-    assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.ONLY_IF
-
-
-@pytest.mark.long
-def test_alike_and_not_beaten_can_hold_and_fail() -> None:
-    good, bad = toward(1.0), toward(-1.0)
-    assert planted("ip-like-central", input_perturbation=good, dp_gd=good, outpert_gd=bad).outcome is Outcome.HOLDS
-    assert planted("ip-like-central", input_perturbation=bad, dp_gd=good, outpert_gd=good).outcome is Outcome.FAILS
-    others = dict.fromkeys(("kst_objective", "outpert_gd", "dp_sgd", "nsgd", "dp_agd"), bad)
-    assert planted("rsgd-ar-best", rsgd_ar=good, **others).outcome is Outcome.HOLDS
-    assert planted("rsgd-ar-best", rsgd_ar=bad, **dict.fromkeys(others, good)).outcome is Outcome.FAILS
-    assert (
-        planted(
-            "averaging-raises-accuracy", rsgd_ar=lambda k: toward(-1.0 if k.get("averaging") is False else 1.0)(k), rsgd=bad
-        ).outcome
-        is Outcome.HOLDS
-    )
-    assert planted("averaging-raises-accuracy", rsgd_ar=good, rsgd=good).outcome is Outcome.FAILS
-
-
-def test_averaging_by_less_than_half_a_point_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same models with other numbers: leads of 0.2 and 2 points, and all within a point of majority."""
-
-    def measured(lead: float, best: float) -> Callable[..., Any]:
-        def best_of(self: Context, mechanism: str, grid: Any, name: str, budgets: Any, seeds: int, **more: Any) -> Any:
-            level = 0.70 + lead * (mechanism == "rsgd-ar" and "averaging" not in grid[0])
-            accuracy = np.full((len(budgets), seeds), level)
-            gap = np.zeros_like(accuracy)
-            made = Measured(accuracy, gap, 0.5, name, "logistic", np.array(budgets), non_private=best, majority=0.70)
-            return made, [grid[0]] * len(budgets)
-
-        return best_of
-
-    for lead, best, outcome in (
-        (0.02, 0.8, Outcome.HOLDS),
-        (0.002, 0.8, Outcome.FAILS),
-        (0.002, 0.705, Outcome.CANNOT_TELL),
-        (0.02, 0.705, Outcome.HOLDS),
-    ):
-        monkeypatch.setattr(Context, "best", measured(lead, best))
-        assert planted("averaging-raises-accuracy").outcome is outcome
-
-
-@pytest.mark.usefixtures("untuned")
-def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
-    """Models that are right or wrong by a coin: the means agree, and no interval is narrower than a point."""
-
-    @dataclass(frozen=True)
-    class Coin(Toward):
-        def fit(self, training: Training) -> Fit:
-            theta = super().fit(training).theta.copy()
-            theta *= np.random.default_rng(1).choice([-1.0, 1.0], theta.shape[1])[:, None]
-            return Fit(theta, NoiseRecord("x"))
-
-    coins: dict[str, Any] = dict.fromkeys(("input_perturbation", "kst_objective"), lambda knobs: Coin())
-    assert planted("ip-beats-objective", **coins).outcome is Outcome.CANNOT_TELL
-    tossed: dict[str, Any] = dict.fromkeys(("pidp_sgd", "dp_sgd"), lambda knobs: Coin())
-    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.CANNOT_TELL
-    assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).outcome is Outcome.FAILS
-
-
-def test_rsgd_ar_is_compared_as_published_and_as_well_as_can_be() -> None:
-    """Better only with the published calibrations: neither holds nor fails."""
-
-    def other(knobs: dict[str, Any]) -> Mechanism:
-        return toward(-1.0 if "published" in knobs.values() or knobs.get("relation") == "add-remove" else 1.0)(knobs)
-
-    def mine(knobs: dict[str, Any]) -> Mechanism:
-        return toward(1.0 if "published" in knobs.values() else -1.0)(knobs)
-
-    others = dict.fromkeys(("outpert_gd", "dp_sgd", "nsgd", "dp_agd"), other)
-    verdict = planted("rsgd-ar-best", rsgd_ar=mine, kst_objective=toward(1.0), **others)
-    assert verdict.outcome is Outcome.ONLY_IF
-    assert verdict.condition == "all methods are calibrated as published"
-    assert "With the best known calibrations: Fails in 60 of 60" in verdict.because
-
-
-def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
-    @dataclass(frozen=True)
-    class Mixed(Toward):
-        jump: ClassVar[bool]
-
-        def fit(self, training: Training) -> Fit:
-            theta = super().fit(training).theta.copy()
-            for e, cal in enumerate(training.calibrations):
-                level = np.log(cal.budget.epsilon / 0.02) / np.log(100)
-                # from the mirror image to the minimiser: at once, or by an even turn
-                angle = np.pi * (float(level < 0.5) if self.jump else 1 - level)
-                across = np.random.default_rng(0).standard_normal(theta.shape[2])
-                across -= (
-                    (across @ training.problem.optimum) / np.square(training.problem.optimum).sum() * training.problem.optimum
-                )
-                across *= np.linalg.norm(training.problem.optimum) / np.linalg.norm(across)
-                theta[e] = np.cos(angle) * theta[e] + np.sin(angle) * across
-            return Fit(theta, NoiseRecord("x"))
-
-    def made(jump: bool) -> Callable[[dict[str, Any]], Mechanism]:
-        cls = type("Made", (Mixed,), {"jump": jump})
-        return lambda knobs: cls()
-
-    assert planted("sgd-ma-surges", dp_sgd=made(True)).outcome is Outcome.HOLDS
-    even = list_claims()["sgd-ma-surges"].test(Context(full=True, swaps={"dp-sgd": made(False)}))
-    assert even.outcome is Outcome.FAILS
-    assert planted("sgd-ma-surges", dp_sgd=toward(1.0)).outcome is Outcome.CANNOT_TELL
-
-
-def test_the_fastest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]  # fits take what the test says, on any machine
-    monkeypatch.setattr(timing, "time", SimpleNamespace(process_time=lambda: clock[0]))
-
-    @dataclass(frozen=True)
-    class Timed(Toward):
-        def fit(self, training: Training) -> Fit:
-            clock[0] += 0.15 if type(self) is Slow else 0.01
-            return super().fit(training)
-
-    @dataclass(frozen=True)
-    class Slow(Timed): ...
-
-    quick, slow = lambda knobs: Timed(), lambda knobs: Slow()
-    others = dict.fromkeys(("rsgd_ar", "nsgd", "outpert_gd", "dp_sgd", "dp_agd"), slow)
-    assert planted("objective-fastest", kst_objective=quick, **others).outcome is Outcome.HOLDS
-    assert planted("objective-fastest", kst_objective=slow, **dict.fromkeys(others, quick)).outcome is Outcome.FAILS
-
-
-def test_accuracy_is_the_mean_over_the_noise_where_its_distribution_is_known() -> None:
-    context, budgets = Context(), (0.5, 5.0)
-    found = context.measure(context.build("output-gaussian"), "teaching", budgets, 3)
-    spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", lam=1e-3, row_scaling="unit", seeds=2)
-    for e, epsilon in enumerate(budgets):
-        expected = dpviz.run(replace(spec, epsilon=epsilon)).expected_accuracy
-        assert expected is not None
-        np.testing.assert_allclose(found.accuracy[e], np.broadcast_to(expected, 2)[0], rtol=1e-9)
-
-
-def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
-    """A setting that is good on trials only is taken, and its test accuracy is bad; noise of trials is not the final noise."""
-    context = Context()
-    setup, _ = context.setup("teaching")
-    parts = (setup.held_out.split.train, setup.held_out.split.test)
-    np.testing.assert_array_equal(np.sort(np.concatenate(parts)), setup.split.train)
-    assert len(parts[1]) == setup.problem.n // 4
-    streams: dict[bool, set[tuple[Any, ...]]] = {True: set(), False: set()}
-
-    @dataclass(frozen=True)
-    class Turncoat(Toward):
-        def fit(self, training: Training) -> Fit:
-            trial = training.problem.n < setup.problem.n
-            streams[trial] |= {(s.entropy, *s.spawn_key) for s in training.streams}
-            object.__setattr__(self, "sign", 1.0 if trial else -1.0)
-            return super().fit(training)
-
-    swap = replace(context, swaps={"dp-gd": lambda knobs: Turncoat() if knobs["steps"] == 2 else toward(0.0)(knobs)})
-    found, chosen = swap.best("dp-gd", [{"steps": 1}, {"steps": 2}], "teaching", (0.5, 5.0), 3)
-    assert chosen == [{"steps": 2}] * 2
-    assert found.accuracy.max() < 0.5
-    assert found.epsilons == (0.5, 5.0)
-    assert not streams[True] & streams[False]
-    _, steady = swap.best("dp-gd", [{"steps": 1}], "teaching", (0.5,), 3)
-    assert steady == [{"steps": 1}]
-
-
-def test_a_model_that_is_not_here_is_not_tested() -> None:
-    verdict = accuracy.more_accurate(PIDP_AHEAD, "pidp-sgd", "dp-sgd", "transformer")(Context())
-    assert verdict.outcome is Outcome.CANNOT_TELL
 
 
 def comparisons(held: int, failed: int, undecided: int) -> list[Comparison]:

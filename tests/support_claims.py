@@ -1,0 +1,45 @@
+"""Claims tested on stand-ins for methods, whose accuracy is known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from support_stand_in import StandIn
+
+import dpviz
+from dpviz.mechanisms import Mechanism, Training, get_mechanism
+from dpviz.mechanisms.base import Fit, NoiseRecord
+from dpviz.papers.claims import Verdict, list_claims
+from dpviz.papers.claims.context import Context
+
+
+def planted(claim: str, **swaps: Any) -> Verdict:
+    """A claim's verdict with alternatives in place of the real things."""
+    names = {name.replace("-", "_"): name for name in dpviz.list_mechanisms()}
+    return list_claims()[claim].test(Context(swaps={names.get(name, name): swap for name, swap in swaps.items()}))
+
+
+def instead(name: str) -> Callable[[dict[str, Any]], Mechanism]:
+    """Another mechanism with default knobs, whatever knobs are asked for."""
+    return lambda knobs: get_mechanism(name).from_params({})
+
+
+@dataclass(frozen=True)
+class Toward(StandIn):
+    """The minimiser, moved a share of the way to zero, with a little noise: accuracy and gap are known."""
+
+    def fit(self, training: Training) -> Fit:
+        sign = float(getattr(self, "sign", 1.0))
+        draws = np.array([np.random.default_rng(s).standard_normal(training.problem.m) for s in training.streams])
+        theta = sign * training.problem.optimum + 1e-4 * draws
+        return Fit(np.repeat(theta[None], len(training.calibrations), axis=0), NoiseRecord("x"))
+
+
+def toward(sign: float) -> Callable[[dict[str, Any]], Mechanism]:
+    def make(knobs: dict[str, Any]) -> Mechanism:
+        out = object.__new__(Toward)
+        object.__setattr__(out, "sign", sign)
+        return out
+
+    return make
