@@ -144,7 +144,7 @@ def _shown(parts: Sequence[Part], name: str = "picture") -> list[dict[str, Any]]
             data = part.data
             table = None if data is None else _html(data)
             more = "" if data is None else _more(data)
-            picture = still.picture(lightened(part.figure), f"{name}-{drawn}", part.words, hints=True)
+            picture = still.picture(lightened(part.figure), f"{name}-{drawn}", part.words)
             shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
     return shown
 

@@ -121,7 +121,7 @@ def later(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> Non
 
 def _still(figure: Any, key: str, summary: str) -> None:
     """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
-    drawn = [svg + _SAVE for svg in pictures(figure, key, summary, (_WIDE, _SMALL), hints=True)]
+    drawn = [svg + _SAVE for svg in pictures(figure, key, summary, (_WIDE, _SMALL))]
     escaped = json.dumps(drawn).replace("<", "\\u003c")
     framed = _FRAME.format(key=key, drawn=escaped, limit=(_WIDE + _SMALL) // 2)
     st.html(framed + read_out.table(figure, summary), unsafe_allow_javascript=True)

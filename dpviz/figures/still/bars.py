@@ -50,7 +50,7 @@ def bars(traces: Sequence[Trace], places: Sequence[Floats], values: Sequence[Flo
         if trace.get("width") is not None:
             width, middle = np.array(each(trace["width"], len(place)), float), place
         start = np.array(each(0.0 if trace.get("base") is None else trace["base"], len(place)), float)
-        if mode in ("stack", "relative") and trace.get("base") is None:
+        if mode == "stack" and trace.get("base") is None:
             for j, (at, v) in enumerate(zip(place.tolist(), value.tolist(), strict=True)):
                 start[j] = ends.get((at, v >= 0), 0.0)
                 ends[(at, v >= 0)] = start[j] + (0.0 if math.isnan(v) else v)
@@ -80,8 +80,7 @@ def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
         if shapes[k]:  # the pattern takes the place of the colour
             fill = f"url(#{_pattern(on, shapes[k], fill)})"
         drawn = add(on.inside, "rect", fill=fill, opacity=opacity, **box, **border)
-        if on.hints:
-            hint(drawn, trace, k)
+        hint(drawn, trace, k)
     middle = over.pixels(made.middle)
     errors(trace, on, middle, middle, colour)
     if trace.get("textposition") == "outside":
@@ -89,35 +88,29 @@ def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
 
 
 def _pattern(on: Canvas, shape: str, colour: str) -> str:
-    """The id of a pattern, which is made."""
-    name = f"{on.name}-{'/.x+-|'.find(shape)}-{''.join(c for c in colour if c.isalnum())}"
+    """The id of a pattern, "/" or ".", which is made."""
+    name = f"{on.name}-{'/.'.find(shape)}-{''.join(c for c in colour if c.isalnum())}"
     if any(pattern.get("id") == name for pattern in on.inside.iter("pattern")):
         return name
     made = add(on.inside, "pattern", id=name, width=8, height=8, patternUnits="userSpaceOnUse")
     if shape == ".":
         add(made, "circle", cx=4, cy=4, r=1.3, fill=colour)
     else:
-        lines = {"/": "M-2 2L2 -2M0 8L8 0M6 10L10 6", "\\": "M-2 6L2 10M0 0L8 8M6 -2L10 2", "-": "M0 4H8", "|": "M4 0V8"}
-        cross = {"x": lines["/"] + lines["\\"], "+": lines["-"] + lines["|"]}
-        add(made, "path", d=(lines | cross).get(shape, lines["/"]), stroke=colour, stroke_width=1.2)
+        add(made, "path", d="M-2 2L2 -2M0 8L8 0M6 10L10 6", stroke=colour, stroke_width=1.2)
     return name
 
 
 def _beside(trace: Trace, made: Bars, on: Canvas, ends: Floats, middle: Floats) -> None:
-    """Texts at the ends of bars."""
+    """Texts at the ends of lying bars, which the plot's edge does not cut off."""
     font = trace.get("textfont") or {}
-    parent = on.outside if trace.get("cliponaxis") is False else on.inside
     size, colours = float(font.get("size", on.size)), each(font.get("color", on.ink), len(ends))
     for text, end, at, start, colour in zip(
         each(trace.get("text", ""), len(ends)), ends, middle, made.end - made.start, colours, strict=True
     ):
         if not text or math.isnan(float(end) + float(at)):
             continue
-        sign, across, down = (1, "left", "bottom") if start >= 0 else (-1, "right", "top")
-        if made.lying:
-            write(parent, str(text), float(end) + 4 * sign, float(at), size=size, colour=colour, across=across)
-        else:
-            write(parent, str(text), float(at), float(end) - 2 * sign, size=size, colour=colour, down=down)
+        away, across = (4, "left") if start >= 0 else (-4, "right")
+        write(on.outside, str(text), float(end) + away, float(at), size=size, colour=colour, across=across)
 
 
 def heat(trace: Trace, on: Canvas) -> None:

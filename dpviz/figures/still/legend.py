@@ -48,7 +48,7 @@ def legend(
     for row, tall in zip(rows, talls, strict=True):
         middle, top = top + tall / 2, top + tall
         for entry, at in row:
-            _sample(root, named[entry], left + at, middle, ink, layout)
+            _sample(root, named[entry], left + at, middle, ink)
             name, begin = str(named[entry]["name"]), left + at + _SAMPLE + 8
             write(root, name, begin, middle, size=small, colour=colour, across="left")
 
@@ -74,7 +74,7 @@ def _rows(names: list[str], side_by_side: bool, room: float, size: float) -> lis
     return rows
 
 
-def _sample(root: Element, trace: Trace, x: float, y: float, ink: str, layout: Trace) -> None:
+def _sample(root: Element, trace: Trace, x: float, y: float, ink: str) -> None:
     """A piece of line, a symbol or a box."""
     marker, line = trace.get("marker") or {}, trace.get("line") or {}
     if trace["type"] == "bar":
@@ -94,9 +94,6 @@ def _sample(root: Element, trace: Trace, x: float, y: float, ink: str, layout: T
         add(root, "path", d=f"M{short(x)} {short(y)}h{_SAMPLE}", **marks.stroke(line, ink))
     if "markers" in mode:
         first = {key: _first(value) for key, value in marker.items() if key != "line"}
-        if not isinstance(first.get("color", ""), str):
-            scale = (layout.get(marker.get("coloraxis", "")) or marker).get("colorscale")
-            first["color"] = scale[len(scale) // 2][1] if isinstance(scale, list | tuple) else ink
         edge = {key: _first(value) for key, value in (marker.get("line") or {}).items()}
         first["size"] = min(max(float(first.get("size", 6)), 6.0), 16.0)
         one = {"marker": first | {"line": edge, "opacity": 1}}

@@ -17,9 +17,9 @@ from dpviz.figures.still.text import add, short, write
 Trace = dict[str, Any]
 
 _DASHES = {"dot": (1, 1), "dash": (3, 3), "longdash": (5, 5), "dashdot": (3, 1, 1, 1), "longdashdot": (5, 2, 1, 2)}
-_MANY = 1000  # points from which those of one look become one path
-_HINTED = 60  # the same where points have hints: so many of them still stand apart
-_VALUE = re.compile(r"%\{(x|y|customdata)(?::([^}]*))?\}")
+_MANY = 60  # points from which those of one look become one path, without hints
+_TAG = re.compile("<[^>]*>")
+_VALUE = re.compile(r"%\{(x|y|text|customdata)(?:\[(\d)\])?(?::([^}]*))?\}")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Canvas:
         ink: colour of text.
         size: of text.
         name: begins the ids of patterns.
-        hints: whether marks say their values under the pointer.
     """
 
     inside: Element
@@ -42,7 +41,6 @@ class Canvas:
     ink: str
     size: float
     name: str
-    hints: bool = False
 
 
 def stroke(line: Trace, colour: str) -> dict[str, object]:
@@ -67,15 +65,10 @@ def _path(x: Floats, y: Floats) -> str:
     return "".join(parts)
 
 
-def _steps(x: Floats, y: Floats, shape: str) -> tuple[Floats, Floats]:
-    """The corners of a line in steps."""
-    if len(x) < 2 or shape not in ("hv", "vh", "hvh"):
-        return x, y
-    if shape == "hvh":
-        middle = (x[1:] + x[:-1]) / 2
-        return np.concatenate([x[:1], np.repeat(middle, 2), x[-1:]]), np.repeat(y, 2)
-    a, b = np.repeat(x, 2), np.repeat(y, 2)
-    return (a[1:], b[:-1]) if shape == "hv" else (a[:-1], b[1:])
+def _steps(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The corners of a line in steps that change halfway between points ("hvh")."""
+    middle = (x[1:] + x[:-1]) / 2
+    return np.concatenate([x[:1], np.repeat(middle, 2), x[-1:]]), np.repeat(y, 2)
 
 
 def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) -> None:
@@ -89,7 +82,7 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
     y = on.y.at(trace.get("y"))
     x = on.x.at(places) if places is not None else on.x.pixels(np.arange(len(y)))
     mode, line = trace.get("mode") or "lines", trace.get("line") or {}
-    px, py = _steps(x, y, str(line.get("shape", "linear")))
+    px, py = _steps(x, y) if line.get("shape") == "hvh" else (x, y)
     if trace.get("fill") in ("toself", "tozeroy") and len(px):
         d = _path(px, py)
         if trace["fill"] == "tozeroy":
@@ -100,7 +93,7 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
         add(on.inside, "path", d=_path(px, py), opacity=part(trace.get("opacity")), **stroke(line, colour))
     errors(trace, on, x, y, colour)
     if "markers" in mode:
-        points(trace, on.inside, x, y, line.get("color", colour), scale, hints=on.hints)
+        points(trace, on.inside, x, y, line.get("color", colour), scale)
     if "text" in mode:
         _texts(trace, on, x, y)
 
@@ -163,21 +156,20 @@ def each(value: Any, count: int) -> list[Any]:
 
 
 def hint(parent: Element, trace: Trace, k: int) -> None:
-    """The hover text of the k-th point or bar of a trace, by plotly's template."""
+    """The hover text of the k-th point or bar of a trace, by plotly's template, without its markup."""
     if trace.get("hoverinfo") == "skip":
         return
 
     def value(found: re.Match[str]) -> str:
-        return format(as_list(trace[found[1]])[k], found[2] or "")
+        one = as_list(trace[found[1]])[k]
+        return format(one if found[2] is None else as_list(one)[int(found[2])], found[3] or "")
 
     text = _VALUE.sub(value, str(trace.get("hovertemplate") or trace.get("name") or "").partition("<extra>")[0])
     if text:
-        add(parent, "title").text = html.unescape(text)
+        add(parent, "title").text = html.unescape(_TAG.sub("", text.replace("<br>", "\n")))
 
 
-def points(
-    trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, scale: Sequence[Any] | None, *, hints: bool = False
-) -> None:
+def points(trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, scale: Sequence[Any] | None) -> None:
     """The symbols of a trace at (x, y) pixels."""
     marker, count = trace.get("marker") or {}, len(x)
     edge = marker.get("line") or {}
@@ -185,15 +177,14 @@ def points(
     named = marker.get("symbol", "circle"), marker.get("size", 6), colours, edge.get("color"), edge.get("width", 0)
     looks = zip(*(each(one, count) for one in named), _opacities(trace, marker, count), strict=True)
     together: dict[tuple[Any, ...], list[str]] = {}
-    most = _HINTED if hints else _MANY
     for k, (look, a, b) in enumerate(zip(looks, x.tolist(), y.tolist(), strict=True)):
         if not math.isnan(a + b) and look[5] > 0.02:
-            key = look if count > most else (*look, k)
+            key = look if count > _MANY else (*look, k)
             together.setdefault(key, []).append(f"M{short(a)} {short(b)}{symbols.path(look[0], round(float(look[1]) / 2, 1))}")
     for (symbol, _, fill, edge_colour, width, opacity, *alone), parts in together.items():
         drawn = _ink(str(symbol), str(fill), edge_colour, float(width))
         made = add(parent, "path", d="".join(parts), opacity=part(opacity), **drawn)
-        if hints and alone:
+        if alone:
             hint(made, trace, alone[0])
 
 

@@ -40,28 +40,23 @@ class Box:
         return self.bottom - share * (self.bottom - self.top)
 
 
-def picture(figure: go.Figure, name: str, words: str = "", *, hints: bool = False) -> str:
+def picture(figure: go.Figure, name: str, words: str = "") -> str:
     """The figure as an SVG element.
 
     Args:
         name: begins the ids inside, unique in the file.
         words: its alternative text.
-        hints: see `pictures`.
     """
-    return pictures(figure, name, words, [WIDTH], hints=hints)[0]
+    return pictures(figure, name, words, [WIDTH])[0]
 
 
-def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float], *, hints: bool = False) -> list[str]:
-    """The figure as SVG elements of several widths in pixels, of which a page shows one; see `picture`.
-
-    Args:
-        hints: whether bars and points say their values under the pointer; points of one look are one path then.
-    """
+def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float]) -> list[str]:
+    """The figure as SVG elements of several widths in pixels, of which a page shows one; see `picture`."""
     drawn = scales.decoded(figure.to_plotly_json())
-    return [_drawn(drawn, name, words, wide, hints) for wide in widths]
+    return [_drawn(drawn, name, words, wide) for wide in widths]
 
 
-def _drawn(drawn: Trace, name: str, words: str, wide: float, hints: bool) -> str:
+def _drawn(drawn: Trace, name: str, words: str, wide: float) -> str:
     traces = [t for t in drawn["data"] if t.get("visible", True) is True and not _unseen(t)]
     layout: Trace = drawn["layout"]
     margin, height = layout["margin"], float(layout["height"])
@@ -79,7 +74,7 @@ def _drawn(drawn: Trace, name: str, words: str, wide: float, hints: bool) -> str
     for key, scale in axes.items():
         _axis(root, below, _settings(layout, key), scale, key, axes, wide, ink, size)
     inside, outside = add(root, "g", clip_path=f"url(#{name}-cut)"), add(root, "g")
-    _traces(traces, layout, axes, Canvas(inside, outside, axes["x"], axes["y"], ink, size, name, hints))
+    _traces(traces, layout, axes, Canvas(inside, outside, axes["x"], axes["y"], ink, size, name))
     _shapes(inside, layout, axes, box, behind=False)
     for note in layout.get("annotations") or ():
         _note(root, note, axes, box, ink, size)
@@ -211,8 +206,7 @@ def _axis(
             write(root, text, edge - 7, at, size=small, colour=colour, across="right")
     line = (f"M{short(scale.start)} {short(edge)}H" if across else f"M{short(edge)} {short(scale.start)}V") + short(scale.end)
     add(root, "path", d=line, stroke=axis.get("linecolor", "#767676"), stroke_width=1)
-    title = axis.get("title") or {}
-    said = title.get("text", "") if isinstance(title, dict) else str(title)
+    said = (axis.get("title") or {}).get("text", "")
     if said and across:
         down = "bottom" if top else "top"
         write(root, said, (scale.start + scale.end) / 2, edge + (-34 if top else 30), size=size, colour=ink, down=down)
@@ -276,29 +270,18 @@ def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *,
 
 
 def _third(share: float, low: str, middle: str, high: str) -> str:
-    """The anchor of a note without an arrow, by the third of the plot that it lies in, as plotly has it."""
+    """The anchor of a note by the third of the plot that it lies in, as plotly has it."""
     return low if share < 1 / 3 else high if share > 2 / 3 else middle
 
 
 def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str, size: float) -> None:
-    """An annotation, and its arrow."""
-    if note.get("visible") is False:
-        return
+    """An annotation without an arrow."""
     refs = note.get("xref", "x"), note.get("yref", "y")
     x, y = (_place(note[k], k, ref, axes, box, units=True) for k, ref in zip("xy", refs, strict=True))
     x, y = x + float(note.get("xshift", 0)), y - float(note.get("yshift", 0))
-    font, arrow = note.get("font") or {}, note.get("showarrow", True)
-    across, down = note.get("xanchor", "auto"), note.get("yanchor", "auto")
-    if across == "auto":
-        across = "center" if arrow or refs[0] != "paper" else _third(note["x"], "left", "center", "right")
-    if down == "auto":
-        down = "middle" if arrow or refs[1] != "paper" else _third(note["y"], "bottom", "middle", "top")
-    if arrow:
-        tip = x, y
-        x, y = x + float(note.get("ax", -10)), y + float(note.get("ay", -30))
-        colour = note.get("arrowcolor", ink)
-        d = f"M{short(x)} {short(y)}L{short(tip[0])} {short(tip[1])}"
-        add(root, "path", d=d, stroke=colour, stroke_width=float(note.get("arrowwidth", 1)), opacity=note.get("opacity"))
+    font = note.get("font") or {}
+    across = note.get("xanchor") or ("center" if refs[0] != "paper" else _third(note["x"], "left", "center", "right"))
+    down = note.get("yanchor") or ("middle" if refs[1] != "paper" else _third(note["y"], "bottom", "middle", "top"))
     look: Trace = {"size": float(font.get("size", size)), "colour": str(font.get("color", ink)), "paper": note.get("bgcolor")}
     place: Trace = {"across": str(across), "down": str(down), "turned": float(note.get("textangle", 0)) == -90}
     write(root, str(note.get("text", "")), x, y, **place, **look)

@@ -11,7 +11,6 @@ _POLYGONS: dict[str, tuple[tuple[float, float], ...]] = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
     "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
     "triangle-up": ((-1.15, 0.6), (1.15, 0.6), (0, -1.2)),
-    "triangle-down": ((-1.15, -0.6), (1.15, -0.6), (0, 1.2)),
     "cross": tuple((1.2 * (x * c - y * s), 1.2 * (x * s + y * c)) for c, s in _QUARTERS for x, y in _CORNERS),
     "hexagon": tuple((math.sin(k * math.pi / 3), math.cos(k * math.pi / 3)) for k in range(6)),
     "star": tuple(
@@ -22,7 +21,6 @@ _POLYGONS: dict[str, tuple[tuple[float, float], ...]] = {
 _POLYGONS["x"] = tuple(((x - y) * math.sqrt(0.5), (x + y) * math.sqrt(0.5)) for x, y in _POLYGONS["cross"])
 _STROKES: dict[str, tuple[tuple[tuple[float, float], ...], ...]] = {
     "line-ns": (((0, -1.4), (0, 1.4)),),
-    "line-ew": (((-1.4, 0), (1.4, 0)),),
     "x-thin": (((-1, -1), (1, 1)), ((-1, 1), (1, -1))),
     "y-down": (((0, 0), (0, 1.3)), ((0, 0), (1.1, -0.7)), ((0, 0), (-1.1, -0.7))),
 }

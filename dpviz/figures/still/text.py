@@ -1,4 +1,4 @@
-"""Elements and texts of a static picture: SVG elements, and plotly's markup (b, i, sub, sup, br) as lines of text."""
+"""Elements and texts of a static picture: SVG elements, and plotly's markup (b, sup, br, span) as lines of text."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -6,12 +6,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 LINE = 1.3  # heights of a line of text, in font sizes
 SIGN = 0.53  # mean width of a sign, in font sizes
-_STYLES = {
-    "b": {"font-weight": "bold"},
-    "i": {"font-style": "italic"},
-    "sub": {"baseline-shift": "sub", "font-size": "70%"},
-    "sup": {"baseline-shift": "super", "font-size": "70%"},
-}
+_STYLES = {"b": {"font-weight": "bold"}, "sup": {"baseline-shift": "super", "font-size": "70%"}}
 
 
 def add(parent: Element, name: str, **attributes: object) -> Element:
