@@ -85,7 +85,8 @@ def chart(
         clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
             needs dragmode "pan" or "zoom".
         rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
-        still: whether the page draws it as SVG, which a browser does ten times as fast as plotly: for what a slider moves.
+        still: whether the page draws it as SVG, which is there in half of plotly's time: for what a slider moves
+            (benchmarks/README.md).
         of: the run that is drawn; None for pictures of many.
 
     Returns:
