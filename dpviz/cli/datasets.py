@@ -71,7 +71,8 @@ def _prepared(options: argparse.Namespace) -> None:
     if dataset.label is not None:
         answers.line("label", dataset.label.sentence)
     label = " or ".join(dataset.label_names)
-    answers.wrapped(f"{own_file.shown(name, file)}: {dataset.n:,} rows, {dataset.d:,} features; label: {label}")
+    features = dataset.d - dataset.intercept
+    answers.wrapped(f"{own_file.shown(name, file)}: {dataset.n:,} rows, {features:,} features; label: {label}")
     answers.line("source", dataset.source)
     if columns:
         import pandas as pd

@@ -109,7 +109,12 @@ def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
         return None if options.dataset is None else str(options.dataset)
     if options.dataset is not None:
         raise InvalidInput("--dataset", "cannot go with a file", "Give one of them.")
+    from dpviz.datasets import list_datasets
     from dpviz.datasets.sources import own
+    from dpviz.datasets.sources.remote import REMOTE
+
+    if file in (*list_datasets(), *REMOTE) and not Path(file).exists():
+        raise InvalidInput("file", f"{file!r} is a dataset's name, and no file here has it", f"Write --dataset {file}.")
 
     return own.hold(content(options, file))
 

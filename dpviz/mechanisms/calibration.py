@@ -40,6 +40,9 @@ class StepSize(TrainingValues):
     step_size: float
 
 
+_NOISE_NAMES = {"gaussian": "Gaussian", "laplace": "Laplace", "duchi-sphere": "half-sphere"}
+
+
 @dataclass(frozen=True)
 class Calibration:
     """From a budget to a noise scale, and what that is worth.
@@ -228,6 +231,16 @@ class Calibration:
         if not isinstance(self.for_training, kind):
             raise TypeError(f"a calibration with {kind.__name__} is needed, got {self.for_training!r}")
         return self.for_training
+
+    @property
+    def noise_name(self) -> str:
+        """The distribution of the noise, as sentences name it."""
+        return _NOISE_NAMES.get(self.noise_family, self.noise_family)
+
+    @property
+    def sensitivity_text(self) -> str:
+        """The sensitivity to six digits; "no bound" where the method has none."""
+        return f"{self.sensitivity:.6g}" if math.isfinite(self.sensitivity) else "no bound"
 
     def noise_length(self, m: int) -> float:
         """Root of the mean squared norm of noise on m parameters: sqrt(m) scale, or sqrt(m (m + 1)) scale for a gamma norm."""

@@ -108,9 +108,9 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
 
     if _proves_nothing(mechanism, setting, delta):
         raise InvalidInput(
-            "attacker", f"nothing is proved about {mechanism.id}, so no noise excludes an attacker", "Choose another."
+            "attacker", f"nothing is proved about {mechanism.label}, so no noise excludes an attacker", "Choose another."
         )
-    why = f"no ε from {_LIMITS[0]:g} on keeps {mechanism.id} below {attacker}"
+    why = f"no ε from {_LIMITS[0]:g} on keeps {mechanism.label} below {attacker}"
     refusal = InvalidInput("attacker", why, "Tolerate more, choose a smaller delta, or another mechanism.")
     return search.largest(
         excess, math.log(_guess(attacker, delta)), step=0.05, tolerance=_TOLERANCE, limits=_LIMITS, refusal=refusal

@@ -64,8 +64,7 @@ def _privacy(family: str, made: Release) -> list[str]:
         f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
         *[f"- Only if: {condition}." for condition in cal.conditions],
         f"- Accountant: {cal.accountant}.",
-        f"- Noise: {cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"
-        + (f"; sensitivity {cal.sensitivity:.6g}." if math.isfinite(cal.sensitivity) else "."),
+        f"- Noise: {cal.noise_name}, scale {cal.noise_scale:.6g}, on {cal.query}" + f"; sensitivity: {cal.sensitivity_text}.",
         f"- Floating point: all parameters are multiples of 2^{math.log2(made.grid):.0f}. {_arithmetic(family, made)}",
         *[f"- Note: {note}" for note in cal.notes],
     ]

@@ -170,7 +170,7 @@ def _models(result: Result) -> list[Part]:
     drawn, parts = _look(result.spec.mechanism), list[Part]()
     if base is not None and len(names) == result.theta.shape[1] and result.theta.any():
         away = float(np.linalg.norm(result.theta - base, axis=1).mean())
-        message = f"The private weights stand {away:.3g} away from the non-private ones on average, whose length is "
+        message = f"The private weights stand {away:.3g} away from the non-private ones on average, whose norm is "
         message += f"{float(np.linalg.norm(base)):.3g}."
         table = pd.DataFrame({"feature": names, "non-private": base, "mean of the draws": result.theta.mean(axis=0)})
         parts += [
@@ -214,8 +214,8 @@ def _guarantee(result: Result) -> pd.DataFrame:
         ("relation", f"{cal.neighbouring.value}; the number of rows is public"),
         ("unit", f"ε is for {in_words(cal.person_rows)}"),
         ("accountant", cal.accountant),
-        ("noise", f"{cal.noise_family}, scale {cal.noise_scale:.6g}, on {cal.query}"),
-        ("sensitivity", f"{cal.sensitivity:.6g}: {cal.sensitivity_source}"),
+        ("noise", f"{cal.noise_name}, scale {cal.noise_scale:.6g}, on {cal.query}"),
+        ("sensitivity", f"{cal.sensitivity_text}: {cal.sensitivity_source}"),
         *[("only if", condition) for condition in cal.conditions],
         *[("note", note) for note in cal.notes],
     ]

@@ -63,6 +63,11 @@ def test_names_that_no_file_system_takes(arguments: str, said: str, shell: Shell
     assert "parts are finished" not in words
 
 
+@pytest.mark.parametrize("name", ["teaching", "adult"])
+def test_a_datasets_name_in_the_place_of_a_file_is_seen(name: str, shell: Shell) -> None:
+    assert f"Write --dataset {name}." in shell.refused(["run", name])
+
+
 def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
     wanted = ["--metric", "roc-auc", "--metric", "f1", "--metric", "recall@precision=0.6"]
     said = shell(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted])

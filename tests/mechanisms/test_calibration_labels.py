@@ -80,6 +80,13 @@ def test_a_conditional_guarantee_names_its_conditions() -> None:
         Calibration.proved(BUDGET, **FACTS).conditional()
 
 
+def test_noise_and_sensitivity_are_named_in_words() -> None:
+    none = Calibration.claimed(BUDGET, **FACTS | {"sensitivity": float("nan")})
+    assert (none.noise_name, none.sensitivity_text) == ("Gaussian", "no bound")
+    known = dataclasses.replace(none, sensitivity=0.25, noise_family="gamma-sphere")
+    assert (known.noise_name, known.sensitivity_text) == ("gamma-sphere", "0.25")
+
+
 def test_the_distribution_at_one_budget_is_of_the_same_family() -> None:
     scale, shared = np.array([1.0, 2.0]), np.arange(3.0)
     apart = np.arange(12.0).reshape(2, 2, 3)

@@ -47,7 +47,7 @@ def test_a_tolerated_attacker_gives_every_method_its_own_epsilon() -> None:
     gd, output = (float(str(shown[dpviz.list_mechanisms()[name].label])) for name in ("dp-gd", "output-gaussian"))
     assert gd == pytest.approx(own["dp-gd"].spec.epsilon, rel=0.01)
     assert output == pytest.approx(own["output-gaussian"].spec.epsilon, rel=0.01)
-    assert "nothing is proved about dbdp" in text(page).replace("\\", "")
+    assert "nothing is proved about DBDP-ERM, so" in text(page).replace("\\", "")
     better = dpviz.run(own["dp-gd"].spec).accuracy.mean()
     assert f"{100 * better:.1f}" in page.table[0].value["Accuracy"]["DP-GD"]
     for code in page.code:

@@ -273,6 +273,9 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     assert step.shape == (3, 3)
     page.button(key="noising-pidp-sgd").click().run()
     assert address(page)["mechanism"] == "pidp-sgd"
+    said = text(opened(mechanism="output-gaussian"))
+    assert "the noise goes on the trained parameters" in said
+    assert "at parameters 0" not in said, "the minimiser is not there"
     received = re.search(r"PIDP-SGD at ε = 1: (\d+) of 320 rows received noise", sentence(page))
     assert int(received[1]) <= 32, "no more rows than the share allows"
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"

@@ -106,7 +106,7 @@ def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | N
     """The noise that the tightest proof needs, and the one that needs most; or the method's own noise; in one sentence."""
     cal = subject.calibration
     if subject.released is None:
-        noise = f"it adds {cal.noise_family} noise of scale {words.three(cal.noise_scale)}" if cal.noise_scale > 0 else "no noise"
+        noise = f"it adds {cal.noise_name} noise of scale {words.three(cal.noise_scale)}" if cal.noise_scale > 0 else "no noise"
         panels.headline(f"{subject.title}: {noise}; {words.attacks(cal, attack)}.", of=subject.run)
         return
     smallest = min((o for o in reversed(accountants) if o.status is Status.PROVED), key=lambda o: o.sigma)
@@ -124,7 +124,7 @@ def own_noise(subject: Subject) -> None:
     st.header("How its noise is set", anchor=False)
     bound = words.three(cal.sensitivity) if np.isfinite(cal.sensitivity) else "no bound"
     rows = [
-        ("Noise", f"{cal.noise_family}, scale {words.three(cal.noise_scale)}, on {cal.query}" if cal.noise_scale > 0 else "none"),
+        ("Noise", f"{cal.noise_name}, scale {words.three(cal.noise_scale)}, on {cal.query}" if cal.noise_scale > 0 else "none"),
         ("Sensitivity", f"{bound}: {cal.sensitivity_source}"),
         ("Accountant", cal.accountant),
         ("Guarantee", words.guarantee(cal, subject.mechanism)),

@@ -31,8 +31,8 @@ def board(spec: RunSpec, theme: Theme) -> None:
     key = f"board {resolve(common).key()}"
     panels.text(
         f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
-        f"δ = {words.three(DELTA)}, {RUNS} trainings on each side, {100 * CONFIDENCE:g} % confidence each: "
-        f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} trainings can show "
+        f"δ = {words.three(DELTA)}, {RUNS} models trained on each dataset, {100 * CONFIDENCE:g} % confidence each: "
+        f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} models can show "
         f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
     )
     task = tasks.find(key)

@@ -158,7 +158,7 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
     cal, right = result.calibration, words.percent(result.guessed_right)
     does = f"with {pinned.title(spec)} an attacker guesses {pair.asks} right {right} of the time"
     if not (over and result.runs == result.requested):
-        return (f"After {result.runs:,} of {result.requested:,} trainings: {does}.",)
+        return (f"After {result.runs:,} of {result.requested:,} models trained on each dataset: {does}.",)
     low, high = result.guessed_right_limits
     says = f"Within chance: {does}." if low <= 0.5 <= high else f"Yes: {does}; a coin toss is right half of the time."
     promise = cal.proved_budget or cal.claimed_budget

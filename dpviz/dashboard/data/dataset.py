@@ -206,7 +206,7 @@ def ranges(dataset: Dataset, theme: Theme) -> None:
     """Features after preprocessing."""
     fig = data.feature_ranges(dataset.X, dataset.feature_names, theme)
     shown = min(data.MOST, dataset.d)
-    summary = f"The {shown} most varied of {dataset.d:,} features: mean, and where the middle 90 % of the rows lie."
+    summary = f"The {shown} most varied of {dataset.d:,} features, the intercept included: mean, and where the middle 90 % of the rows lie."
     charts.chart(fig, "feature-ranges", summary, lambda: feature_table(dataset))
 
 

@@ -53,7 +53,7 @@ def numbers(outcome: Outcome) -> None:
         rows.insert(-3, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
     label = list_mechanisms()[outcome.spec.mechanism].label
     tables.table(rows, ("", f"{label}, {draws}", "Non-private", "Majority"))
-    noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family} noise of scale {cal.noise_scale:.3g}"
+    noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_name} noise of scale {cal.noise_scale:.3g}"
     bound = (
         f"is {words.three(cal.sensitivity)} ({cal.sensitivity_source})"
         if np.isfinite(cal.sensitivity)
@@ -121,7 +121,7 @@ def _weights(outcome: Outcome, base: Floats, names: tuple[str, ...], theme: Them
     most = f"The {weight_figure.MOST} largest of {len(names)} weights" if len(names) > weight_figure.MOST else "All weights"
     size = words.three(float(np.linalg.norm(base)))
     summary = (
-        f"{most}. The private weights stand {words.three(length)} away from the non-private ones on average, whose length "
+        f"{most}. The private weights stand {words.three(length)} away from the non-private ones on average, whose norm "
         f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
         f"{words.three(values.min())} and {words.three(values.max())} with noise."
     )
@@ -172,7 +172,7 @@ def how(outcome: Outcome) -> None:
     sources = [
         f"{cls.label}: {cls.citation}.",
         f"Guarantee: {cls.guarantee}",
-        f"Noise: {cls.noise_enters} Scale {cal.noise_scale:.6g} ({cal.noise_family}), from sensitivity {cal.sensitivity:.6g}: "
+        f"Noise: {cls.noise_enters} Scale {cal.noise_scale:.6g} ({cal.noise_name}); sensitivity: {cal.sensitivity_text}, "
         f"{cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
     repeat.computed(outcome.spec, formulas, sources, outcome.cost.metric.id)

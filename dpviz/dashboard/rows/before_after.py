@@ -94,7 +94,9 @@ def _one_step(run: Inspected, theme: Theme) -> None:
     """The quantity that a method adds its noise to, before and after, where that is no row."""
     cal = run.calibration
     st.header("One step before and after noise", anchor=False)
-    equally = "**Every row is covered equally**: the noise goes on a sum over all rows, whatever a row's influence."
+    trained = list_mechanisms()[run.spec.mechanism].family == "output"
+    on = "the trained parameters" if trained else "a sum over all rows"
+    equally = f"**Every row is covered equally**: the noise goes on {on}, whatever a row's influence."
     st.markdown(equally if cal.noise_scale > 0 else "**No row is covered**: this method adds no noise.")
     table = inspected.one_step(run.spec)
     if table is None:
@@ -105,10 +107,10 @@ def _one_step(run: Inspected, theme: Theme) -> None:
     if len(names) != len(table):
         names = tuple(f"parameter {k + 1}" for k in range(len(table)))
     before, after = table["before"].to_numpy(), table.drop(columns="before").to_numpy().T
-    fig = noised.step_before_after(before, after, names, theme, title="value of a coordinate")
+    fig = noised.step_before_after(before, after, names, theme, title="value")
     summary = (
-        f"The noise is added to {cal.query}, here at parameters 0. Before noise its length is "
-        f"{words.three(float(np.linalg.norm(before)))}; the noise has length "
+        f"The noise is added to {cal.query}{'' if trained else ', here at parameters 0'}. Before noise its norm is "
+        f"{words.three(float(np.linalg.norm(before)))}; the noise has norm "
         f"{words.three(float(np.linalg.norm(after - before, axis=1).mean()))} on average over {len(after)} draws."
     )
     charts.chart(fig, "one-step", summary, lambda: table.assign(coordinate=names), of=run.spec)

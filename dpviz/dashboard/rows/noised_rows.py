@@ -31,7 +31,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     said = received(run)
     st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
-    strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family} of scale {words.three(cal.noise_scale)}"
+    strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_name} of scale {words.three(cal.noise_scale)}"
     if run.noised is not None and run.ever is not None and run.ever.any():
         lengths = run.rows["noise_norm"].to_numpy()[run.ever] / run.noised[run.ever]
         strength += f"; a row that receives it gets a vector of length {words.three(float(lengths.mean()))} on average"
@@ -177,7 +177,7 @@ def budgets(run: Inspected) -> None:
         here = " (now)" if epsilon == run.spec.epsilon else ""
         lines.append((f"{words.three(epsilon)}{here}", rows, words.three(scale)))
     head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that receive noise of their own"
-    tables.table(lines, ("ε", head, f"Noise scale ({cal.noise_family})"))
+    tables.table(lines, ("ε", head, f"Noise scale ({cal.noise_name})"))
 
 
 def _cheap(run: Inspected) -> bool:

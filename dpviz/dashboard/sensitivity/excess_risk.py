@@ -219,7 +219,7 @@ def _rates(theme: Theme, x: list[float], others: list[rate_curves.RateCurve]) ->
 
 
 def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
-    with st.expander("How is this computed?"):
+    with st.expander("How are bounds on the excess risk computed?"):
         st.latex(
             r"\mathbb E\,F(\theta)-\min F,\qquad "
             r"F(\theta)=\tfrac1n\sum_i\varphi(y_if_\theta(x_i))+\tfrac\lambda2\lVert\theta\rVert^2,\quad f_\theta(x)="

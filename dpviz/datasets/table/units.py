@@ -16,6 +16,10 @@ from dpviz.datasets.table.encoder import NUMBER, Column
 from dpviz.datasets.table.encoding import CENTRED
 
 
+def _scaled(value: float) -> str:
+    return f"{value:.3g} on the model's scale"
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """A dataset's features in their original units.
@@ -45,8 +49,17 @@ class Units:
     def read(self, row: int, x: Floats) -> list[str]:
         """(d,) feature values of a vector (d,) in the data's own units, as row `row` (by row id) would read them."""
         factor = self.dataset.row_factors(self.dataset.scaling)[row] * (np.sqrt(0.5) if self.dataset.intercept else 1.0)
-        texts = [self._text(*feature, float(v / factor)) for feature, v in zip(self._features, x, strict=False)]
-        return texts + [f"{v:.3g} on the model's scale" for v in x[len(texts) :]]
+        known = zip(self._features, self._lost, x, strict=False)
+        texts = [_scaled(v) if lost else self._text(*feature, float(v / factor)) for feature, lost, v in known]
+        return texts + [_scaled(v) for v in x[len(texts) :]]
+
+    @cached_property
+    def _lost(self) -> list[bool]:
+        """True for each feature whose range is so much wider than its values that rounding leaves nothing of them."""
+        frame = self.dataset.frame
+        return [
+            level is None and column.high - column.low > 1e9 * np.ptp(frame[column.name]) > 0 for column, level in self._features
+        ]
 
     def _text(self, column: Column, level: str | None, value: float) -> str:
         """A value of the encoded row before its scaling."""

@@ -363,7 +363,7 @@ def unlike_typical(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str,
     for name in frame:
         column, value = training[name], mine[name]
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-            low, typical, high = (float(q) for q in np.nanquantile(column.to_numpy(float), (0.25, 0.5, 0.75)))
+            low, typical, high = (float(q) + 0.0 for q in np.nanquantile(column.to_numpy(float), (0.25, 0.5, 0.75)))
             distance = abs(float(value) - typical) / max(high - low, 1e-9 * max(abs(typical), 1.0))
         else:
             typical = column.mode().iloc[0]
