@@ -206,7 +206,8 @@ def ranges(dataset: Dataset, theme: Theme) -> None:
     """Features after preprocessing."""
     fig = data.feature_ranges(dataset.X, dataset.feature_names, theme)
     shown = min(data.MOST, dataset.d)
-    summary = f"The {shown} most varied of {dataset.d:,} features, the intercept included: mean, and where the middle 90 % of the rows lie."
+    of = f"{dataset.d:,} features" + (", the intercept included" if dataset.intercept else "")
+    summary = f"The {shown} most varied of {of}: mean, and where the middle 90 % of the rows lie."
     charts.chart(fig, "feature-ranges", summary, lambda: feature_table(dataset))
 
 
