@@ -171,8 +171,8 @@ def run(options: argparse.Namespace) -> None:
         answers.document({"datasets": here, "to_fetch": remote}, "datasets")
         return
     for one in here:
-        said = f"{one['rows']:>9,} rows" if one["problem"] is None else f" cannot be used: {one['problem']}"
-        print(f"{one['name']:23}{said}")
+        message = f"{one['rows']:>9,} rows" if one["problem"] is None else f" cannot be used: {one['problem']}"
+        print(f"{one['name']:23}{message}")
     print(f"{'census-N':23} any N from 100 to 1,000,000, synthetic")
     for one in remote:
         size = f"{one['rows']:>9,} rows, not downloaded (about {one['megabytes']} MB)"

@@ -126,14 +126,14 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
 
 def _lesson(lesson: Lesson, page: Document) -> Document:
     """A lesson: its question, the pictures that answer it, and the engine's answer below."""
-    from dpviz.dashboard.lessons.view import picture, said
+    from dpviz.dashboard.lessons.view import picture, sentence
     from dpviz.reporting import Chart, Text
 
     answer = lesson.measure(lesson.spec)
     parts: list[Part] = [
         *(part for part in page.parts if isinstance(part, Chart)),
         Text("Answer", heading=True),
-        Text(f"{said(lesson, answer)}."),
+        Text(f"{sentence(lesson, answer)}."),
         Chart(*picture(lesson, answer), answer.evidence.drop(columns="chosen", errors="ignore")),
         Text(lesson.explanation),
         Text(f"A common mistake: {lesson.pitfall}"),

@@ -38,8 +38,8 @@ class _Formatter(argparse.HelpFormatter):
         text = action.help or ""
         if not isinstance(action.default, str) or not action.default or action.default == argparse.SUPPRESS:
             return text
-        said = f"({action.default})" in text or "default" in text
-        return text if said else f"{text} (default: {action.default.replace('%', '%%')})"
+        stated = f"({action.default})" in text or "default" in text
+        return text if stated else f"{text} (default: {action.default.replace('%', '%%')})"
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = text.split("\n")
@@ -68,8 +68,8 @@ class Parser(argparse.ArgumentParser):
         for name, knob in SETTINGS.items():
             if name not in without:
                 default = getattr(RunSpec, name, None)
-                said = "" if default is None else f" Default: {knob.text(default)}."
-                text = f"{knob.label}: {knob.describe()}.{said} {knob.help}".strip().replace("%", "%%")
+                default_text = "" if default is None else f" Default: {knob.text(default)}."
+                text = f"{knob.label}: {knob.describe()}.{default_text} {knob.help}".strip().replace("%", "%%")
                 group.add_argument(
                     f"--{name.replace('_', '-')}", metavar=_METAVARS.get(name, name.upper().replace("_", "-")), help=text
                 )
@@ -86,5 +86,5 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Says what is wrong and ends the program with code 2."""
         begins: str = " Where a value begins with -, write --option=VALUE." if message.endswith("expected one argument") else ""
-        said = f"{self.prog}: {' '.join(message.split())}"
-        self.exit(2, f"{said}{'' if said.endswith(('.', '?')) else '.'}{begins} See {self.prog} --help.\n")
+        text = f"{self.prog}: {' '.join(message.split())}"
+        self.exit(2, f"{text}{'' if text.endswith(('.', '?')) else '.'}{begins} See {self.prog} --help.\n")

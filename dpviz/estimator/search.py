@@ -61,11 +61,11 @@ def cloned(original: BaseEstimator, clone: BaseEstimator) -> None:
         ):
             fits = _planned(search, frame, getattr(original, "epsilon", None))
             if fits is not None:
-                _watch(outer, said=True)
+                _watch(outer, reported=True)
                 _say(type(search).__name__, *fits, "will make")
                 return
     aside = any(_jobs(frame) not in (None, 1) for frame in _stack())
-    if aside and not _name(outer).startswith("_") and _watch(outer, said=True):
+    if aside and not _name(outer).startswith("_") and _watch(outer, reported=True):
         message = (
             f"{_name(outer)} fits side by side (n_jobs), and such fits are not added up here: each spends ε on the same rows."
         )
@@ -94,7 +94,7 @@ def count(estimator: BaseEstimator, epsilon: float, rows: NDArray[np.float64]) -
         _say("This estimator, with its clones,", fits.count, fits.spent, "made", stacklevel=4)
 
 
-def _watch(outer: FrameType, said: bool = False) -> bool:
+def _watch(outer: FrameType, reported: bool = False) -> bool:
     """Adds up fits until a call returns, and says their total then; False where that is not possible.
 
     Nothing in Python tells of a frame's end but a profile function, which is taken away again at once. Where another function has
@@ -108,7 +108,7 @@ def _watch(outer: FrameType, said: bool = False) -> bool:
         if event == "return" and frame is outer:
             sys.setprofile(None)
             fits, spent, _calls.open = _calls.fits, _calls.spent, None
-            if fits > 1 and not said:
+            if fits > 1 and not reported:
                 _say(_name(frame), fits, spent, "made", stacklevel=4)
 
     sys.setprofile(ended)

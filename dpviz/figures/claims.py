@@ -36,10 +36,10 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
         edge = {"color": theme.ink, "width": [3 if h else 0 for h in here]}
         size, colour = [_TILE + 3 if h else _TILE for h in here], verdict_colour(theme, part["kind"].iloc[0])
         marker = {"symbol": "square", "size": size, "color": colour, "line": edge, "opacity": 1}
-        said: Trace = {"text": part["sign"], "textfont": {"color": theme.paper, "size": FONT_SIZE}, "mode": "markers+text"}
-        said |= {"hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]], "hoverinfo": "text"}
+        signs: Trace = {"text": part["sign"], "textfont": {"color": theme.paper, "size": FONT_SIZE}, "mode": "markers+text"}
+        signs |= {"hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]], "hoverinfo": "text"}
         dots = marker_trace(part["column"], part["row"], marker, name=str(outcome), customdata=part[["claim"]], showlegend=False)
-        traces.append(dots | said)
+        traces.append(dots | signs)
     names = [note(plain(name), 0, k, paper="x", xanchor="left", yshift=31) for k, name in enumerate(papers)]
     return figure(
         theme,

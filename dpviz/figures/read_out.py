@@ -40,8 +40,8 @@ def _rows(trace: Any, across: Callable[[Any], Any], upwards: Callable[[Any], Any
     if trace.type == "heatmap":
         cells = ((x, y, trace.z[j][i]) for j, y in enumerate(trace.y) for i, x in enumerate(trace.x))
         return [(series or "", *cell) for cell in islice(cells, MOST + 1)]
-    said = trace.hovertext if isinstance(trace.hovertext, Sequence) and not isinstance(trace.hovertext, str) else repeat("")
-    marks = [mark for mark in zip(said, trace.x, trace.y, strict=False) if mark[1] is not None and mark[2] is not None]
+    texts = trace.hovertext if isinstance(trace.hovertext, Sequence) and not isinstance(trace.hovertext, str) else repeat("")
+    marks = [mark for mark in zip(texts, trace.x, trace.y, strict=False) if mark[1] is not None and mark[2] is not None]
     return [(series or name, across(x), upwards(y)) for name, x, y in marks]
 
 

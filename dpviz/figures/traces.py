@@ -45,8 +45,8 @@ def bar_trace(x: Any, y: Any, marker: Trace, hover: Any = "", **more: Any) -> Tr
 
 def lying_bars(lengths: Any, texts: list[str], marker: Trace, hover: str, font: Trace, **more: Any) -> Trace:
     """Horizontal bars, one for each row, with a text at the end of each."""
-    said: Trace = {"text": texts, "textposition": "outside", "cliponaxis": False, "textfont": font, "showlegend": False}
-    return bar_trace(lengths, list(range(len(texts))), marker, hover, orientation="h", **said, **more)
+    labels: Trace = {"text": texts, "textposition": "outside", "cliponaxis": False, "textfont": font, "showlegend": False}
+    return bar_trace(lengths, list(range(len(texts))), marker, hover, orientation="h", **labels, **more)
 
 
 def coin_toss(theme: Theme) -> Trace:

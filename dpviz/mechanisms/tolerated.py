@@ -65,8 +65,8 @@ class Attacker:
         Raises:
             InvalidInput: it says something else.
         """
-        said, at, rate = text.strip().partition("@")
-        measure, equals, most = said.partition("=")
+        limit, at, rate = text.strip().partition("@")
+        measure, equals, most = limit.partition("=")
         if measure not in MEASURES or not equals or (measure == "tpr") != rate.startswith("fpr=") or bool(at) != bool(rate):
             raise InvalidInput("attacker", f"cannot be read: {show(text)}", _HOW)
         fpr = number_from_text("fpr", rate.removeprefix("fpr=")) if rate else 0.0

@@ -51,26 +51,26 @@ class ReleasedModel:
     privacy: dict[str, Any] = field(default_factory=dict)
 
     def scores(
-        self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+        self, data: pd.DataFrame | ArrayLike, messages: list[str] | None = None, fill: Mapping[str, float | str] | None = None
     ) -> Floats:
         """(n,) decision values; at 0 and above the second class is predicted. NaN for rows with gaps.
 
         Args:
             data: rows with the columns that the model was trained on.
-            said: receives what was clipped, unknown or missing in them.
+            messages: receives what was clipped, unknown or missing in them.
             fill: values for gaps by column, beside those that the model knows.
 
         Raises:
             InvalidInput: a column is missing or holds what the model cannot read, or no row is without gaps.
         """
-        values, gaps = self.encoder.read(own.table(data), said, fill)
+        values, gaps = self.encoder.read(own.table(data), messages, fill)
         open_ = np.logical_or.reduce(gaps)
         if open_.all():
             worst = self.encoder.columns[int(np.argmax([gap.sum() for gap in gaps]))].name
             raise InvalidInput(worst, "has gaps, and no row is without one", "Fill them: the model knows no value for gaps here.")
-        if open_.any() and said is not None:
+        if open_.any() and messages is not None:
             where = ", ".join(f"{c.name} ({gap.sum():,})" for c, gap in zip(self.encoder.columns, gaps, strict=True) if gap.any())
-            said.append(f"{open_.sum():,} of {len(open_):,} rows have gaps and no prediction: {where}.")
+            messages.append(f"{open_.sum():,} of {len(open_):,} rows have gaps and no prediction: {where}.")
         out, whole = np.full(len(open_), np.nan), np.flatnonzero(~open_)
         size = max(1, _ENTRIES // (len(self.encoder.names) + 1))
         for part in (whole[start : start + size] for start in range(0, len(whole), size)):
@@ -84,10 +84,10 @@ class ReleasedModel:
         return np.asarray(get_model(self.model).scores(self.theta[None], rows)[:, 0])
 
     def predict(
-        self, data: pd.DataFrame | ArrayLike, said: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+        self, data: pd.DataFrame | ArrayLike, messages: list[str] | None = None, fill: Mapping[str, float | str] | None = None
     ) -> NDArray[Any]:
         """(n,) predicted labels in words, None for rows with gaps; see `scores`."""
-        return self.labels(self.scores(data, said, fill))
+        return self.labels(self.scores(data, messages, fill))
 
     def labels(self, scores: Floats) -> NDArray[Any]:
         """(n,) labels in words of decision values; None for NaN."""

@@ -114,5 +114,5 @@ def test_the_sheet_holds_every_lesson_with_the_engines_answers() -> None:
     page = settled(page.run())
     assert [s.value for s in page.subheader] == [f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)]
     for lesson in LESSONS:
-        shown = view.said(lesson, lesson.measure(lesson.spec)).replace("\u00a0", " ")
+        shown = view.sentence(lesson, lesson.measure(lesson.spec)).replace("\u00a0", " ")
         assert f"Answer: **{shown}**." in text(page)

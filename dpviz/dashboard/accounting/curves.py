@@ -39,18 +39,18 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
     curve = tables.renyi_curve(released, cal.budget.delta)
     look, x = charts.method_look(spec.mechanism, theme), curve.table["alpha"] - 1
     drawn = [lines.Line("R(α), the Rényi divergence itself", x, curve.table["divergence"], Look("", theme.majority, "dash", "x"))]
-    said = []
+    sentences = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
         order, best = curve.best[name]
         one = replace(look, dash=("solid", "dot")[k], colour=sibling(theme, look.colour, k))
         drawn.append(lines.Line(f"ε(α), {label}", x, curve.table[name].where(curve.table[name] > 0), one))
         drawn.append(lines.Line("", [order - 1], [best], replace(one, symbol=("diamond", "square")[k]), points=True))
-        said.append(f"{label}: ε = {words.three(best)} at α = {words.three(order)}")
+        sentences.append(f"{label}: ε = {words.three(best)} at α = {words.three(order)}")
     ceiling = 30 * max(curve.epsilon, 1e-3)
     fig = lines.curves(drawn, theme, x="α − 1", y="ε", y_range=(max(1e-3, curve.epsilon / 30), ceiling))
     summary = (
         f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({curve.relation.value}): "
-        f"{'; '.join(said)}. Without a detour through Rényi the proved ε is {words.three(curve.epsilon)} under replace-one."
+        f"{'; '.join(sentences)}. Without a detour through Rényi the proved ε is {words.three(curve.epsilon)} under replace-one."
     )
     charts.chart(fig, "renyi", summary, lambda: curve.table, of=spec)
     with st.expander("How is this computed?"):

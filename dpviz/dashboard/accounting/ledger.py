@@ -55,11 +55,11 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
         return
     total, after = found
     limit = None if file is None else held.limit
-    said = sentence(held, total, limit)
+    message = sentence(held, total, limit)
     if total.parts:
-        charts.chart(_parts(held, total, limit, run, theme), "ledger", said, lambda: table(total))
+        charts.chart(_parts(held, total, limit, run, theme), "ledger", message, lambda: table(total))
     else:
-        panels.text(said)
+        panels.text(message)
     if after is not None:
         panels.text(f"With this run the total would be {_said(after)}, {_verdict(after, held.limit)}.")
     if total.unproved:

@@ -230,39 +230,41 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
 
 def attacker_words(score: str) -> str:
     """The attacker's statistic in words, and its name in code."""
-    meaning = next((said for name, said in SCORES.items() if score.split()[0].startswith(name)), "")
+    meaning = next((meaning for name, meaning in SCORES.items() if score.split()[0].startswith(name)), "")
     return f"Attacker: {meaning} (In code: {score}.)" if meaning else f"Attacker: {score}."
 
 
 def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> str:
     """The tighter bounds, each with its assumption, and what the free bound can see at all."""
     gaussian, measured, p = result.gaussian_epsilon_lower, result.measured_epsilon_lower, result.p_value(claim)
-    said = []
+    sentences = []
     if gaussian is not None:
-        said.append(
+        sentences.append(
             f"Under an assumption, and so apart: ε is at least {words.three(gaussian)} if the trade-off is Gaussian. "
             f"{result.assumption}"
         )
     if measured is not None:
-        said.append(
+        sentences.append(
             f"If moreover the two models without noise are where they are declared to be, the noise measured around them shows "
             f"ε of at least {words.three(measured)}."
         )
-    if not said:
-        said.append("No tighter bound under a Gaussian assumption: nothing says that this mechanism's trade-off is Gaussian.")
+    if not sentences:
+        sentences.append(
+            "No tighter bound under a Gaussian assumption: nothing says that this mechanism's trade-off is Gaussian."
+        )
     if p is not None and by and by != BY_BOUND:
         what = "So little noise" if by == BY_NOISE else "So few errors"
-        said.append(f"{what} would have probability {p:.2g} if the claim held; that is what speaks against it.")
+        sentences.append(f"{what} would have probability {p:.2g} if the claim held; that is what speaks against it.")
     if final and claim is not None and claim.delta > 0:
         free = _power(claim, result.counts.trials, WEAK, result.confidence_of_each)[0]
         counted = _power(claim, result.middle.trials, WEAK, result.confidence_of_each)[1]
-        said.append(
+        sentences.append(
             f"How much so many models can show: if a method added {100 * WEAK:g} % of the Gaussian noise that its claim needs, "
             f"the bound without assumptions would refute it in {words.percent(free)} of such audits, and errors counted under "
             f"the Gaussian assumption in {words.percent(counted)}"
             + (", and the measured noise nearly always." if measured is not None else ".")
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _ceiling(result: AuditResult) -> float:
@@ -315,8 +317,8 @@ def _call(spec: RunSpec, asked: Asked) -> str:
     """The call that repeats an audit."""
     arguments = {"kind": asked.pair, "row": asked.row, "other": asked.other, "runs": asked.runs}
     plain = {"kind": WORST, "row": None, "other": None}
-    said = "".join(f", {name}={value!r}" for name, value in arguments.items() if name == "runs" or value != plain[name])
-    return with_spec(spec, f"dpviz.audit_run(spec{said}).epsilon_lower")
+    given = "".join(f", {name}={value!r}" for name, value in arguments.items() if name == "runs" or value != plain[name])
+    return with_spec(spec, f"dpviz.audit_run(spec{given}).epsilon_lower")
 
 
 def _shell(spec: RunSpec, asked: Asked) -> str:

@@ -64,14 +64,14 @@ def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
 
 def sentence(result: OneRunResult) -> str:
     """Right guesses, the bound on epsilon and the verdict."""
-    said = (
+    message = (
         f"Of {result.canaries:,} canaries in one training the attacker guessed {result.guesses:,} and was right on "
         f"{result.correct:,} ({words.percent(result.guessed_right)}): ε is at least {words.three(result.epsilon_lower)}"
     )
     claim = result.calibration.claimed_budget or result.calibration.proved_budget
     if result.verdict == NO_CLAIM or claim is None:
-        return f"{said}; this method claims no privacy."
-    return f"{said}; the claim is {words.budget(claim)}: {result.verdict}."
+        return f"{message}; this method claims no privacy."
+    return f"{message}; the claim is {words.budget(claim)}: {result.verdict}."
 
 
 def visible(result: OneRunResult) -> str:

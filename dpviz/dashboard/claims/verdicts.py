@@ -82,10 +82,10 @@ def _shown(claim: Claim, full: bool, seed: int) -> Shown:
 
 def opened(all_shown: Sequence[Shown]) -> Field[str]:
     """The field of the claim that is open, among those that are shown; the first by default."""
-    said = Counter(s.claim.meaning for s in all_shown)
+    count = Counter(s.claim.meaning for s in all_shown)
     meanings = {
         # a browser sends the text of an option, so that two papers' claims of one wording need different texts
-        s.claim.id: words.labelled(s.claim.meaning) + (f" · {PAPERS[s.claim.paper].name}" if said[s.claim.meaning] > 1 else "")
+        s.claim.id: words.labelled(s.claim.meaning) + (f" · {PAPERS[s.claim.paper].name}" if count[s.claim.meaning] > 1 else "")
         for s in all_shown
     }
     field = fields.choice("claim", "Claim", meanings, all_shown[0].claim.id, few=0)

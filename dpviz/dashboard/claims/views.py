@@ -36,9 +36,9 @@ def headline(shown: Sequence[Shown]) -> None:
     """The number of claims that hold, and the date of the test."""
     outcomes = [s.finding.verdict.outcome for s in shown if s.finding is not None]
     parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := outcomes.count(o))]
-    said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+    message = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
-    panels.headline(f"{claims}, {said}." if outcomes else f"{claims}, none was tested yet: test them below.", of=None)
+    panels.headline(f"{claims}, {message}." if outcomes else f"{claims}, none was tested yet: test them below.", of=None)
     panels.note(f"{origin(shown)} {KEPT}".strip())
 
 

@@ -50,11 +50,11 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).astype(dict.fromkeys(("low", "high", "round low", "round high"), "Float64") | {"it clips": "Int64"})
 
 
-def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> TableSpec:
+def spec_of(edited: pd.DataFrame, declared: TableSpec, positive: tuple[str, ...], above: float | None) -> TableSpec:
     """The spec that a filled-in form stands for.
 
     Args:
-        said: the label, which words are gaps, and the column of the person.
+        declared: the label, which words are gaps, and the column of the person.
 
     Raises:
         InvalidInput: a range has one end only, or a value for gaps in numbers is no number.
@@ -62,11 +62,11 @@ def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], ab
     ranges: dict[str, tuple[float, float]] = {}
     categories: dict[str, tuple[str, ...]] = {}
     defaults: dict[str, float | str] = {}
-    missing_in = dict(said.missing_in)
+    missing_in = dict(declared.missing_in)
     columns, proposed = [], []
     for row in edited.to_dict("records"):
         column = str(row["column"])
-        if not row["use"] or column == said.person:
+        if not row["use"] or column == declared.person:
             continue
         columns.append(column)
         low, high = row["low"], row["high"]
@@ -85,7 +85,7 @@ def spec_of(edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], ab
         if value:
             defaults[column] = _gap_value(column, value, row["kind"])
     return replace(
-        said,
+        declared,
         positive=positive,
         above=above,
         columns=tuple(columns),

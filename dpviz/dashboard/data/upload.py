@@ -137,7 +137,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
     gaps_said = _gap_words(table.frame, target)
     frame = _once(_MARKED, table, gaps_said, lambda: with_gaps(table.frame, gaps_said, []))
-    said = with_person(gaps_said, names)
+    declared = with_person(gaps_said, names)
     positive, above = _positive(frame[target])
     st.markdown(
         "**Columns.** What you declare is public knowledge; what is left empty is read from the rows, which ε does not cover."
@@ -165,11 +165,11 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     )
     edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
     _what_is_left(frame, edited, target)
-    _remarks(table, edited, said, positive, above)
+    _remarks(table, edited, declared, positive, above)
     buttons = st.columns(2)
     if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
         try:
-            made = Upload(table, spec_of(edited, said, positive, above), title, limits=limits)
+            made = Upload(table, spec_of(edited, declared, positive, above), title, limits=limits)
         except InvalidInput as problem:
             panels.problem(problem, grave=True)
             return
@@ -216,15 +216,15 @@ def _use(made: Upload) -> None:
 
 def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
     """The words for missing values: those that a person named, and the answers about words that may be gaps or values."""
-    said = st.text_input(
+    typed = st.text_input(
         "Words that are gaps",
         key="dpviz.missing",
         placeholder="found by rule",
         help=f"Words or numbers, separated by {SEPARATOR}, that are gaps in all columns, such as -9; no others are then. "
         f"For one column, name them below. By rule, these are: {', '.join(MISSING)}; the last three only where they are few.",
     )
-    if said.strip():
-        return TableSpec(target, missing=listed(said))
+    if typed.strip():
+        return TableSpec(target, missing=listed(typed))
     missing_in: dict[str, tuple[str, ...]] = {}
     for word, where in doubtful(frame, target).items():
         places = ", ".join(f"{column} ({count:,})" for column, count in list(where.items())[:6]) + (
@@ -248,10 +248,10 @@ def _once(place: str, table: Table, spec: TableSpec, make: Callable[[], T]) -> T
     return kept[2]
 
 
-def _remarks(table: Table, edited: pd.DataFrame, said: TableSpec, positive: tuple[str, ...], above: float | None) -> None:
+def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: tuple[str, ...], above: float | None) -> None:
     """Remarks on this choice, and the words for missing values."""
     try:
-        spec = spec_of(edited, said, positive, above)
+        spec = spec_of(edited, declared, positive, above)
         looked = _once(_LOOKED, table, spec, lambda: look(table.frame, spec))
     except InvalidInput:  # said when it is made
         return

@@ -102,11 +102,11 @@ def sentence(costs: GroupCosts) -> str:
         return f"{question} {draws} noise draws cannot tell: {compared}, with a standard error of {words.part(costs.error)}."
     if costs.more < 0:
         return f"{question} No: {compared}."
-    said = {
+    reasons = {
         SMALL: f"small ({words.percent(small['share'])} of the rows)",
         HARD: f"hard ({words.percent(1 - small['non_private_right'])} wrong without privacy, against "
         f"{words.percent(1 - large['non_private_right'])})",
         CLIPPED: f"clipped more ({words.percent(small['clipped'])} of its gradients, against {words.percent(large['clipped'])})",
     }
-    why = " and ".join(said[reason] for reason in costs.reasons)
+    why = " and ".join(reasons[reason] for reason in costs.reasons)
     return f"{question} Yes: {compared}. " + (f"It is {why}." if why else "It is neither small nor hard nor clipped more.")

@@ -194,13 +194,13 @@ def picture(
     sign = 1 if metric.higher_is_better else -1
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     best = max(proved, key=lambda line: sign * line.mean, default=None)
-    said = "" if best is None else f"The best proved method is {best.label}: {words.measured(metric, best.mean)}. "
+    message = "" if best is None else f"The best proved method is {best.label}: {words.measured(metric, best.mean)}. "
     base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
         at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.in_words(attacker)}"
     summary = (
-        f"{said}Test {metric.within} {at}; without privacy {words.measured(metric, base)}, "
+        f"{message}Test {metric.within} {at}; without privacy {words.measured(metric, base)}, "
         f"majority {words.measured(metric, floor)}. Colours are families. {words.OUTSIDE}"
     )
     a = math.nan if overlay is None else overlay.cost.mean
@@ -238,9 +238,9 @@ def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> No
         if metric.id == "accuracy"
         else f"No better than the majority label, which has {metric.within} {floor}"
     )
-    said = " ".join(f"{', '.join(names)}: {fix[:1].lower()}{fix[1:]}" for fix, names in fixes.items())
+    message = " ".join(f"{', '.join(names)}: {fix[:1].lower()}{fix[1:]}" for fix, names in fixes.items())
     with st.container(key="guessing"):
-        panels.text(f"⚠ {guess}. {said}")
+        panels.text(f"⚠ {guess}. {message}")
 
 
 def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:

@@ -36,8 +36,8 @@ def badge(cal: Calibration, of: Mechanism, *, fold: bool = True) -> None:
     audited = refutation(of, cal)
     if audited is not None:
         lines.append(audited.words[0].upper() + audited.words[1:])
-    said = ". ".join(lines) + "."
-    st.caption(words.markdown(said), help=glossary.explain(words.guarantee(cal, of), said))
+    message = ". ".join(lines) + "."
+    st.caption(words.markdown(message), help=glossary.explain(words.guarantee(cal, of), message))
     for condition in cal.conditions:
         st.markdown(f"- only if {words.markdown(condition)}")
     notes = (*cal.notes, *(ALWAYS if cal.proved_budget is not None else ()))

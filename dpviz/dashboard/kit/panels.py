@@ -19,8 +19,8 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
         badge: shown behind it, in Markdown.
         without_rows: what a report says that shows no real row; the same where the answer names none.
     """
-    said = " ".join(sentences)
-    recorder.answer(said, said if without_rows is None else without_rows, of)
+    message = " ".join(sentences)
+    recorder.answer(message, message if without_rows is None else without_rows, of)
     with st.container(key="headline"):
         if of is not None and st.query_params.get(TASK):
             st.caption("The answer of this page is not shown while you look for yours: read it off the picture.")
@@ -36,11 +36,11 @@ def failed(cause: str, fix: str) -> None:
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
     field, cause, fix = (words.markdown(on_page(str(part))) for part in (error.field, error.cause, error.fix))
-    said = f"**{field}**: {cause}. {fix} {then}".rstrip()
+    message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
-        st.error(said, icon="⛔")
+        st.error(message, icon="⛔")
     else:
-        st.warning(said, icon="⚠️")
+        st.warning(message, icon="⚠️")
 
 
 def title(text: str) -> None:

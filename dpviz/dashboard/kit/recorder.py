@@ -66,7 +66,7 @@ class Recorder:
         """
         spec = self.drew.get("headline", spec)
         subject = f"{get_mechanism(spec.mechanism).label} on {dataset}, ε = {words.three(spec.epsilon)}"
-        said = None if self.answers is None else self.answers[0 if rows else 1]
+        sentence = None if self.answers is None else self.answers[0 if rows else 1]
         kept = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
         parts = [part() if callable(part) else part for part in kept]
         if self.of_rows and not rows:
@@ -75,7 +75,7 @@ class Recorder:
         return Document(
             question=self.title,
             subject=subject,
-            sentence=said or f"{subject}.",
+            sentence=sentence or f"{subject}.",
             badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec), spec.build())],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
@@ -117,11 +117,11 @@ def recorded(state: Any) -> Recorder:
     return recorder
 
 
-def answer(said: str, without_rows: str, of: RunSpec | None) -> None:
+def answer(sentence: str, without_rows: str, of: RunSpec | None) -> None:
     """Remembers the page's answer and the run that it speaks of; nothing happens outside a page."""
     recorder = _open()
     if recorder is not None:
-        recorder.answers = (said, without_rows)
+        recorder.answers = (sentence, without_rows)
         if of is not None:
             recorder.drew["headline"] = of
 

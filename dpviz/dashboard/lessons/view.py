@@ -133,7 +133,7 @@ def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Th
         st.markdown(f"✗ **Not yet.** Hint: {words.markdown(lesson.hint)} Then try again.")
         return
     verdict = "✓ **Right.** " if reply is not None else ""
-    st.markdown(f"{verdict}The answer is **{words.markdown(said(lesson, answer))}**.")
+    st.markdown(f"{verdict}The answer is **{words.markdown(sentence(lesson, answer))}**.")
     figure, summary = picture(lesson, answer, theme)
     charts.chart(figure, f"lesson-{lesson.id}", summary, lambda: answer.evidence)
     st.markdown(f"**Why.** {words.markdown(lesson.explanation)}")
@@ -162,7 +162,7 @@ def _hand_in(given: Mapping[str, float | str]) -> None:
         tables.download(lambda: pd.DataFrame(rows, columns=list(heads)), "answers", "Save the answers (CSV)")
 
 
-def said(lesson: Lesson, answer: Answer) -> str:
+def sentence(lesson: Lesson, answer: Answer) -> str:
     """The engine's answer in words, with the range in which a number is right."""
     if isinstance(answer.value, str):
         names = [lesson.options[name] for name in answer.right]
@@ -199,7 +199,7 @@ def sheet() -> None:
         with st.container(key=f"sheet-{lesson.id}"):
             st.subheader(f"{k}. {lesson.title}", anchor=False)
             st.markdown(f"**{words.markdown(lesson.question)}**")
-            shown = "being computed" if answers is None else said(lesson, answers[lesson.id])
+            shown = "being computed" if answers is None else sentence(lesson, answers[lesson.id])
             st.markdown(f"Answer: **{words.markdown(shown)}**. {words.markdown(lesson.explanation)}")
             st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
             links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)

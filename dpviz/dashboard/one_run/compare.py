@@ -39,8 +39,8 @@ def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:
     """The settings that differ, under the names of their controls; one that is left out is at its default."""
     one, other = _values(a), _values(b)
     keys = [k for k in one | other if one.get(k) != other.get(k)]
-    said = [", ".join(f"{k} {values[k]}" for k in keys if k in values) or "none" for values in (one, other)]
-    return said[0], said[1]
+    texts = [", ".join(f"{k} {values[k]}" for k in keys if k in values) or "none" for values in (one, other)]
+    return texts[0], texts[1]
 
 
 def _values(spec: RunSpec) -> dict[str, str]:
@@ -49,8 +49,10 @@ def _values(spec: RunSpec) -> dict[str, str]:
     run = {k: v for k, v in spec.to_dict().items() if k in SETTINGS and v is not None}
     own = mechanism.defaults() | dict(spec.params)
     knobs = mechanism.knobs()
-    said = {SETTINGS[k].label: SETTINGS[k].in_words(v) for k, v in run.items()}
-    return said | {knobs[k].label: "automatic" if knobs[k].automatic and not v else knobs[k].in_words(v) for k, v in own.items()}
+    settings = {SETTINGS[k].label: SETTINGS[k].in_words(v) for k, v in run.items()}
+    return settings | {
+        knobs[k].label: "automatic" if knobs[k].automatic and not v else knobs[k].in_words(v) for k, v in own.items()
+    }
 
 
 def compared(a: Attack, b: Attack) -> str:

@@ -105,8 +105,8 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
         overlay: a run that is kept for comparison, marked "A".
     """
     method = charts.method_look(outcome.spec.mechanism, theme)
-    useful, said = _useful(outcome)
-    said = said if useful is None else f"{said} {words.OUTSIDE}"
+    useful, message = _useful(outcome)
+    message = message if useful is None else f"{message} {words.OUTSIDE}"
     attack, limit = _attacked(outcome)
     if overlay is not None:
         useful, attack = _with_overlay(useful, attack, outcome, overlay)
@@ -118,12 +118,12 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
             charts.chart(gauges(there, method, theme, shares=shares), key, summary, table, still=True, of=outcome.spec)
 
     if outcome.cost.metric.shares:
-        draw([useful, attack], "cost", f"{said} {limit}".strip())
+        draw([useful, attack], "cost", f"{message} {limit}".strip())
     else:
-        draw([useful], "cost", said, shares=False)
+        draw([useful], "cost", message, shares=False)
         draw([attack], "attack", limit)
     if useful is None:
-        panels.empty(said)
+        panels.empty(message)
 
 
 def _with_overlay(
@@ -162,21 +162,21 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
     ]
     noisy = outcome.calibration.noise_scale > 0
     spread = f" {words.spread(cost.private, shares=measure.shares)} (one standard deviation)" if noisy else ""
-    said = f"Private {measure.within} {value(mean)}{spread}, {words.against(cost)}: {words.split(cost)}."
+    message = f"Private {measure.within} {value(mean)}{spread}, {words.against(cost)}: {words.split(cost)}."
     if not measure.higher_is_better:
-        said += " Lower is better."
+        message += " Lower is better."
     if np.isnan(cost.majority):
-        said += " The majority label alone has no value."
+        message += " The majority label alone has no value."
     if cost.ordinary is not None:
         parts.append(Part(shown["bounding rows"], best, cost.ordinary, "preparation"))
         marks.append(Mark(f"ordinary {value(cost.ordinary)}", cost.ordinary))
-        said += (
+        message += (
             f" The ordinary model, a logistic regression on standardised columns without bounds, has {value(cost.ordinary)}. "
             f"Non-private, {value(best)}, is {'the optimum' if model.convex else words.minimum(False)} on bounded rows."
         )
         if model.id != RunSpec.model:
-            said += f" “Bounding rows” also holds what changes from that model to this one, {model.label.lower()}."
-    return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), said
+            message += f" “Bounding rows” also holds what changes from that model to this one, {model.label.lower()}."
+    return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), message
 
 
 def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:

@@ -28,8 +28,8 @@ OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
 def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, the rounds, and other budgets."""
     cal = run.calibration
-    said = received(run)
-    st.markdown(words.markdown(said[:1].upper() + said[1:]) + ".")
+    message = received(run)
+    st.markdown(words.markdown(message[:1].upper() + message[1:]) + ".")
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_name} of scale {words.three(cal.noise_scale)}"
     if run.noised is not None and run.ever is not None and run.ever.any():

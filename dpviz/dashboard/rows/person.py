@@ -79,7 +79,7 @@ def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
     margins = facts["margin_non_private"].to_numpy(float)
     chances = get_model(run.spec.model).loss.probability(np.abs(margins))
     sure = [""] * len(people) if chances is None else [f", sure to {words.percent(float(chance))}" for chance in chances]
-    return [(names[int(sign >= 0)], said) for sign, said in zip(margins * facts["label"].to_numpy(), sure, strict=True)]
+    return [(names[int(sign >= 0)], outcome) for sign, outcome in zip(margins * facts["label"].to_numpy(), sure, strict=True)]
 
 
 def _without(run: Inspected, influence: Influence, i: int) -> str:

@@ -251,13 +251,13 @@ def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
         )
         return
     steps = f"{mechanism.step_count(setting)} steps" if isinstance(mechanism, CountsSteps) else "the steps"
-    said = (
+    message = (
         "No bound with all its constants holds here: it needs gradients that are not clipped, and steps below 2/L."
         if worst is None
         else f"Up to {100 * worst:.0f} % of the bound comes from stopping after {steps}, (1−μ/L)^T. That part does not fall with "
         "n or ε, so the published slope appears only where it is small: with more steps, or a larger λ."
     )
-    st.info(said, icon="ℹ️")
+    st.info(message, icon="ℹ️")
 
     def move() -> None:
         st.session_state["lam"] = 0.05

@@ -172,12 +172,12 @@ def headline(spec: RunSpec) -> None:
     value, query = cal.sensitivity, cal.query
     more = scaling.in_use(spec, 10 * setting_of(spec).n)
     what = query if len(query.split()) <= LONGEST else "what the noise is added to"
-    said = f"{label}: one row changes {what} by at most {words.three(value)}"
+    message = f"{label}: one row changes {what} by at most {words.three(value)}"
     if not np.isfinite(value):
-        said = f"{label}: no bound is proved for what one row changes"
+        message = f"{label}: no bound is proved for what one row changes"
     elif np.isfinite(more):
-        said += f"; with ten times the rows {words.three(more)}"
-    panels.headline(f"{said}.", of=spec)
+        message += f"; with ten times the rows {words.three(more)}"
+    panels.headline(f"{message}.", of=spec)
     kept = pinned.PINNED.value()
     if kept is not None:
         a = calibration_of(kept).sensitivity

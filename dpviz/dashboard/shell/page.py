@@ -86,8 +86,8 @@ def problems() -> None:
     if older:
         meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
-            said = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."
-            panels.text(said)
+            message = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."
+            panels.text(message)
             st.button("Open it as it was meant then", on_click=_as_before)
 
 
@@ -99,8 +99,10 @@ def others(methods: Iterable[str]) -> None:
         for key in (key for key in older if key.startswith(f"{method}.")):
             named.setdefault(f"{_label(key)} {older[key]}", []).append(list_mechanisms()[method].label)
     for meant, labels in named.items():
-        said = f"When this link was made, the default was {meant}. These methods have today’s default here: {', '.join(labels)}."
-        panels.note(said)
+        message = (
+            f"When this link was made, the default was {meant}. These methods have today’s default here: {', '.join(labels)}."
+        )
+        panels.note(message)
 
 
 def _label(key: str) -> str:

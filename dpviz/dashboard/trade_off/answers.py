@@ -105,29 +105,29 @@ def falling(view: running.View) -> None:
     measure, names = view.choices.metric, labels()
     drops = view.job.once(("falls", measure.column), lambda: non_monotone(table, measure.column))
     real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
-    said = []
+    sentences = []
     if real:
         parts = [
             f"{names[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
             f"{words.measured(measure, one.last)} at ε = {words.three(one.largest)})"
             for one in real
         ]
-        said.append(
+        sentences.append(
             f"Less noise is not better everywhere: {'; '.join(parts)}. Training minimises the loss and not the {measure.within}; "
             "with little noise a method approaches its own training without noise."
         )
         if measure.needs == "labels" and measure.id != "accuracy":
-            said.append(
+            sentences.append(
                 "There the usual threshold may call no row of a rare class positive; noise does so for some rows by chance."
             )
     if luck:
         parts = [f"{names[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
-        said.append(
+        sentences.append(
             f"A fall that {view.spec.seeds} noise draws cannot tell from luck (all budgets share them): {', '.join(parts)}. "
             "More draws can."
         )
-    if said:
-        panels.note(" ".join(said))
+    if sentences:
+        panels.note(" ".join(sentences))
 
 
 def beside(view: running.View) -> None:
@@ -135,12 +135,12 @@ def beside(view: running.View) -> None:
     a = view.overlay
     if a is None or a.cost.metric.id != view.choices.metric.id:
         return
-    measure, said = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
+    measure, message = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
     first = best_at(view) if len(view.table()) else None
     if first is not None:
         change = pinned.against(measure, float(first["mean"]), a.cost.mean)
-        said += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
-    panels.text(said)
+        message += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
+    panels.text(message)
 
 
 def labels() -> dict[str, str]:

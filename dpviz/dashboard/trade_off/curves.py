@@ -42,8 +42,8 @@ def picture(view: running.View) -> None:
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
     key = ("picture", str(charts.narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
-    made, lines, said = view.once(key, lambda: _drawn(view, kept))
-    clicked = charts.chart(made, "trade-off", said, lambda: _data(view), clicks=True)
+    made, lines, caption = view.once(key, lambda: _drawn(view, kept))
+    clicked = charts.chart(made, "trade-off", caption, lambda: _data(view), clicks=True)
     private = " Private ranges are found anew at each ε; the non-private model has those of the sidebar’s ε."
     st.caption(
         "A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band."
@@ -122,13 +122,13 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
     low, high = view.sweep.epsilons[0], view.sweep.epsilons[-1]
     percent = view.choices.show not in figure.LOSSES
 
-    def said(mechanism: str) -> str:
+    def sentence(mechanism: str) -> str:
         ends = [curves.at(summary, mechanism, e) for e in (low, high)]
         values = [words.percent(e["mean"]) if percent else words.three(e["mean"]) for e in ends if e is not None]
         return f"{labels()[mechanism]} from {values[0]} to {values[-1]}"
 
     shown = list(dict.fromkeys(summary["mechanism"]))
-    each = "; ".join(said(m) for m in shown[:6]) + ("; …" if len(shown) > 6 else "")
+    each = "; ".join(sentence(m) for m in shown[:6]) + ("; …" if len(shown) > 6 else "")
     exact = bool(summary["exact"].any())
     band = f"Lines are means; the band of the sidebar’s method is {BANDS[view.choices.band]}"
     band += " (bootstrap)" if view.choices.band == "mean" else ""

@@ -25,14 +25,14 @@ def section(view: running.View) -> None:
         repeats = settings.REPEATS.draw()
         folds = spec.folds or FOLDS
         sweep = replace(view.sweep, epsilons=(spec.epsilon,), folds=folds, split_seed=0, published_split=False)
-        said = f"{repeats} × {folds} folds"
+        folding = f"{repeats} × {folds} folds"
         found, fresh = tasks.observe(
             "folds",
             "Cross validation",
             lambda monitor: cross_validate(_able(sweep), repeats, store=CellStore.personal(), monitor=monitor),
             given=(repeats, sweep.key()),
             dataset=spec.dataset,
-            ask=f"Train on {said}, {sweep.seeds} noise draws each",
+            ask=f"Train on {folding}, {sweep.seeds} noise draws each",
         )
         if not fresh:
             return
@@ -46,7 +46,7 @@ def section(view: running.View) -> None:
         tables.table(rows, ("Method", f"Mean {metric.within}", "Standard error", "Spread over noise", "Spread over splits"))
         best = words.measured(metric, float(found[f"non_private_{metric.column}"].mean()))
         st.caption(
-            f"{said}: {repeats} permutations of the rows, each fold the test rows once. Non-private {best} on the same folds. "
+            f"{folding}: {repeats} permutations of the rows, each fold the test rows once. Non-private {best} on the same folds. "
             "Training rows of different folds overlap, and the standard error counts that (Nadeau, Bengio 2003). Spreads are "
             "standard deviations; splits are without the noise."
         )

@@ -212,17 +212,17 @@ def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
     models = sum(len(cell.replicas) for *_, cell in grid.cells)
     if models < 1:
         return
-    said = (
+    message = (
         "Tuning on private data costs privacy: the values shown are exact, computed on private rows, and ε does not cover them. "
     )
     proved = calibration_of(spec).proved_budget
     if proved is None:
-        panels.warning(f"{said}No budget is proved for this method, so the cost of a search cannot be stated.")
+        panels.warning(f"{message}No budget is proved for this method, so the cost of a search cannot be stated.")
         return
     simple = words.budget(composed(proved, models))
     tight = words.budget(composed(proved, models, slack=models * resolve(spec).budget.delta))
     panels.warning(
-        f"{said}If all {models} runs ({len(grid.cells)} settings, each with its noise draws) were private and independent, "
+        f"{message}If all {models} runs ({len(grid.cells)} settings, each with its noise draws) were private and independent, "
         f"they would cost {simple} together by adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, "
         "Theorem 3.3). "
         "Here they share noise draws, which no composition covers. Tune on public or synthetic data."

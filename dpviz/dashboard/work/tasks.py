@@ -30,7 +30,7 @@ def controls(task: Job[Any], what: str) -> None:
     state = watching.state(task)
     if not state.over:
         left, right = st.columns([4, 1], vertical_alignment="center")
-        left.progress(task.done, watching.said(task, what))
+        left.progress(task.done, watching.message(task, what))
         right.button("Cancel", on_click=watching.cancel, args=(task,), key=f"cancel-{what}", width="stretch")
     elif state is State.CANCELLED:
         kept = "What was found by then is shown." if task.results else "Nothing was found by then."

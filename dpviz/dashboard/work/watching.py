@@ -111,7 +111,7 @@ def text(status: Status, share: str) -> str:
     return f"{share}{left}"
 
 
-def said(job: Job[Any], doing: str) -> str:
+def message(job: Job[Any], doing: str) -> str:
     """In words: what a job does, how far it is, or how many come before it."""
     now = status(job)
     return text(now, f"{doing}: {now.done:.0%}")
@@ -127,7 +127,7 @@ def progress(job: Job[Any], doing: str, key: str, meanwhile: str = "") -> None:
     if over(job):
         return  # the page is about to be drawn again
     with st.container(border=True):
-        st.progress(job.done, said(job, doing))
+        st.progress(job.done, message(job, doing))
         if meanwhile:
             st.caption(meanwhile)
         st.button("Cancel", on_click=cancel, args=(job,), key=key)

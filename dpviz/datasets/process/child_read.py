@@ -24,9 +24,9 @@ _MEMORY_WORDS = re.compile(
 )
 
 
-def tells_of_memory(said: str) -> bool:
+def tells_of_memory(message: str) -> bool:
     """True where a library's message is about memory that it was refused."""
-    return _MEMORY_WORDS.search(said) is not None
+    return _MEMORY_WORDS.search(message) is not None
 
 
 def bound_memory(megabytes: int, *, files: bool = False) -> None:
@@ -72,9 +72,9 @@ def _watch_memory(most: int) -> None:
     os._exit(OUT_OF_MEMORY)
 
 
-def answer(said: dict[str, Any], payload: bytes = b"") -> None:
+def answer(facts: dict[str, Any], payload: bytes = b"") -> None:
     """Writes the answer."""
-    sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + payload)
+    sys.stdout.buffer.write(json.dumps(facts).encode() + b"\n" + payload)
     sys.stdout.buffer.flush()
 
 

@@ -45,12 +45,12 @@ class Ended(Exception):
         out_of_memory: it ended because it was refused memory.
     """
 
-    def __init__(self, code: int, said: str = "") -> None:
+    def __init__(self, code: int, message: str = "") -> None:
         named = -code in {number.value for number in signal.Signals}
         how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if named else f"ended with exit code {code}"
         super().__init__(how)
         self.code = code
-        self.out_of_memory = code == OUT_OF_MEMORY or (code != -getattr(signal, "SIGKILL", 9) and tells_of_memory(said))
+        self.out_of_memory = code == OUT_OF_MEMORY or (code != -getattr(signal, "SIGKILL", 9) and tells_of_memory(message))
 
 
 class Passing(InvalidInput):
@@ -111,11 +111,11 @@ def read_table(
     finally:
         _places.release()
     line, _, payload = answer.partition(b"\n")
-    said = json.loads(line)
+    facts = json.loads(line)
     read = {name: how[name] for name in READING if how[name] is not None}
     # without threads of Arrow: a command that ends at once, by a refusal, would be aborted by those that just start
     rows = pq.ParquetFile(pa.BufferReader(payload)).read(use_threads=False).to_pandas(use_threads=False)
-    return Table(rows, tuple(said["notes"]), read, said["found"])
+    return Table(rows, tuple(facts["notes"]), read, facts["found"])
 
 
 def _read(content: bytes, limits: Limits, listen: Callable[[str], None]) -> bytes:
@@ -168,8 +168,8 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
     _children.add(child)
     # a thread writes: `communicate` forgets what is left of its input when it is called again after a timeout
     writer = threading.Thread(target=_write, args=(child.stdin, content), daemon=True)
-    said = bytearray()
-    listener = threading.Thread(target=_read_end, args=(child.stderr, said), daemon=True)
+    errors = bytearray()
+    listener = threading.Thread(target=_read_end, args=(child.stderr, errors), daemon=True)
     child.stdin = child.stderr = None
     writer.start()
     listener.start()
@@ -190,7 +190,7 @@ def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], No
         _children.discard(child)
     if child.returncode != 0:
         listener.join()
-        raise Ended(child.returncode, said.decode(errors="replace"))
+        raise Ended(child.returncode, errors.decode(errors="replace"))
     writer.join()
     first, _, _ = answer.partition(b"\n")
     refused = json.loads(first).get("refused")

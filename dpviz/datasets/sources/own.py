@@ -230,9 +230,9 @@ def from_values(
 
 
 def _read(
-    path: Path | None, content: bytes | None, said: Mapping[str, Any] | None, verbatim: Sequence[str] | None = None
+    path: Path | None, content: bytes | None, given: Mapping[str, Any] | None, verbatim: Sequence[str] | None = None
 ) -> tuple[Table, dict[str, Any], Path | None]:
-    """(table, what the file beside it says about its columns, that file); what is `said` of its text wins over that file."""
+    """(table, what the file beside it says about its columns, that file); what is `given` of its text wins over that file."""
     limits = Limits.from_environment().for_own_files()
     beside: dict[str, Any] = {}
     sidecar: Path | None = None
@@ -242,7 +242,7 @@ def _read(
         content = folder.file_bytes(path, limits)
         sidecar = next((side for name in folder.sides(path.name) if os.path.lexists(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
-    beside |= said or {}
+    beside |= given or {}
     return read_table(content, limits=limits, verbatim=verbatim, **folder.reading(beside)), beside, sidecar
 
 

@@ -80,17 +80,17 @@ class Encoder:
             [one for c in self.columns for one in ([c.low < c.high] if c.kind == NUMBER else [False] * len(c.levels))]
         )
 
-    def rows(self, frame: pd.DataFrame, said: list[str] | None = None) -> NDArray[np.float64]:
+    def rows(self, frame: pd.DataFrame, messages: list[str] | None = None) -> NDArray[np.float64]:
         """(n, d) features in the unit ball, without the constant feature.
 
         Args:
             frame: as `dpviz.datasets.sources.own.table` makes it; further columns are left alone.
-            said: receives what was clipped or unknown.
+            messages: receives what was clipped or unknown.
 
         Raises:
             InvalidInput: a column is missing, holds text in the place of numbers, or has gaps without a default.
         """
-        values, gaps = self.read(frame, said)
+        values, gaps = self.read(frame, messages)
         for column, gap in zip(self.columns, gaps, strict=True):
             if gap.any():
                 cause = f"has {int(gap.sum()):,} gaps"
@@ -98,7 +98,7 @@ class Encoder:
         return self.dense(values)
 
     def read(
-        self, frame: pd.DataFrame, said: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+        self, frame: pd.DataFrame, messages: list[str] | None = None, fill: Mapping[str, float | str] | None = None
     ) -> tuple[list[NDArray[Any]], list[NDArray[np.bool_]]]:
         """Each column in narrow form, (n,) numbers or positions of categories, and (n,) where it has a gap and no value for it.
 
@@ -110,7 +110,7 @@ class Encoder:
         """
         for name in fill or {}:
             one_of("fill", name, [column.name for column in self.columns])
-        notes: list[str] = [] if said is None else said
+        notes: list[str] = [] if messages is None else messages
         read = [self._column(replace(c, default=(fill or {}).get(c.name, c.default)), frame, notes) for c in self.columns]
         return [values for values, _ in read], [gaps for _, gaps in read]
 
@@ -142,7 +142,7 @@ class Encoder:
         return x * row_factors(norms.lengths(x), self.scaling, len(self.columns))[:, None]
 
     def _column(
-        self, column: Column, frame: pd.DataFrame, said: list[str]
+        self, column: Column, frame: pd.DataFrame, messages: list[str]
     ) -> tuple[NDArray[np.float64] | NDArray[np.intp], NDArray[np.bool_]]:
         if column.name not in frame:
             raise InvalidInput(
@@ -158,7 +158,9 @@ class Encoder:
             codes = pd.Index(column.levels, dtype=object).get_indexer(text)
             unknown = int(((codes < 0) & ~gaps).sum())
             if unknown:
-                said.append(f"{unknown:,} values of {column.name} are none of the model's categories and count as none of them.")
+                messages.append(
+                    f"{unknown:,} values of {column.name} are none of the model's categories and count as none of them."
+                )
             return codes, gaps
         if not pd.api.types.is_numeric_dtype(series) and not missing.all():
             example = series[~missing].iloc[0]
@@ -170,7 +172,7 @@ class Encoder:
             inside = np.clip(values, column.low, column.high)
             outside = int(((inside != values) & ~gaps).sum())
             if outside:
-                said.append(clipped(column.name, column.low, column.high, outside))
+                messages.append(clipped(column.name, column.low, column.high, outside))
             values = inside
         span = column.high - column.low
         with np.errstate(over="ignore"):

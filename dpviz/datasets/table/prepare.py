@@ -212,7 +212,7 @@ def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, s
 
 
 def _blocks(
-    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, said: list[str], lost: list[Lost]
+    used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, messages: list[str], lost: list[Lost]
 ) -> tuple[list[Block], list[str], list[Column], list[str]]:
     """(values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
     blocks: list[Block] = []
@@ -235,7 +235,7 @@ def _blocks(
             if column in spec.ranges:
                 raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
             narrow, labels, read = categorical_block(
-                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, said, lost
+                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, messages, lost
             )
             blocks.append(narrow)
             levels = tuple(label[len(column) + 1 :] for label in labels)

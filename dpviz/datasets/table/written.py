@@ -22,14 +22,14 @@ class _Style:
     """A way of writing numbers.
 
     Attributes:
-        said: what was done, after the name of the column and an example.
+        change: what was done, after the name of the column and an example.
         every: pattern of all such numbers.
         sure: pattern of those that are no numbers in any other way; one must be there.
         removed: pattern of what is removed.
         point: what stands for the decimal point.
     """
 
-    said: str
+    change: str
     every: str
     sure: str
     removed: str = ""
@@ -68,7 +68,7 @@ def plain(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArra
     for style in _STYLES:
         example = _first(cells, style.sure) if _all(cells, style.every) else None
         if example is not None:
-            messages.append(f"Numbers in {name}, such as {example}, were {style.said}.")
+            messages.append(f"Numbers in {name}, such as {example}, were {style.change}.")
             if style.removed:
                 cells = pc.replace_substring_regex(cells, style.removed, "")
             cells = pc.replace_substring(cells, style.point, ".")

@@ -97,9 +97,9 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
     changed = with_ranges(encoder, found)
     x, lengths = changed.before_scaling(dataset.frame)
     many = "s" if len(found) > 1 else ""
-    said = f"Ranges of {len(found)} number column{many} were found privately, for {100 * SHARE:g} % of ε and δ."
+    message = f"Ranges of {len(found)} number column{many} were found privately, for {100 * SHARE:g} % of ε and δ."
     if lost:
-        said += (
+        message += (
             f" At this ε the rows are too few to see the values of {show(lost[0])}{_others(lost)}: they tell the model nothing."
         )
     unit = replace(
@@ -109,7 +109,7 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
         encoder=changed,
         looked_at=tuple(name for name in dataset.looked_at if name not in found),
         lost=tuple(one for one in dataset.lost if not (one.kind == "values" and one.what in found)),  # in the ranges from before
-        remarks=(*dataset.remarks, said),
+        remarks=(*dataset.remarks, message),
         private_ranges=True,
     )._with_lengths()
     return unit.scaled(unit.automatic_scaling if spec.row_scaling == AUTOMATIC else spec.row_scaling)

@@ -206,10 +206,10 @@ def _axis(
             write(root, text, edge - 7, at, size=small, colour=colour, across="right")
     line = (f"M{short(scale.start)} {short(edge)}H" if across else f"M{short(edge)} {short(scale.start)}V") + short(scale.end)
     add(root, "path", d=line, stroke=axis.get("linecolor", "#767676"), stroke_width=1)
-    said = (axis.get("title") or {}).get("text", "")
-    if said and across:
+    caption = (axis.get("title") or {}).get("text", "")
+    if caption and across:
         down = "bottom" if top else "top"
-        write(root, said, (scale.start + scale.end) / 2, edge + (-34 if top else 30), size=size, colour=ink, down=down)
+        write(root, caption, (scale.start + scale.end) / 2, edge + (-34 if top else 30), size=size, colour=ink, down=down)
 
 
 def _traces(traces: list[Trace], layout: Trace, axes: dict[str, Scale], canvas: Canvas) -> None:
