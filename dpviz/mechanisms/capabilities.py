@@ -165,6 +165,11 @@ class NoisesShare(Mechanism):
 class CountsSteps(Mechanism):
     """Training takes a number of gradient steps that follows from public facts, the T of published rates."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "id" in vars(cls) and cls.step_count is CountsSteps.step_count and not hasattr(cls, "steps"):
+            raise TypeError(f"{cls.__name__} counts steps: declare a knob `steps`, or a `step_count` of its own")
+
     def step_count(self, setting: Setting) -> int:
         """T, at least 1; by default the knob `steps`."""
         return int(self.value("steps", setting))

@@ -68,8 +68,8 @@ class Release:
     rows: int
     hardened: bool
     grid: float
-    tried: int | None
-    audited: AuditResult | None
+    tried: int | None = None
+    audited: AuditResult | None = None
     searched: int = 0
     each: Budget | None = None
     of_ranges: Budget | None = None

@@ -129,7 +129,7 @@ def private_search(
     fit, published = best
     chosen, n = tried.settled(index, made.each), tried.candidates[index].setting.n
     released = model_of(chosen, tried.dataset, encoder, cal, n, fit, published)
-    of = (released, chosen.spec, cal, tried.dataset, n, published.exact, published.step, None, None)
+    of = (released, chosen.spec, cal, tried.dataset, n, published.exact, published.step)
     return Release(*of, searched=len(made.calibrations), each=made.each, of_ranges=of_ranges)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.mechanisms.base import Mechanism
+from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.mechanisms.knobs import (
     AUTOMATIC,
     Choice,
@@ -227,6 +228,13 @@ def test_what_has_no_rule_or_curve_says_so() -> None:
 def test_a_family_is_one_of_those_that_have_a_folder() -> None:
     with pytest.raises(TypeError, match="family"):
         type("Strange", (Mechanism,), {"family": "strange"})
+
+
+def test_who_counts_steps_has_a_number_of_them() -> None:
+    with pytest.raises(TypeError, match="declare a knob `steps`"):
+        type("Endless", (CountsSteps,), {"id": "endless"})
+    type("Given", (CountsSteps,), {"id": "given", "steps": 3})
+    type("Counted", (CountsSteps,), {"id": "counted", "step_count": lambda self, setting: 3})
 
 
 @pytest.mark.parametrize(("name", "there"), [("dp-gd", "step_size"), ("non-private", "has no parameters")])

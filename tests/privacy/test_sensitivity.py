@@ -289,6 +289,7 @@ def test_minimisers_stay_within_the_refined_bound() -> None:
         (lambda: Algorithm2(0, 1, 1.0, 1, 0.1, 1.0).by_position(), "epochs"),
         (lambda: Algorithm2(1, 1, -1.0, 1, 0.1, 1.0).by_position(), "eta0"),
         (lambda: Algorithm2(1, 1, 1.0, 1, 2.0, 1.0).by_position(), "mu"),
+        (lambda: Algorithm2(2, 1, 1.0, 1, 0.1, 1.0, decay=float("nan")).by_position(), "decay"),
         (lambda: Algorithm2(1, 1, 1.0, 1, 0.1, float("nan")).by_position(), "L"),
         (lambda: cms(100, 0.0), "lam"),
         (lambda: proposition2(1.0, 10, 1, 0.0, 1.0), "mu"),

@@ -84,8 +84,9 @@ def minimise(training: Training, tolerance: float, *, strict: bool = False) -> F
     draws = STANDARD[calibrations[0].noise_family](streams, m)
     linear = training.scales[:, None, None] * draws / n
     lam = np.repeat([c.values(Regularised).Lam / n for c in calibrations], len(streams))
-    how = tolerance, strict, training.monitor
-    theta = minimise_many(problem.rows, problem.model.loss, lam, linear.reshape(-1, m), *how)
+    theta = minimise_many(
+        problem.rows, problem.model.loss, lam, linear.reshape(-1, m), tolerance=tolerance, strict=strict, monitor=training.monitor
+    )
     return theta.reshape(len(calibrations), len(streams), m)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, positive, whole
+from dpviz.common.validate import InvalidInput, in_range, positive, whole
 
 LIMIT = 10**9  # largest count of passes, batches or steps that is taken for meant
 
@@ -106,6 +106,7 @@ class Algorithm2:
         epochs: T.
         batches: m.
         eta0: first step size; epoch h after a restart uses eta0/h^decay. The recursion holds for any sequence of steps.
+        decay: from 0, steps of one size, to 1.
         batch_size: size of the smallest batch, nu.
         mu, L: strong convexity (may be 0) and smoothness.
         G: bound on a row's gradient.
@@ -134,6 +135,7 @@ class Algorithm2:
         whole("tau", self.tau, 0, LIMIT)
         for name in ("eta0", "batch_size", "G"):
             positive(name, getattr(self, name))
+        in_range("decay", self.decay, 0, 1)
         check_convexity(self.mu, self.L)
 
     @property
