@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     lessons: list[Document] = []
     with Bar() as bar:
         for heading, title, document in _documents(live, most, bar):
-            name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower()).strip('-')}.html"
+            name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower().replace('ε', 'epsilon')).strip('-')}.html"
             size += _write(out / name, render(document))
             parts[heading].append((name, title, document.sentence))
             lessons += [document] * (heading == _LESSONS)

@@ -10,6 +10,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.experiments.run.metrics import Metric, default_metric, get_metric, rarer_share
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import Result, run
+from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
@@ -225,12 +226,12 @@ def _guarantee(result: Result) -> pd.DataFrame:
 
 
 def settings_of(spec: RunSpec) -> list[tuple[str, object]]:
-    """All that decides a run, by name: automatic delta and hyperparameters with the values that they take."""
+    """All that decides a run, as the sidebar names it: automatic δ, λ and hyperparameters with the values that they take."""
     resolved, built = resolve(spec), spec.build()
-    plain = {name: value for name, value in resolved.spec.to_dict().items() if name != "params"}
-    plain["delta"] = resolved.budget.delta
-    knobs = {f"{built.id}.{name}": built.value(name, setting_of(spec), resolved.budget) for name in built.knobs()}
-    return [*plain.items(), *knobs.items()]
+    values = resolved.spec.to_dict() | {"delta": resolved.budget.delta, "lam": resolved.lam}
+    plain = [(SETTINGS[name].label, SETTINGS[name].in_words(value)) for name, value in values.items() if name in SETTINGS]
+    taken = {name: built.value(name, setting_of(spec), resolved.budget) for name in built.knobs()}
+    return [*plain, *((knob.label, knob.in_words(taken[name])) for name, knob in built.knobs().items())]
 
 
 def _settings(result: Result) -> list[tuple[str, object]]:

@@ -32,6 +32,7 @@ def test_a_demonstration_reads_no_folder_and_downloads_nothing(tmp_path: Path, m
         ({"ancestors": ["https://a; script-src *"]}, "--frame-ancestors"),
         ({"base_path": "a b"}, "--base-path"),
         ({"base_path": "x?y"}, "--base-path"),
+        ({"base_path": "../x"}, "--base-path"),
     ],
 )
 def test_bad_addresses_of_a_deployment_are_named(options: dict[str, object], field: str) -> None:

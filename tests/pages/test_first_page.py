@@ -61,10 +61,10 @@ def test_every_dataset_has_a_page(dataset: str) -> None:
 
 #: of each kind; every value of a run is tried in tests/experiments/run/test_spec.py
 BAD = [
-    ("epsilon", "nan", "epsilon"),
-    ("delta", "0.5", "delta"),
+    ("epsilon", "nan", "Privacy budget ε"),
+    ("delta", "0.5", "Failure probability δ"),
     ("dataset", "census-7", "n"),
-    ("mechanism", "magic", "mechanism"),
+    ("mechanism", "magic", "Mechanism"),
     ("dp-gd.steps", "-1", "steps"),
     ("metric", "auc", "metric"),
     ("foo", "bar", "address"),
@@ -123,12 +123,12 @@ def test_an_address_that_changes_by_itself_is_followed() -> None:
 def test_typed_values_are_checked() -> None:
     page = opened()
     page.text_input(key="epsilon_typed").set_value("-1").run()
-    assert page.warning[0].value.startswith("**epsilon**")
+    assert page.warning[0].value.startswith("**Privacy budget ε**")
     page.text_input(key="epsilon_typed").set_value("0.123").run()
     assert not page.warning
     assert "ε = 0.123 " in sentence(page)
     page.text_input(key="delta").set_value("0.5").run()
-    assert page.warning[0].value.startswith("**delta**")
+    assert page.warning[0].value.startswith("**Failure probability δ**")
     page.text_input(key="delta").set_value("1e-7").run()
     assert not page.warning
     assert address(page)["delta"] == "1e-07"
@@ -138,7 +138,7 @@ def test_a_typed_value_takes_the_report_of_the_one_before_with_it() -> None:
     page = opened()
     for wrong in ("abc", "0", "1e300"):
         page.text_input(key="epsilon_typed").set_value(wrong).run()
-        assert [w.value.startswith("**epsilon**") for w in page.warning] == [True]
+        assert [w.value.startswith("**Privacy budget ε**") for w in page.warning] == [True]
         assert page.select_slider(key="epsilon").value == 1
     page.text_input(key="epsilon_typed").set_value("-1").run()
     page.text_input(key="epsilon_typed").set_value("").run()

@@ -50,7 +50,7 @@ def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
     page = first(mechanism=mechanism, delta="1e-6")
     reason = dpviz.list_mechanisms()[mechanism].refusal(SETTING)
     assert reason
-    assert [w.value.replace("\\", "").startswith(f"**mechanism**: {reason}") for w in page.warning] == [True]
+    assert [w.value.replace("\\", "").startswith(f"**Mechanism**: {reason}") for w in page.warning] == [True]
     assert mechanism not in page.selectbox(key="mechanism").options
     assert page.text_input(key="delta").value == "1e-06", "the rest of the address is kept"
     assert address(page)["model"] == "mlp"
@@ -63,7 +63,7 @@ def test_widths_that_are_none_are_explained(bad: str) -> None:
     page = first(model=bad)
     assert len(page.warning) == 1
     said = page.warning[0].value.replace("\\", "")
-    assert said.startswith("**model**")
+    assert said.startswith("**Model**")
     assert '"mlp-32"' in said
     assert page.selectbox(key="model").value == "logistic"
 

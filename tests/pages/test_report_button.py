@@ -181,5 +181,7 @@ def test_a_report_from_the_dark_app_has_the_colours_of_the_light_one(
 
 def test_settings_say_what_automatic_hyperparameters_are() -> None:
     settings = dict(settings_of(dpviz.RunSpec("teaching", mechanism="rsgd-ar")))
-    assert all(settings[f"rsgd-ar.{name}"] > 0 for name in ("epochs", "batch_size", "step_size"))
-    assert settings["delta"] == 1e-5
+    knobs = dpviz.list_mechanisms()["rsgd-ar"].knobs()
+    assert all(float(str(settings[knobs[name].label])) > 0 for name in ("epochs", "batch_size", "step_size"))
+    assert settings["Failure probability δ"] == "1e-05"
+    assert float(str(settings["Regularisation λ"])) > 0, "the λ of the rule"

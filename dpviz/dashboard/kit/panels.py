@@ -5,6 +5,7 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.dashboard.kit.on_page import on_page
+from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 
 #: key of the address that says for which lesson a page was opened
@@ -35,7 +36,8 @@ def failed(cause: str, fix: str) -> None:
 
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
-    field, cause, fix = (words.markdown(on_page(str(part))) for part in (error.field, error.cause, error.fix))
+    name = SETTINGS[error.field].label if error.field in SETTINGS else error.field
+    field, cause, fix = (words.markdown(on_page(str(part))) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
         st.error(message, icon="⛔")

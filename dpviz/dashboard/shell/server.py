@@ -70,7 +70,7 @@ def serve(
     for origin in ancestors:
         if not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", origin):
             raise InvalidInput("--frame-ancestors", f"{origin[:60]!r} is no origin", "Give one like https://example.org.")
-    if not re.fullmatch(r"[A-Za-z0-9._~/\-]*", base_path):
+    if not re.fullmatch(r"/*([A-Za-z0-9_~-][A-Za-z0-9._~-]*(/|$))*", base_path):  # ".." is no part of a path below a host
         raise InvalidInput("--base-path", f"{base_path[:60]!r} is no path", "Give one like dpviz.")
     if qr is not None:
         _check_code(qr, host)
