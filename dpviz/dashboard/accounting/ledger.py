@@ -112,7 +112,7 @@ def _parts(held: Contents, total: Total, limit: Budget | None, run: RunSpec, the
         if limit is not None
         else lines.Bar("added up", _sum(total), words.three(_sum(total))),
     ]
-    return lines.bars(items, charts.method_look(run.mechanism, theme), theme, x=f"ε at δ = {held.limit.delta:g}")
+    return lines.bars(items, charts.method_look(run.mechanism, theme), theme, x=f"ε at δ = {words.three(held.limit.delta)}")
 
 
 def table(total: Total) -> pd.DataFrame:

@@ -172,7 +172,7 @@ def headline(spec: RunSpec) -> None:
     value, query = cal.sensitivity, cal.query
     more = scaling.in_use(spec, 10 * setting_of(spec).n)
     what = query if len(query.split()) <= LONGEST else "what the noise is added to"
-    message = f"{label}: one row changes {what} by at most {words.three(value)}"
+    message = f"{label}: one row changes {what}{',' if ', ' in what else ''} by at most {words.three(value)}"
     if not np.isfinite(value):
         message = f"{label}: no bound is proved for what one row changes"
     elif np.isfinite(more):

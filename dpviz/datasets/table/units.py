@@ -17,7 +17,7 @@ from dpviz.datasets.table.encoding import CENTRED
 
 
 def _scaled(value: float) -> str:
-    return f"{value:.3g} on the model's scale"
+    return f"{value if abs(value) > 1e-9 else 0.0:.3g} on the model's scale"
 
 
 @dataclass(frozen=True, eq=False)
