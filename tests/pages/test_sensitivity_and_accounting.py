@@ -46,7 +46,9 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd", params=params)
     cal = spec.build().calibrate(recursion.setting_of(spec), dpviz.resolve(spec).budget)
     said = text(opened(SENSITIVITY, mechanism="rsgd", **steps))
-    assert f"one row changes {cal.query} by at most {cal.sensitivity:.3g}; with ten times the rows" in said
+    assert f"one row changes {cal.query}, by at most {cal.sensitivity:.3g}; with ten times the rows" in said, (
+        "a comma that opens is closed"
+    )
     assert scaling.in_use(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
     released = spec.build().releases(recursion.setting_of(spec))
