@@ -24,7 +24,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.influence.hessian import InverseHessian
-from dpviz.influence.leave_one_out import Retrained, correction, retrain, row_gradients
+from dpviz.influence.leave_one_out import Retrained, retrain, row_gradients
 from dpviz.models import Derivatives, Rows, derivatives_of, margins
 from dpviz.models.problem import Problem
 
@@ -234,30 +234,14 @@ class Influence:
         """(n, t) effects on the scores of t rows, for example one chosen test row."""
         return self.effect(self._derivatives.score_gradients(self.theta, rows))
 
-    def replace(self, index: ArrayLike, rows: Rows) -> Floats:
-        """(k, m) effects on the parameters of putting rows[k] in the place of row index[k]: one rank-two Newton step."""
-        at = self._replaced(index, rows)
-        leaving, everyone = self.problem.rows.take(at), np.ones(len(at), bool)
-        removed = row_gradients(self.problem.model, self.theta, leaving) - row_gradients(self.problem.model, self.theta, rows)
-        fixed = correction(self.problem, self.theta, self.solve, leaving, rows)
-        return fixed.solve(self.solve, removed / self.problem.n, everyone)
-
-    def leave_one_out(
-        self, index: ArrayLike | None = None, *, rescale: bool = False, tolerance: float = 1e-9, monitor: Monitor = silent
-    ) -> Retrained:
+    def leave_one_out(self, index: ArrayLike | None = None, *, tolerance: float = 1e-9, monitor: Monitor = silent) -> Retrained:
         """The exact minimisers without each of these rows (all n by default), each with a proved error bound.
 
         Args: as in `dpviz.influence.leave_one_out.retrain`.
         """
         at = self.positions(index)
         self._need_minimiser()
-        return retrain(self.problem, self.theta, self.solve, at, rescale=rescale, tolerance=tolerance, monitor=monitor)
-
-    def replace_one_out(self, index: ArrayLike, rows: Rows, *, tolerance: float = 1e-9) -> Retrained:
-        """The exact minimisers with rows[k] in the place of row index[k]."""
-        at = self._replaced(index, rows)
-        self._need_minimiser()
-        return retrain(self.problem, self.theta, self.solve, at, rows, tolerance=tolerance)
+        return retrain(self.problem, self.theta, self.solve, at, tolerance=tolerance, monitor=monitor)
 
     def frame(self) -> pd.DataFrame:
         """One row per training row, by its id: influence, newton, leverage, own_loss, training_loss, objective, rank."""
@@ -281,12 +265,6 @@ class Influence:
         if index is None:
             return np.arange(self.problem.n)
         return np.array([whole("index", i, 0, self.problem.n - 1) for i in np.atleast_1d(np.asarray(index))], np.intp)
-
-    def _replaced(self, index: ArrayLike, rows: Rows) -> NDArray[np.intp]:
-        at = self.positions(index)
-        if len(at) != len(rows):
-            raise InvalidInput("rows", f"has {len(rows)} rows for {len(at)} positions", "Give one row for each position.")
-        return at
 
     def _need_minimiser(self) -> None:
         if self.residual <= (1e-8 if self.problem.model.convex else _TRAINED):

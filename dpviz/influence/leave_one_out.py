@@ -1,13 +1,14 @@
-"""Exact retraining without a row, or with another row in its place: many re-solves as one computation.
+"""Exact retraining without a row: many re-solves as one computation.
 
 The retrained objective keeps the divisor n, which is public: F_{-i} = F - phi(m_i)/n. All re-solves share one
-factorised Hessian; each corrects it by the rows that leave and enter (Woodbury), so that an iteration costs one
-gradient. Replicas that do not settle are solved one by one.
+factorised Hessian; each corrects it by the row that leaves (Sherman-Morrison), so that an iteration costs one gradient.
+Replicas that do not settle are solved one by one.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,11 @@ _NETWORK = 1e-8  # gradient at which a model without a unique minimiser counts a
 
 @dataclass(frozen=True, eq=False)
 class Retrained:
-    """Minimisers after a row was removed or replaced, for k rows. Positions count training rows from 0.
+    """Minimisers after a row was removed, for k rows. Positions count training rows from 0.
 
     Attributes:
         index: (k,) positions of the rows.
-        theta: (k, m) minimisers without row i (or with its replacement).
+        theta: (k, m) minimisers without row i.
         base: (m,) the minimiser with all rows.
         certificate: (k,) proved bound on the length of the error of each theta: |gradient|/lam, by strong convexity
             of the retrained objective, plus the same for `base`; infinite for models that are not convex, where
@@ -77,55 +78,44 @@ class Retrained:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Inverse Hessians of k problems that differ from a shared one by r rows that left or entered.
+    """Inverse Hessians of k problems from which one row each has left, by Sherman and Morrison.
 
-    H_new = H + P' diag(weight) P and H_new^{-1} v = u - Q' (I + D K)^{-1} D (P u), u = H^{-1} v, Q = P H^{-1},
-    K = P Q', D = diag(weight)  (Woodbury; for r = 1 it is Sherman-Morrison and D K = -leverage).
+    H_new = H - w P' P and H_new^{-1} v = u + Q' w (P u)/(1 - w P Q'), u = H^{-1} v, Q = P H^{-1}.
 
     Attributes:
-        P: (k, r, m) score gradients.
-        Q: (k, r, m) P H^{-1}.
-        weight: (k, r) curvature/n, negative for rows that left.
+        P: (k, m) score gradients of the rows.
+        Q: (k, m) P H^{-1}.
+        weight: (k,) curvature/n.
     """
 
     P: Floats
     Q: Floats
     weight: Floats
 
-    @cached_property
-    def _middle(self) -> Floats:
-        kernel = self.weight[:, :, None] * np.einsum("krm,ksm->krs", self.P, self.Q)
-        eye = np.eye(self.weight.shape[1])
-        return np.linalg.solve(eye + kernel, self.weight[:, :, None] * eye)
+    @classmethod
+    def of(cls, problem: Problem, theta: Floats, solve: Solve, leaving: Rows) -> Self:
+        """The correction at theta for each row that leaves."""
+        derivatives = derivatives_of(problem.model)
+        P = derivatives.score_gradients(theta, leaving)
+        return cls(P, solve(P), derivatives.slopes(theta, leaving)[1] / problem.n)
 
     def solve(self, solve: Solve, right: Floats, at: NDArray[np.bool_]) -> Floats:
         """(k, m) H_new^{-1} right, for the problems `at`."""
-        u = solve(right)
-        inner = np.einsum("krs,ksm,km->kr", self._middle[at], self.P[at], u)
-        return u - np.einsum("krm,kr->km", self.Q[at], inner)
+        u, P, Q, weight = solve(right), self.P[at], self.Q[at], self.weight[at]
+        along, leverage = np.einsum("km,km->k", P, u), weight * np.einsum("km,km->k", P, Q)
+        return u + (weight * along / (1 - leverage))[:, None] * Q
 
 
 def retrain(
-    problem: Problem,
-    theta: Floats,
-    solve: Solve,
-    index: NDArray[np.intp],
-    replacement: Rows | None = None,
-    *,
-    rescale: bool = False,
-    tolerance: float = 1e-9,
-    monitor: Monitor = silent,
+    problem: Problem, theta: Floats, solve: Solve, index: NDArray[np.intp], *, tolerance: float = 1e-9, monitor: Monitor = silent
 ) -> Retrained:
-    """Minimisers without each of the rows `index`, or with each replaced by its row of `replacement`.
+    """Minimisers without each of the rows `index`.
 
     Args:
         problem: the training problem.
         theta: (m,) its minimiser.
         solve: (k, m) -> (k, m), the inverse of the Hessian at theta.
         index: (k,) positions of training rows.
-        replacement: k rows, or None to remove.
-        rescale: divide the loss of the remaining rows by n - 1 instead of the public n, as Kang-PIDP's
-            definition of theta_{-z} does. Not for replacements.
         tolerance: gradient of the retrained objective, relative to the gradient of the row that is removed.
         monitor: receives progress; raises to cancel.
     """
@@ -137,8 +127,7 @@ def retrain(
         def report(share: float, start: int = start) -> None:
             monitor((start + share * min(size, len(index) - start)) / max(len(index), 1))
 
-        rows = None if replacement is None else replacement.take(part)
-        parts.append(_chunk(problem, theta, solve, index[part], rows, rescale, tolerance, report))
+        parts.append(_chunk(problem, theta, solve, index[part], tolerance, report))
     if not parts:
         parts = [(np.empty((0, len(theta))), np.empty(0), np.empty(0, np.intp))]
     own = np.linalg.norm(problem.model.sum_gradient(theta[None], problem.rows)[0] / problem.n + problem.lam * theta)
@@ -161,61 +150,34 @@ def row_gradients(model: Model, theta: Floats, rows: Rows) -> Floats:
     return (rows.y * slope)[:, None] * derivatives.score_gradients(theta, rows)
 
 
-def correction(problem: Problem, theta: Floats, solve: Solve, leaving: Rows, entering: Rows | None) -> Correction:
-    """The change of the Hessian at theta for each row that leaves and, if any, the row that enters in its place."""
-    P, weight, derivatives = [], [], derivatives_of(problem.model)
-    for rows, sign in ((leaving, -1.0), (entering, 1.0)):
-        if rows is not None:
-            P.append(derivatives.score_gradients(theta, rows))
-            weight.append(sign * derivatives.slopes(theta, rows)[1] / problem.n)
-    return Correction(np.stack(P, axis=1), np.stack([solve(p) for p in P], axis=1), np.stack(weight, axis=1))
+def error_bound(setting: Setting) -> float:
+    """Kang-PIDP Theorem 4 at zeta = lam: |theta_{-z} - theta* - c_z| <= (2 L G + C G^2 / lam) / (lam^2 n^2).
 
-
-def error_bound(setting: Setting, zeta: float | None = None) -> float:
-    """Kang-PIDP Theorem 4: |theta_{-z} - theta* - c_z| <= (2 L G + C G^2 / zeta) / (zeta^2 n^2).
-
-    L, G and C are bounds for one row's loss. With those of the data part and zeta = lam the bound holds for IF with
+    L, G and C are bounds for one row's loss. With those of the data part the bound holds for IF with
     the divisor n kept [ours: with weight w on row i, theta(w) has |theta''| <= the bound, since every Hessian on the
     way is at least lam I; Taylor's remainder is even half of it]. The publication asks zeta <= |H| at theta* only,
     which does not carry the proof: the smallest eigenvalue is needed, at all weights between.
 
-    Args:
-        zeta: lower bound on the eigenvalues of the Hessian; lam by default.
-
     Returns:
         The bound; infinite where the loss has a kinked slope (SVM), where the theorem says nothing.
     """
-    floor = setting.lam if zeta is None else zeta
-    return (2 * setting.beta * setting.G + setting.third * setting.G**2 / floor) / (floor**2 * setting.n**2)
+    lam = setting.lam
+    return (2 * setting.beta * setting.G + setting.third * setting.G**2 / lam) / (lam**2 * setting.n**2)
 
 
 def _chunk(
-    problem: Problem,
-    theta: Floats,
-    solve: Solve,
-    index: NDArray[np.intp],
-    replacement: Rows | None,
-    rescale: bool,
-    tolerance: float,
-    report: Callable[[float], None],
+    problem: Problem, theta: Floats, solve: Solve, index: NDArray[np.intp], tolerance: float, report: Callable[[float], None]
 ) -> tuple[Floats, Floats, NDArray[np.intp]]:
-    model, n = problem.model, problem.n
-    # (1/(n-1)) sum + lam/2 |theta|^2 has the minimiser of (1/n) sum + (lam (n-1)/n)/2 |theta|^2
-    lam = problem.lam * (n - 1) / n if rescale else problem.lam
+    model, n, lam = problem.model, problem.n, problem.lam
     leaving = problem.rows.take(index)
-    fixed = correction(problem, theta, solve, leaving, replacement)
+    fixed = Correction.of(problem, theta, solve, leaving)
 
     def gradient(t: Floats, at: NDArray[np.bool_]) -> Floats:
         total = model.sum_gradient(t, problem.rows) - row_gradients(model, t, leaving.take(np.flatnonzero(at)))
-        if replacement is not None:
-            total += row_gradients(model, t, replacement.take(np.flatnonzero(at)))
         return total / n + lam * t
 
     everyone = np.ones(len(index), bool)
-    removed = row_gradients(model, theta, leaving)
-    if replacement is not None:
-        removed = removed - row_gradients(model, theta, replacement)
-    removed = removed / n + (problem.lam - lam) * theta
+    removed = row_gradients(model, theta, leaving) / n
     target = np.maximum(tolerance * np.linalg.norm(removed, axis=1), _ROUNDING if model.convex else _NETWORK)
     current = theta + fixed.solve(solve, removed, everyone)  # the Newton step
     size = np.full(len(index), np.inf)
@@ -237,18 +199,14 @@ def _chunk(
     alone = np.flatnonzero(active | stuck)
     for count, k in enumerate(alone):
         report(0.99 if model.convex else 0.1 + 0.9 * count / len(alone))  # most networks end up here
-        current[k], size[k] = _alone(problem, int(index[k]), replacement, int(k), lam, current[k])
+        current[k], size[k] = _alone(problem, int(index[k]), current[k])
         steps[k] = -1
     return current, size / lam, steps
 
 
-def _alone(problem: Problem, row: int, replacement: Rows | None, k: int, lam: float, start: Floats) -> tuple[Floats, float]:
+def _alone(problem: Problem, row: int, start: Floats) -> tuple[Floats, float]:
     """One re-solve from scratch: its minimiser and the length of the gradient there."""
-    n = problem.n
-    if replacement is None:
-        rest, share = problem.rows.take(np.delete(np.arange(n), row)), (n - 1) / n
-    else:
-        rest, share = problem.rows.replace_row(row, replacement.X[k], float(replacement.y[k])), 1.0
-    theta = problem.model.minimise(rest, lam / share, start)
-    gradient = problem.model.sum_gradient(theta[None], rest)[0] / n + lam * theta
+    n, rest = problem.n, problem.rows.take(np.delete(np.arange(problem.n), row))
+    theta = problem.model.minimise(rest, problem.lam * n / (n - 1), start)
+    gradient = problem.model.sum_gradient(theta[None], rest)[0] / n + problem.lam * theta
     return theta, float(np.linalg.norm(gradient))

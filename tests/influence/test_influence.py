@@ -10,12 +10,8 @@ from dpviz.models import LinearModel, Rows, derivatives_of, get_model, margins
 from dpviz.models.problem import Problem
 
 
-def brute_force(
-    problem: Problem, index: int, replacement: tuple[np.ndarray, float] | None = None, rescale: bool = False
-) -> np.ndarray:
-    """theta_{-i} - theta* by training again on the other rows."""
-    if replacement is not None:
-        return problem.replace_row(index, *replacement).optimum - problem.optimum
+def brute_force(problem: Problem, index: int, rescale: bool = False) -> np.ndarray:
+    """theta_{-i} - theta* by training again on the other rows, by the mean over all n rows or (`rescale`) over the others."""
     keep = np.arange(problem.n) != index
     # the mean over n - 1 rows weighs the loss n/(n-1) times as much as the mean with the public n
     lam = problem.lam if rescale else problem.lam * problem.n / (problem.n - 1)
@@ -70,7 +66,6 @@ def test_reference_values_on_breast_cancer(tumours: Problem) -> None:
 def test_error_bound_is_theorem_4() -> None:
     setting = get_model("logistic").setting(45222, 105, 0.01)
     assert error_bound(setting) == pytest.approx(4.949809064198106e-05, rel=1e-9)
-    assert error_bound(setting, zeta=0.02) < error_bound(setting)
     assert error_bound(get_model("svm").setting(100, 5, 0.01)) == np.inf
 
 
@@ -160,36 +155,13 @@ def test_influence_is_the_derivative_of_the_minimiser_by_the_row_weight() -> Non
 def test_published_formula_follows_its_own_truth() -> None:
     problem = make_problem(n=150, d=4, lam=0.05, seed=8)
     influence = influence_of(problem)
-    own_truth = influence.leave_one_out(rescale=True)
-    np.testing.assert_allclose(own_truth.change[5], brute_force(problem, 5, rescale=True), atol=1e-9)
+    own_truth = np.array([brute_force(problem, i, rescale=True) for i in range(problem.n)])
     published = influence.parameters(kind="published")
     np.testing.assert_allclose(influence.published_norm, np.linalg.norm(published, axis=1), rtol=1e-10)
-    error = np.linalg.norm(published - own_truth.change, axis=1)
-    assert np.median(error / own_truth.norm) < 0.05
+    error = np.linalg.norm(published - own_truth, axis=1)
+    assert np.median(error / np.linalg.norm(own_truth, axis=1)) < 0.05
     # it is another quantity than removal with a public n: confusing the two is visible
-    assert np.median(np.linalg.norm(influence.parameters(kind="influence") - own_truth.change, axis=1)) > 3 * np.median(error)
-
-
-def test_replacements(model_id: str) -> None:
-    problem = make_problem(n=60, d=4, lam=0.05, model=model_id, seed=5)
-    rng = np.random.default_rng(0)
-    index = [0, 11, 59]
-    x = rng.standard_normal((3, 4))
-    rows = Rows(x / np.linalg.norm(x, axis=1, keepdims=True), np.array([1.0, -1.0, 1.0]))
-    influence = influence_of(problem)
-    truth = influence.replace_one_out(index, rows)
-    expected = np.array([brute_force(problem, i, (rows.X[k], rows.y[k])) for k, i in enumerate(index)])
-    np.testing.assert_allclose(truth.change, expected, atol=2e-9)
-    step = influence.replace(index, rows)
-    assert np.all(np.linalg.norm(step - truth.change, axis=1) < 0.15 * truth.norm)
-    same = influence.replace([4], problem.rows.take(np.array([4])))
-    assert np.linalg.norm(same) < 1e-15
-    # one rank-two step is one Newton step on the replaced problem
-    there = problem.replace_row(11, rows.X[1], rows.y[1])
-    t = problem.optimum
-    gradient = there.model.sum_gradient(t[None], there.rows)[0] / there.n + there.lam * t
-    newton = -np.linalg.solve(derivatives_of(there.model).hessian(t, there.rows, there.lam), gradient)
-    np.testing.assert_allclose(step[1], newton, rtol=1e-8, atol=1e-13)
+    assert np.median(np.linalg.norm(influence.parameters(kind="influence") - own_truth, axis=1)) > 3 * np.median(error)
 
 
 @pytest.mark.parametrize(("model_id", "solver"), [("logistic", "dense"), ("svm", "dense"), ("logistic", "cg")])
@@ -281,7 +253,6 @@ def test_bad_input_is_named(tumours: Problem) -> None:
         lambda: influence_of(tumours).parameters([-1]),
         lambda: influence_of(tumours).parameters([0.5]),
         lambda: influence_of(tumours).parameters(kind="best"),
-        lambda: influence_of(tumours).replace([0, 1], tumours.rows.take(slice(0, 1))),
         lambda: influence_of(tumours, np.ones(30)).leave_one_out([0]),
     ):
         with pytest.raises(dpviz.InvalidInput):
