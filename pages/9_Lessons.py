@@ -1,4 +1,4 @@
-"""Lessons: eight questions with a link to the page that answers each, a check of the reader's answer, and why."""
+"""Lessons: ten questions with a link to the page that answers each, a check of the reader's answer, and why."""
 
 from dpviz.dashboard.lessons import KEYS, view
 from dpviz.dashboard.shell import fields, page, sidebar
@@ -6,6 +6,6 @@ from dpviz.dashboard.shell import fields, page, sidebar
 theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
 own = fields.Group(KEYS, view.of)
 sidebar.sidebar(own, shows="nothing")
-page.problems()
+page.problems(run=False)
 view.draw(own, theme)
 view.terms()

@@ -358,3 +358,8 @@ def test_what_the_ordinary_model_is_compared_with_is_named() -> None:
     said = text(opened(dataset="wine", mechanism="dp-gd", v="4"))
     assert "is the optimum on bounded rows" in said
     assert "also holds" not in said
+
+
+def test_a_single_noise_draw_has_no_deviation() -> None:
+    assert "standard deviation" in text(opened(seeds="2"))
+    assert "standard deviation" not in text(opened(seeds="1"))

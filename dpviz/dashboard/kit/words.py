@@ -287,7 +287,8 @@ def needs(
         budget = three(one.epsilon or math.nan)
         parts.append(f"{named[one.mechanism]} {f'reaches it at ε = {budget} already' if one.below else f'needs ε ≥ {budget}'}")
     if len(there) > most:
-        parts.append(f"{len(there) - most} more need more")
+        others = len(there) - most
+        parts.append("one other method needs more" if others == 1 else f"{others} other methods need more")
     text = start + ", ".join(parts)
     if missed:
         who = ", ".join(missed) if len(missed) <= most else f"{len(missed)} methods"

@@ -62,8 +62,9 @@ def numbers(outcome: Outcome) -> None:
     data = dataset_of(outcome.spec)
     at = _at_lambda(outcome)
     at = at and f"Objective and gap of the private models are{at}. "
+    spread = f"± is one standard deviation {draws}. " if len(outcome.accuracy) > 1 else ""
     panels.note(
-        f"± is one standard deviation {draws}. {at}The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
+        f"{spread}{at}The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
         + words.preprocessing(data.declared, data.private_ranges)
     )
 

@@ -161,7 +161,11 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         Mark(f"non-private {value(best)}", best),
     ]
     noisy = outcome.calibration.noise_scale > 0
-    spread = f" {words.spread(cost.private, shares=measure.shares)} (one standard deviation)" if noisy else ""
+    spread = (
+        f" {words.spread(cost.private, shares=measure.shares)} (one standard deviation)"
+        if noisy and len(cost.private) > 1
+        else ""
+    )
     message = f"Private {measure.within} {value(mean)}{spread}, {words.against(cost)}: {words.split(cost)}."
     if not measure.higher_is_better:
         message += " Lower is better."
@@ -226,7 +230,7 @@ def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Out
     expected = "" if outcome.expected is None else f", {words.measured(measure, outcome.expected)} expected over all draws"
     summary = (
         f"Each dot is one noise draw, the triangle their mean: {words.measured(measure, float(cost.private.mean()))} "
-        f"({words.spread(cost.private, shares=measure.shares)}, one standard deviation){expected}; "
+        f"({words.spread(cost.private, shares=measure.shares)}{', one standard deviation' * (len(cost.private) > 1)}){expected}; "
         f"non-private {words.measured(measure, cost.non_private)}, majority label {words.measured(measure, cost.majority)}, "
         "all on the test rows."
     )

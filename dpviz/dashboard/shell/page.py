@@ -78,12 +78,12 @@ def top_first() -> None:
     time.sleep(TOP)
 
 
-def problems() -> None:
-    """Shows problems of the address or of the last thing typed: field, cause, fix."""
+def problems(*, run: bool = True) -> None:
+    """Shows problems of the address or of the last thing typed: field, cause, fix; of a page with a run, older defaults too."""
     for problem in address.problems():
         panels.problem(problem, "The page goes on without it.")
     older = address.meant_before()
-    if older:
+    if older and run:
         meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
             message = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."

@@ -100,6 +100,7 @@ def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click()
 def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
     for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "4"}):
         assert "names no version" not in _said(opened("", **query))
+    assert "names no version" not in _said(opened("Lessons", lesson="attack")), "a page without a run has no defaults of one"
     assert links.elsewhere({}, SETTINGS) == links.elsewhere({"v": "2", "seeds": "2"}, SETTINGS) == {}
     assert links.elsewhere({"mechanism": "dp-sgd"}, ()) == {"dp-sgd.clip_norm": "1"}
 
