@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
             text = notebook_of(spec)
     output.save(out, text.encode())
     size = len(text.encode())
-    answers.give(options, f"{out}: {size / 1e6:.1f} MB", {"run": answers.run(resolve(spec)), "out": out, "bytes": size})
+    answers.give(options, f"{out}: {size / 1e3:,.0f} kB", {"run": answers.run(resolve(spec)), "out": out, "bytes": size})
 
 
 def _page_of(link: str, kind: str) -> str | None:

@@ -1,7 +1,9 @@
 """The pages Audit and Paper claims without a browser."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,6 +51,15 @@ def test_a_right_claim_is_never_verified() -> None:
     assert "Under an assumption" in said
     assert "ε = 1 allows up to 55.3" in said.replace("\xa0", " ")  # the same number as on the first page
     assert metrics(page)["Proved ε"] == "1"
+
+
+def test_more_right_guesses_than_are_allowed_are_set_beside_chance() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", epsilon=1.0, seeds=1)
+    result = dpviz.audit_run(spec, runs=40)
+    pair: Any = SimpleNamespace(asks="which row was there")
+    for allowed, within in ((result.guessed_right - 0.01, True), (result.guessed_right + 0.01, False)):
+        said = " ".join(attack.sentence(replace(result, allowed=allowed), pair, spec, over=True))
+        assert ("within the limits of chance" in said) == within
 
 
 @pytest.mark.long

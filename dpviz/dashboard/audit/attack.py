@@ -172,6 +172,8 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
         return says, f"{allows}: claim exceeded ({how})."
     if result.guessed_right >= UNSAFE:
         return says, f"{allows}: no violation, and hardly any protection."
+    if low <= result.allowed < result.guessed_right:
+        allows += f", which is within the limits of chance ({words.percent(low)} to {words.percent(high)})"
     return says, f"{allows}: no violation found."
 
 
