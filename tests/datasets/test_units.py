@@ -49,6 +49,9 @@ def test_a_zero_that_was_scaled_reads_as_zero() -> None:
 def test_values_that_a_huge_range_made_alike_are_not_read_back() -> None:
     rows = dpviz.dataset(np.linspace(0.0, 9.0, 40)[:, None], np.arange(40) % 2, ranges=(-1e12, 1e12)).scaled("centred")
     assert Units(rows).read(3, rows.X[3])[0] == "0 on the model's scale"
+    texts = pd.DataFrame({"a": ["1", "2", "?"] * 20, "b": [True, False, True] * 20, "y": [0, 1, 1] * 20})
+    own = dpviz.dataset(texts, target="y")
+    assert not any("model's scale" in text for text in Units(own).read(0, own.X[0])[:-1]), "words and switches are read, too"
     small = dpviz.dataset(np.linspace(0.0, 9.0, 40)[:, None], np.arange(40) % 2, ranges=(-1e6, 1e6)).scaled("centred")
     assert float(Units(small).read(3, small.X[3])[0]) == pytest.approx(27 / 39, rel=1e-3)
 

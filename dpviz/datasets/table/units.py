@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from dpviz.common.arrays import Floats
 from dpviz.datasets.base import Dataset
@@ -57,9 +58,12 @@ class Units:
     def _lost(self) -> list[bool]:
         """True for each feature whose range is so much wider than its values that rounding leaves nothing of them."""
         frame = self.dataset.frame
-        return [
-            level is None and column.high - column.low > 1e9 * np.ptp(frame[column.name]) > 0 for column, level in self._features
-        ]
+
+        def spread(name: str) -> float:
+            values = pd.to_numeric(frame[name], errors="coerce").astype(float)
+            return float(values.max() - values.min())
+
+        return [level is None and column.high - column.low > 1e9 * spread(column.name) > 0 for column, level in self._features]
 
     def _text(self, column: Column, level: str | None, value: float) -> str:
         """A value of the encoded row before its scaling."""
