@@ -107,7 +107,7 @@ BAD = [
     ("want", "101", "want"),
     ("knobs", "dp-gd", "knobs"),
     ("knobs", "dp-gd.magic:1", "knobs"),
-    ("knobs", "magic.steps:1", "mechanism"),
+    ("knobs", "magic.steps:1", "Mechanism"),
     ("knobs", "dp-sgd.epochs:-1", "epochs"),
     ("tune", "steps", "tune"),
     ("tune", "steps,steps", "tune"),
