@@ -78,7 +78,7 @@ def test_adult_at_the_defaults(model: str, name: str, monkeypatch: pytest.Monkey
 @pytest.mark.skipif(not (REAL / KDD).is_file(), reason=f"DPVIZ_REAL_DATA does not name a folder with {KDD}")
 @pytest.mark.parametrize(("model", "name"), [(m, n) for m in MODELS for n in methods(m) if n in QUICK])
 def test_kdd_at_the_defaults(model: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Methods that take little time with 70,000 rows; docs/defaults.md has all of them."""
+    """Methods that take little time with 70,000 rows; docs/defaults.md has the best of all."""
     monkeypatch.setenv("DPVIZ_DATA", str(REAL))
     check("kddcup99-70000", model, name, (1.0, 10.0), 2)
 
