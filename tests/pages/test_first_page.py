@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import streamlit as st
 import support_pages
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
@@ -284,6 +285,19 @@ def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypat
     drawn.clear()
     page.selectbox(key="mechanism").set_value("cms-objective").run()
     assert drawn == ["_of_mechanism", "first"]
+
+
+def test_the_sidebar_draws_the_method_of_its_run_whatever_a_stopped_script_still_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sidebar.Sidebar.draw
+
+    def draw(made: sidebar.Sidebar) -> None:
+        st.session_state["mechanism"] = "majority"
+        real(made)
+
+    monkeypatch.setattr(sidebar.Sidebar, "draw", draw)
+    page = opened(dataset="teaching", mechanism="objective-tight")
+    assert not page.exception
+    assert any(one.key == "objective-tight.relation" for one in (*page.selectbox, *page.radio))
 
 
 def test_a_page_that_draws_itself_again_tells_the_browser_what_its_controls_say() -> None:

@@ -121,7 +121,7 @@ class Sidebar:
                 with st.container() if self._shows == "run" else unseen:
                     if self._measured:
                         metric.draw(state["dataset"], state["intercept"])
-                    _of_mechanism(run, state, self.spec)
+                    _of_mechanism(run, self.spec)
                 for changes, heading in _HEADINGS.items():
                     seen = self._shows == "run" or (self._shows == "data" and changes is Changes.DATA)
                     with st.container() if seen else unseen:
@@ -230,15 +230,18 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
     return spec
 
 
-def _of_mechanism(run: dict[str, RunField[Any]], state: Any, spec: RunSpec) -> None:
-    """Draws the mechanism's hyperparameters, and the width of a network."""
-    mechanism = get_mechanism(state["mechanism"])
+def _of_mechanism(run: dict[str, RunField[Any]], spec: RunSpec) -> None:
+    """Draws the hyperparameters of the run's mechanism, and the width of a network.
+
+    Of the run and not of the session: a script that was stopped may still change that one.
+    """
+    mechanism = get_mechanism(spec.mechanism)
     if mechanism.knobs():
         st.markdown(f"**{words.markdown(mechanism.label)}**")
     rules = _rules(spec)
     for name in mechanism.knobs():
         run[f"{mechanism.id}.{name}"].draw(rule=rules.get(name, ""))
-    model = get_model(state["model"])
+    model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")
         address.tell(_UNITS, model.width)
