@@ -58,10 +58,10 @@ def test_a_link_restores_the_run_and_back_goes_back(one: Any) -> None:
 
 #: tests of addresses without a browser try many more
 BAD = [
-    ("epsilon=nan", "epsilon"),
-    ("dataset=../../etc/passwd", "dataset"),
-    ("mechanism=<img src=http://192.0.2.1/x.png>", "mechanism"),
-    ("mechanism=![x](http://192.0.2.1/x.png)", "mechanism"),
+    ("epsilon=nan", "Privacy budget ε"),
+    ("dataset=../../etc/passwd", "Dataset"),
+    ("mechanism=<img src=http://192.0.2.1/x.png>", "Mechanism"),
+    ("mechanism=![x](http://192.0.2.1/x.png)", "Mechanism"),
 ]
 
 
