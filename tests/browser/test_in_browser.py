@@ -111,7 +111,7 @@ def test_typing_epsilon_and_delta(one: Any) -> None:
     box = page.get_by_role("textbox", name="ε, exactly")
     box.fill("-2")
     box.press("Enter")
-    assert "epsilon" in page.locator("[data-testid=stAlert]").first.inner_text()
+    assert "Privacy budget ε" in page.locator("[data-testid=stAlert]").first.inner_text()
     box.fill("0.123")
     box.press("Enter")
     page.wait_for_function("/at ε.=.0\\.123/.test(document.querySelector('.st-key-headline')?.innerText)")
