@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> None:
             budget = Budget(epsilon_for(attacker, spec.build(), setting, budget.delta), budget.delta)
         cal = spec.build().calibrate(setting, budget)
         facts = {"dataset": resolve(spec).spec.dataset, "n": setting.n, "d": setting.d}
-        shown = f"{one_run.shown(spec.dataset, options)}, {setting.n:,} training rows, {setting.d:,} features with the intercept"
+        shown = f"{one_run.shown(spec.dataset, options)}, {setting.n:,} training rows, {setting.d:,} features"
+        shown += " with the intercept" * spec.intercept
     else:
         if options.n is None or options.d is None:
             raise InvalidInput("--n", "and --d go together", "Give both: training rows, and features with the intercept.")

@@ -7,7 +7,7 @@ is there and this form of the mechanism, under these settings, has nothing to sh
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -167,7 +167,8 @@ class CountsSteps(Mechanism):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "id" in vars(cls) and cls.step_count is CountsSteps.step_count and not hasattr(cls, "steps"):
+        knobs = {name for name, one in vars(cls).items() if isinstance(one, Field)} | set(getattr(cls, "__dataclass_fields__", ()))
+        if "id" in vars(cls) and cls.step_count is CountsSteps.step_count and "steps" not in knobs:
             raise TypeError(f"{cls.__name__} counts steps: declare a knob `steps`, or a `step_count` of its own")
 
     def step_count(self, setting: Setting) -> int:

@@ -46,7 +46,7 @@ class LinearModel(Model):
             unit_step=1.0 / (beta + lam),
             slope_at_zero=abs(float(self.loss.slope(np.zeros(())))),
             quadratic=(curvature * self.loss.centre - slope, curvature),
-            sigmoid_slope=self.loss.sigmoid_slope,
+            sigmoid_slope=vars(type(self.loss)).get("sigmoid_slope", False),  # not inherited: another slope needs another proof
             abilities=self.abilities,
         )
 

@@ -230,6 +230,7 @@ def test_tuning_draws_a_heat_map_and_a_click_applies_the_best_cell(own_server: A
     page.locator(".st-key-tune-start button").click()
     page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
     page.wait_for_selector(".st-key-tune-cancel", state="detached")
+    one.settled()  # a click while the page is drawn anew is lost
     assert page.get_by_text("costs privacy").count() == 1
     best = page.locator(".st-key-tune-best button")
     words = best.inner_text()

@@ -233,7 +233,9 @@ def test_a_family_is_one_of_those_that_have_a_folder() -> None:
 def test_who_counts_steps_has_a_number_of_them() -> None:
     with pytest.raises(TypeError, match="declare a knob `steps`"):
         type("Endless", (CountsSteps,), {"id": "endless"})
-    type("Given", (CountsSteps,), {"id": "given", "steps": 3})
+    with pytest.raises(TypeError, match="declare a knob `steps`"):
+        type("Plain", (CountsSteps,), {"id": "plain", "steps": 3})
+    type("Given", (CountsSteps,), {"id": "given", "steps": knob(3, "Steps", "Number of steps.", low=1, high=9)})
     type("Counted", (CountsSteps,), {"id": "counted", "step_count": lambda self, setting: 3})
 
 

@@ -1,6 +1,7 @@
 """Losses and models against finite differences; clipping, weights and blocks against the plain formula."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +40,15 @@ def test_declared_bounds_hold_and_are_reached(loss: Logistic | HuberHinge) -> No
     share = np.abs(loss.slope(grid)) / loss.slope_bound
     below = loss.curvature(grid) <= 4 * share * (1 - share) * loss.curvature_bound + 1e-12
     assert below.all() == loss.sigmoid_slope
+
+
+def test_a_loss_does_not_inherit_what_was_proved_of_another_slope() -> None:
+    class Changed(Logistic):
+        pass
+
+    logistic = get_model("logistic")
+    assert logistic.setting(10, 2, 0.1).sigmoid_slope
+    assert not replace(logistic, loss=Changed()).setting(10, 2, 0.1).sigmoid_slope
 
 
 def test_logistic_slope_is_minus_expit_of_minus_margin() -> None:

@@ -287,17 +287,21 @@ def test_pictures_come_before_the_sidebar_where_they_are_there_at_once(monkeypat
     assert drawn == ["_of_mechanism", "first"]
 
 
-def test_the_sidebar_draws_the_method_of_its_run_whatever_a_stopped_script_still_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sidebar.Sidebar.draw
+@pytest.mark.parametrize(("where", "drawn"), [((sidebar.Sidebar, "draw"), True), ((sidebar, "_trained_on"), False)])
+def test_a_stopped_script_that_still_changes_the_method_ends_no_page(
+    where: tuple[object, str], drawn: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, once = getattr(*where), ["majority"]
 
-    def draw(made: sidebar.Sidebar) -> None:
-        st.session_state["mechanism"] = "majority"
-        real(made)
+    def changed(*given: object) -> object:
+        if once:
+            st.session_state["mechanism"] = once.pop()
+        return real(*given)
 
-    monkeypatch.setattr(sidebar.Sidebar, "draw", draw)
+    monkeypatch.setattr(*where, changed)
     page = opened(dataset="teaching", mechanism="objective-tight")
     assert not page.exception
-    assert any(one.key == "objective-tight.relation" for one in (*page.selectbox, *page.radio))
+    assert drawn == any(one.key == "objective-tight.relation" for one in (*page.selectbox, *page.radio))
 
 
 def test_a_page_that_draws_itself_again_tells_the_browser_what_its_controls_say() -> None:

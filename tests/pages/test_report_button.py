@@ -18,11 +18,20 @@ from dpviz.dashboard.shell import headless, links
 from dpviz.datasets.sources import own
 from dpviz.figures import style
 from dpviz.figures.lightened import lightened
-from dpviz.reporting import Chart
+from dpviz.reporting import Chart, Text
 from dpviz.reporting.run import settings_of
 
 QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
 LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian&v=4"
+
+
+def test_a_report_is_of_the_page_as_it_was_when_it_was_asked_for() -> None:
+    kept = recorder.Recorder("A page", badges=["of the page"], of_rows={"x"}, code=[("Python", "its code")])
+    kept.parts["slow"] = lambda: kept.clear() or Text("made")  # the page is drawn anew meanwhile
+    found = kept.document(dpviz.RunSpec("teaching"), "Teaching")
+    assert found.badges == ["of the page"]
+    assert ("Python", "its code") in found.repeat
+    assert "left out" in str(found.parts[-1])
 
 
 def made(page: AppTest) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, folds, panels, repeat, words
+from dpviz.dashboard.kit import charts, folds, panels, recorder, repeat, words
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
@@ -66,22 +67,26 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
         )
 
 
-def _observed(section: str, doing: str, compute: Callable[..., T], *given: object) -> Callable[[], T] | None:
-    """Gives a table that takes seconds with many small batches: a job's, or in a closed fold one that a report computes.
+def _observed(
+    key: str, doing: str, make: Callable[[T], Chart], compute: Callable[..., T], *given: object, of: RunSpec | None = None
+) -> T | None:
+    """Draws a table that takes seconds with many small batches, when a job has it, and returns it.
 
-    None until the job has it; a table of other values does not stand below these.
+    In a closed fold, and until then, a report computes it; a table of other values does not stand below these.
     """
-    if folds.closed():
-        return lambda: compute(*given)
-    found, fresh = tasks.observe(section, doing, lambda monitor: compute(*given), given=given)
-    return (lambda: found) if fresh else None
+    if not folds.closed():
+        found, fresh = tasks.observe(key, doing, lambda monitor: compute(*given), given=given)
+        if fresh:
+            charts.later(key, lambda: make(found), of)
+            return found
+    recorder.keep(key, lambda: make(compute(*given)), of=of)
+    return None
 
 
 def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
-    found = _observed("delta-curve", "Computing the curve", tables.delta_curve, released, cal.budget.delta)
-    if found is not None:
-        charts.later("delta-curve", lambda: _delta_curve(found(), spec, theme, released, cal), spec)
+    make = partial(_delta_curve, spec=spec, theme=theme, released=released, cal=cal)
+    _observed("delta-curve", "Computing the curve", make, tables.delta_curve, released, cal.budget.delta, of=spec)
 
 
 def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
@@ -113,11 +118,8 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     with columns[2]:
         z = MULTIPLIER.draw()
     given = z, q, resolve(spec).budget.delta, relation
-    found = _observed("composition", "Composing", tables.composition, *given)
-    if found is None:
-        return
-    charts.later("composition", lambda: _composed(theme, found(), *given))
-    for name, why in ({} if folds.closed() else found().refused).items():
+    composed = _observed("composition", "Composing", lambda growth: _composed(theme, growth, *given), tables.composition, *given)
+    for name, why in ({} if composed is None else composed.refused).items():
         panels.note(f"{name}: {why}.")
 
 
@@ -140,9 +142,8 @@ def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delt
 
 def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
-    found = _observed("relations", "Comparing relations", tables.relations, released, cal.budget.delta)
-    if found is not None:
-        charts.later("relations", lambda: _relations(found(), theme, cal), spec)
+    make = partial(_relations, theme=theme, cal=cal)
+    _observed("relations", "Comparing relations", make, tables.relations, released, cal.budget.delta, of=spec)
 
 
 def _relations(table: pd.DataFrame, theme: Theme, cal: Calibration) -> Chart:

@@ -68,15 +68,17 @@ class Recorder:
         subject = f"{get_mechanism(spec.mechanism).label} on {dataset}, ε = {words.three(spec.epsilon)}"
         sentence = None if self.answers is None else self.answers[0 if rows else 1]
         kept = [part for name, part in self.parts.items() if rows or name not in self.of_rows]
-        parts = [part() if callable(part) else part for part in kept]
-        if self.of_rows and not rows:
-            parts.append(Text(_LEFT_OUT))
+        # read before parts that take seconds to make, in which the page may be drawn anew
+        left_out, badges = bool(self.of_rows) and not rows, list(dict.fromkeys(self.badges))
         repeat = [("Python", python_call(spec)), ("Shell", shell_call(spec)), *self.code]
+        parts = [part() if callable(part) else part for part in kept]
+        if left_out:
+            parts.append(Text(_LEFT_OUT))
         return Document(
             question=self.title,
             subject=subject,
             sentence=sentence or f"{subject}.",
-            badges=list(dict.fromkeys(self.badges)) or [words.guarantee(calibration_of(spec), spec.build())],
+            badges=badges or [words.guarantee(calibration_of(spec), spec.build())],
             parts=parts,
             repeat=list(dict.fromkeys(repeat)),
             settings=settings_of(spec),

@@ -233,14 +233,16 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
 def _of_mechanism(run: dict[str, RunField[Any]], spec: RunSpec) -> None:
     """Draws the hyperparameters of the run's mechanism, and the width of a network.
 
-    Of the run and not of the session: a script that was stopped may still change that one.
+    Of the run and not of the session: a script that is being stopped may still change that one, even between `controls` and
+    `read`. Then the next script draws them.
     """
     mechanism = get_mechanism(spec.mechanism)
     if mechanism.knobs():
         st.markdown(f"**{words.markdown(mechanism.label)}**")
     rules = _rules(spec)
     for name in mechanism.knobs():
-        run[f"{mechanism.id}.{name}"].draw(rule=rules.get(name, ""))
+        if f"{mechanism.id}.{name}" in run:
+            run[f"{mechanism.id}.{name}"].draw(rule=rules.get(name, ""))
     model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")

@@ -19,8 +19,8 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, joint_remainder
 
-#: most that the change of curvature costs at the automatic lambda (but for its rounding), in parts of epsilon: as in
-#: objective-tight and amp, and by trials better than 0.2 and 0.4; bounded together with the slope it costs next to nothing there
+#: most that the change of curvature costs at the automatic lambda (but for its rounding and the largest lambda), in parts of epsilon: as in
+#: objective-tight and amp, and by trials better than 0.2 and 0.4; bounded together with the slope it costs a few hundredths there at most
 _CURVATURE_SHARE = 0.1
 
 
@@ -73,7 +73,7 @@ class CMSObjective(ObjectivePerturbation):
         published = remaining + 2 * curvature_term(c, total)
         notes: tuple[str, ...] = kink_notes(setting)
         if self.slack != "published":
-            notes += (f"The publication's two log terms would say ε = {published:.4g} for this noise.",)
+            notes += (f"The publication's two log terms would say ε = {published:.4g} where this proof says {eps:.4g}.",)
         if remaining < eps / 2:
             notes += ("Curvature takes more than half of ε: 'joint' needs less noise, for more regularisation.",)
         return Calibration.proved(
