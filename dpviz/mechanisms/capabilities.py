@@ -167,8 +167,8 @@ class CountsSteps(Mechanism):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        knobs = {name for name, one in vars(cls).items() if isinstance(one, Field)} | set(getattr(cls, "__dataclass_fields__", ()))
-        if "id" in vars(cls) and cls.step_count is CountsSteps.step_count and "steps" not in knobs:
+        declared = isinstance(vars(cls).get("steps"), Field) or "steps" in getattr(cls, "__dataclass_fields__", ())
+        if "id" in vars(cls) and cls.step_count is CountsSteps.step_count and not declared:
             raise TypeError(f"{cls.__name__} counts steps: declare a knob `steps`, or a `step_count` of its own")
 
     def step_count(self, setting: Setting) -> int:

@@ -19,8 +19,9 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, joint_remainder
 
-#: most that the change of curvature costs at the automatic lambda (but for its rounding and the largest lambda), in parts of epsilon: as in
-#: objective-tight and amp, and by trials better than 0.2 and 0.4; bounded together with the slope it costs a few hundredths there at most
+#: most that the change of curvature costs at the automatic lambda (but for its rounding and the largest lambda), in parts of
+#: epsilon: as in objective-tight and amp, and by trials better than 0.2 and 0.4; bounded together with the slope it costs a few
+#: hundredths there at most
 _CURVATURE_SHARE = 0.1
 
 
