@@ -46,7 +46,7 @@ def test_another_method_is_shown_where_it_is_asked_for_and_is_named() -> None:
     document = found.document(*found.run)
     assert found.answers[0].startswith("DP-SGD at ε = 0.7")
     assert document.subject.startswith("DP-SGD on ")
-    assert ("mechanism", "dp-sgd") in document.settings
+    assert ("Mechanism", "DP-SGD · gradient") in document.settings
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "0.37", "20"])
