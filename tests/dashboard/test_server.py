@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
-import pyarrow
 import pytest
 from support import LIMIT
 
@@ -66,12 +65,9 @@ def test_a_server_has_one_thread_for_matrix_products_until_it_ends(monkeypatch: 
 
     monkeypatch.setattr(threads, "one_blas_thread", one_thread)
     monkeypatch.setattr(cached_runs, "outcome", outcome)
-    before = pyarrow.default_memory_pool()
     server._warm()
     gc.unfreeze()
     assert happened == ["one thread", "first model"]
-    assert pyarrow.default_memory_pool().backend_name == "system"  # which gives back what was freed
-    pyarrow.set_memory_pool(before)
     server._forever.close()
     assert happened[2:] == ["as before"]
 

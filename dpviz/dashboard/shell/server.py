@@ -162,14 +162,10 @@ def _start() -> None:
 
 def _warm() -> None:
     """Loads the libraries and trains the first page's model while the server and the browser start."""
-    import pyarrow
-
     from dpviz.common.threads import one_blas_thread
     from dpviz.dashboard.work import cached_runs
     from dpviz.experiments.run.spec import RunSpec
 
-    # Arrow's own heap keeps what tables of pages have freed; this one gives it back when sessions end
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     # threads of a matrix product wait for each other busily: on a busy machine up to half of the server's processor time
     _forever.enter_context(one_blas_thread())
     # the page meets the same problem and tells the person
