@@ -101,7 +101,8 @@ def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]
     from dpviz.experiments.studies.cost import in_metric, split_cost
     from dpviz.experiments.studies.no_better import guessing, lost_to_training
 
-    poor = guessing(result, list(dict.fromkeys(["accuracy", *(metric.id for metric in chosen)])))
+    names = list(dict.fromkeys(["accuracy", *(metric.id for metric in chosen)]))
+    poor = guessing(result, names, result.metrics_in(names), result.setup.baselines_in(names))
     lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
     spec = result.spec
     cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)

@@ -104,7 +104,7 @@ def watch(
             continue
         inside = part(monitor, first + (1 - first) * k / len(promises), (1 - first) / len(promises))
         try:
-            found = _usefulness(one.spec, wanted, inside)
+            found = _usefulness(one.spec, wanted, baselines, inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
         name = one.spec.mechanism
@@ -126,13 +126,14 @@ class _Usefulness:
 _known: Cache[_Usefulness] = Cache("guarantees", 32 << 20, lambda made: int(made.table.memory_usage().sum()) + 4096)
 
 
-def _usefulness(spec: RunSpec, metrics: Sequence[str], monitor: Monitor) -> _Usefulness:
+def _usefulness(spec: RunSpec, metrics: Sequence[str], baselines: pd.DataFrame, monitor: Monitor) -> _Usefulness:
     """Trains and measures a run, unless that was done for the table beside another method."""
     key = (resolve(spec).key(), *metrics)
     found = _known.get(key)
     if found is None:
         (result,) = run_epsilons(spec, [spec.epsilon], instances=False, monitor=monitor)
         means = {name: mean for name in METRICS if (mean := result.expected(name)) is not None}
-        found = _Usefulness(result.metrics_in(metrics), means, guessing(result, tuple(METRICS)))
+        table = result.metrics_in(metrics)
+        found = _Usefulness(table, means, guessing(result, metrics, table, baselines))
         _known.put(key, found, owner=spec.dataset)
     return found

@@ -128,20 +128,25 @@ def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
     return bool(measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean() <= floor + LEAST)
 
 
-def guessing(result: Result, metrics: Sequence[str] = ("accuracy",)) -> dict[str, NoBetter]:
+def guessing(result: Result, metrics: Sequence[str], values: pd.DataFrame, baselines: pd.DataFrame) -> dict[str, NoBetter]:
     """In which metrics a run is no better than the majority label, and why, by their ids.
 
     Its training without noise is repeated only where it is no better in one of them.
+
+    Args:
+        result: the run.
+        metrics: ids of metrics.
+        values: of `Result.metrics_in` in accuracy and these.
+        baselines: of `Setup.baselines_in`, likewise.
     """
     spec, cost, reasons = result.spec, None, {}
-    base, found = result.setup.baselines_in(metrics), result.metrics_in(metrics)
     for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
-        floor, expected = float(base.at["majority", measure.column]), result.expected(measure.id)
-        mean = float(found[measure.column].to_numpy().mean()) if expected is None else expected
+        floor, expected = float(baselines.at["majority", measure.column]), result.expected(measure.id)
+        mean = float(values[measure.column].to_numpy().mean()) if expected is None else expected
         if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
             continue
         if cost is None:
-            cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+            cost = split_cost(spec, values["accuracy"].to_numpy(), result.calibration, expected=result.expected_accuracy)
         in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
         why = no_better(in_this, spec)
         if why is not None:

@@ -47,7 +47,7 @@ def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
     """At epsilon = 10 the local method gives breast-cancer's rows the larger class, and does so without any noise."""
     spec = dpviz.RunSpec("breast-cancer", mechanism="ldp-duchi", epsilon=10.0, seeds=3)
     result = dpviz.run(spec)
-    found = guessing(result)["accuracy"]
+    found = guessing(result, ["accuracy"], result.metrics, result.setup.baselines)["accuracy"]
     assert found.cause is Cause.TRAINING
     assert "p/(1 − p)" in found.fix
     assert "p/(1 − p)" in " ".join(result.calibration.notes)
@@ -84,7 +84,7 @@ def test_a_sweep_tells_noise_from_training() -> None:
 
 def test_a_run_is_set_beside_the_majority_label_in_every_metric_that_is_asked_for() -> None:
     bad = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="cms-output", epsilon=0.01, seed=4, seeds=3))
-    found = guessing(bad, ("accuracy", "balanced-accuracy", "roc-auc", "log-loss"))
+    found = guessing(bad, ("accuracy", "balanced-accuracy", "roc-auc", "log-loss"), bad.metrics, bad.setup.baselines)
     assert "accuracy" in found
     assert not {"roc-auc", "log-loss"} & set(found), "the majority label has no value there, or less is better"
     floor = bad.setup.baselines.at["majority", "balanced_accuracy"]
@@ -93,4 +93,4 @@ def test_a_run_is_set_beside_the_majority_label_in_every_metric_that_is_asked_fo
     for run, there in ((bad, True), (good, False)):
         assert looks_no_better(run.spec, run.theta, "accuracy") == there
         assert not looks_no_better(run.spec, run.theta, "roc-auc")
-    assert not guessing(good, ("accuracy", "balanced-accuracy", "f1"))
+    assert not guessing(good, ("accuracy", "balanced-accuracy", "f1"), good.metrics, good.setup.baselines)
