@@ -98,9 +98,9 @@ def test_bad_rows_and_pairs_are_explained() -> None:
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="999999"))
     assert "is not among the 320 training rows" in page.warning[0].value
     page = opened("Audit", mechanism="output-gaussian", runs="200", pair="everyone")
-    assert any(w.value.startswith("**pair**") for w in page.warning)
+    assert any(w.value.startswith("**Which row is attacked**") for w in page.warning)
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="x"))
-    assert any(w.value.startswith("**row**") for w in page.warning)
+    assert any(w.value.startswith("**Row**") for w in page.warning)
 
 
 #: attacks take hundreds of trainings, and what is asked here does not depend on their length
@@ -150,7 +150,7 @@ def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
     assert sum(len(t.value) for t in page.table) == len(list_claims())
     assert not any("not tested" in str(v) for t in page.table for v in t.value.to_numpy().ravel())
     page = opened("Paper_claims", about="nobody")
-    assert any(w.value.startswith("**about**") for w in page.warning)
+    assert any(w.value.startswith("**Claims**") for w in page.warning)
     page = opened("Paper_claims", mechanism="song-sgd", about="mechanism")
     assert page.info
 

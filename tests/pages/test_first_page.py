@@ -66,8 +66,8 @@ BAD = [
     ("delta", "0.5", "Failure probability δ"),
     ("dataset", "census-7", "n"),
     ("mechanism", "magic", "Mechanism"),
-    ("dp-gd.steps", "-1", "steps"),
-    ("metric", "auc", "metric"),
+    ("dp-gd.steps", "-1", "Steps"),
+    ("metric", "auc", "Metric"),
     ("foo", "bar", "address"),
 ]
 

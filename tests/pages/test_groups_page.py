@@ -59,7 +59,7 @@ def test_what_cannot_be_shown_is_said() -> None:
     page = opened(PAGE, dataset="census-1000", group="region", cuts="3")
     assert any("holds text and cannot be cut" in e.value for e in page.error)
     page = opened(PAGE, cuts="3,2")
-    assert page.warning[0].value.startswith("**cuts**")
+    assert page.warning[0].value.startswith("**Cut a number at**")
 
 
 def test_every_measure_stands_beside_non_private_and_majority() -> None:

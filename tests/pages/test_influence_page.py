@@ -94,7 +94,7 @@ def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
         value = str(setup_for(dpviz.RunSpec(dataset="teaching")).split.test[0])
     page = opened(**{key: value})
     assert len(page.warning) == 1
-    assert page.warning[0].value.startswith(f"**{key}**")
+    assert page.warning[0].value.startswith("**Row id**" if key == "row" else "**Compare with row id**")
     assert "training row" in page.warning[0].value
     assert key not in address(page)
     assert sentence(page)
@@ -109,7 +109,7 @@ def test_axes_are_in_the_address() -> None:
     page.selectbox(key="own.x").set_value(selection.COMPONENTS[0]).run()
     assert address(page) == signed({"dataset": "breast-cancer", "seeds": "2", "y": "worst texture"})
     page = opened(x="no such feature")
-    assert page.warning[0].value.startswith("**x**")
+    assert page.warning[0].value.startswith("**Across**")
     assert "x" not in address(page)
 
 

@@ -94,7 +94,7 @@ def test_a_link_hands_in_answers_and_bad_ones_are_reported() -> None:
     next(b for b in page.button if b.label == "Check them all").click().run()
     table = next(t.value for t in page.table if "Right" in t.value)
     assert list(table["Right"]) == ["✗", "✓"]
-    assert any(w.value.startswith("**given**") for w in opened("Lessons", given="nothing", lesson="attack").warning)
+    assert any(w.value.startswith("**Answers**") for w in opened("Lessons", given="nothing", lesson="attack").warning)
 
 
 def test_a_page_that_a_lesson_opened_asks_its_question_and_does_not_answer_it() -> None:

@@ -100,18 +100,18 @@ def test_the_first_visit_needs_no_choice() -> None:
 
 #: beside values that cannot be read, which tests/dashboard/test_fields.py tries for every field
 BAD = [
-    ("methods", "non-private", "methods"),
-    ("from", "0", "from"),
+    ("methods", "non-private", "Methods"),
+    ("from", "0", "ε from"),
     ("from", "100", "epsilon grid"),
-    ("points", "0", "points"),
-    ("want", "101", "want"),
-    ("knobs", "dp-gd", "knobs"),
-    ("knobs", "dp-gd.magic:1", "knobs"),
+    ("points", "0", "Budgets"),
+    ("want", "101", "Wanted,\u00a0%"),
+    ("knobs", "dp-gd", "Settings of other methods"),
+    ("knobs", "dp-gd.magic:1", "Settings of other methods"),
     ("knobs", "magic.steps:1", "Mechanism"),
-    ("knobs", "dp-sgd.epochs:-1", "epochs"),
-    ("tune", "steps", "tune"),
-    ("tune", "steps,steps", "tune"),
-    ("tune", "steps,magic", "tune"),
+    ("knobs", "dp-sgd.epochs:-1", "Epochs"),
+    ("tune", "steps", "Settings to tune"),
+    ("tune", "steps,steps", "Settings to tune"),
+    ("tune", "steps,magic", "Settings to tune"),
     ("foo", "bar", "address"),
 ]
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping
 
-from dpviz.mechanisms import list_mechanisms
-
 #: the control that does what an option of the shell does, by option
 CONTROLS: Mapping[str, str] = {
     "columns": "“use” in its line",
@@ -24,8 +22,6 @@ CONTROLS: Mapping[str, str] = {
 _WORD = r"(?:'[^']*'(?:\"'\"'[^']*')*|[\w@%+=:,./-]*[\w@%+=/-])"  # an argument as `shlex.quote` writes it
 #: an option that is followed by other ways to say the same, the last of which is the page's
 _WAYS = re.compile(rf"--[a-z][a-z-]+(?: {_WORD})?(?: on the command line)?, [^“]*?(“[^”]+”) on the page Data")
-#: what the fix of a refused method lists: ids of methods that take the setting
-_METHODS = re.compile(r"(?<=and one of )[a-z0-9-]+(?:, [a-z0-9-]+)*(?=\.)")
 _NAMES = "|".join(sorted(CONTROLS, key=len, reverse=True))
 _OPTION = re.compile(rf"(?<![\w-])--({_NAMES})(?![\w-])(?: (?!on |or |in ){_WORD})?(?: on the command line)?")
 
@@ -35,15 +31,5 @@ def on_page(message: str) -> str:
 
     >>> on_page("If it is not known before, leave it out (--drop 'blood pressure').")
     'If it is not known before, leave it out (no tick at “use” in its line).'
-    >>> on_page("Choose a linear model and one of dp-gd, amp.")
-    'Choose a linear model and one of DP-GD, Approximate minima perturbation.'
     """
-    message = _METHODS.sub(lambda found: _labels(found[0]), message)
     return _OPTION.sub(lambda found: CONTROLS[found[1]], _WAYS.sub(r"\1", message))
-
-
-def _labels(listed: str) -> str:
-    """A list of methods with their names in the place of their ids; a list of something else as it is."""
-    known = list_mechanisms()
-    ids = listed.split(", ")
-    return ", ".join(known[name].label for name in ids) if all(name in known for name in ids) else listed

@@ -7,6 +7,7 @@ from dpviz.dashboard.kit import folds, recorder, words
 from dpviz.dashboard.kit.on_page import on_page
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import get_mechanism
 
 #: key of the address that says for which lesson a page was opened
 TASK = "task"
@@ -36,8 +37,9 @@ def failed(cause: str, fix: str) -> None:
 
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
-    name = SETTINGS[error.field].label if error.field in SETTINGS else error.field
-    field, cause, fix = (words.markdown(on_page(str(part))) for part in (name, error.cause, error.fix))
+    knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
+    name = knobs[error.field].label if error.field in knobs else error.field
+    field, cause, fix = (words.markdown(on_page(part)) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
         st.error(message, icon="⛔")

@@ -119,7 +119,7 @@ def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
     if other == person:
         other = None
         fix = "Give the id of another training row to compare."
-        address.report(InvalidInput("other", f"row {run.row_ids[person]} is the person shown", fix))
+        address.report(InvalidInput(own["other"].knob.label, f"row {run.row_ids[person]} is the person shown", fix))
         own["other"].keep(None)
         address.amend(own.keys)
     return Chosen(person, other, group, (own["x"].value(), own["y"].value()))

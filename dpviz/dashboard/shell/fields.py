@@ -141,7 +141,7 @@ class Field(Generic[T]):
         Raises:
             InvalidInput: for none.
         """
-        value: T = self.knob.parse(self.key, text) if text.strip() else self.default
+        value: T = self.knob.parse(self.knob.label, text) if text.strip() else self.default
         return value
 
     def write(self, value: T) -> str:
@@ -187,7 +187,7 @@ class Field(Generic[T]):
             st.session_state[self.key] = value.strip()  # checked when the page reads it
             return
         try:
-            self.keep(self.knob.check(self.key, value))
+            self.keep(self.knob.check(self.knob.label, value))
         except InvalidInput as problem:
             address.report_typed(problem)
 

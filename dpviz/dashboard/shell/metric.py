@@ -37,7 +37,7 @@ class Measure(Choice):
     """A metric's id, which may name a level of its own: "recall-at-precision=0.6"."""
 
     def check(self, name: str, value: object) -> str:
-        return get_metric(str(value)).id
+        return get_metric(str(value), name).id
 
     def in_words(self, value: Any) -> str:
         return get_metric(str(value)).label

@@ -56,7 +56,7 @@ class OtherKnobs(Typed):
             declared = get_mechanism(mechanism).knobs()
             if knob not in declared:
                 raise InvalidInput(name, f"{mechanism} has no {knob[:40]!r}", f"It has: {', '.join(declared)}.")
-            knobs.setdefault(mechanism, {})[knob] = declared[knob].parse(knob, value)
+            knobs.setdefault(mechanism, {})[knob] = declared[knob].parse(declared[knob].label, value)
         return knobs
 
     def text(self, value: Mapping[str, Mapping[str, Any]]) -> str:

@@ -130,10 +130,14 @@ _SHORT = {
 }
 
 
-def get_metric(name: str) -> Metric:
+def get_metric(name: str, field: str = "metric") -> Metric:
     """A metric by its id, which may name another level: "recall-at-precision=0.6", or short "recall@precision=0.6".
 
     Its id has no level where that is the default.
+
+    Args:
+        name: the id.
+        field: what an error calls it.
 
     Raises:
         InvalidInput: an unknown metric, a level of a measure without, or one outside its range.
@@ -144,11 +148,11 @@ def get_metric(name: str) -> Metric:
     True
     """
     metric, equals, text = str(name).partition("=")
-    kind = one_of("metric", _SHORT.get(metric, metric), METRICS)
+    kind = one_of(field, _SHORT.get(metric, metric), METRICS)
     if not equals:
         return METRICS[kind]
     if kind not in _LEVELS:
-        raise InvalidInput("metric", f"{kind} has no level", f"Leave out “={text[:20]}”.")
+        raise InvalidInput(field, f"{kind} has no level", f"Leave out “={text[:20]}”.")
     what, make, least = _LEVELS[kind]
     level = in_range(what, number_from_text(what, text), least, 1.0)
     return METRICS[kind] if level == METRICS[kind].level else replace(make(level), id=f"{kind}={level!r}")
