@@ -179,11 +179,13 @@ def _warm() -> None:
 
 def _load() -> None:
     """Loads what the first page does not need and a class does, for half a second in which nobody waits for a page."""
-    from dpviz import dashboard
+    from dpviz import dashboard, papers
     from dpviz.dashboard.work import front
 
     while front.page_waits():
         time.sleep(front.TOGETHER)
-    importlib.import_module("sklearn.datasets")  # and with it scipy.stats: for the bundled sets
-    for module in pkgutil.walk_packages(dashboard.__path__, f"{dashboard.__name__}."):
-        importlib.import_module(module.name)
+    for name in ("sklearn.datasets", "streamlit.emojis", "streamlit.material_icon_names"):  # scipy.stats comes with the first
+        importlib.import_module(name)
+    for package in (dashboard, papers):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
