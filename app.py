@@ -36,12 +36,10 @@ if __name__ == "__main__":  # Streamlit draws the page
         page.top_first()
     if soon:
         views.around(beside, controls)
-    if outcome is not None:
-        if not presents:
-            guessing.tried(outcome)
-            views.actions(spec)
-            details.details(outcome, theme)
-        views.look_further(spec)
+    if outcome is not None and not presents:
+        guessing.tried(outcome)
+        views.actions(spec)
+        details.details(outcome, theme)
     playing.go_on()
 else:
     app = st.App(__file__, middleware=server.middleware(), lifespan=server.lifespan)

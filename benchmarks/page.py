@@ -4,8 +4,7 @@
     python -m benchmarks.page --cold 5
 
 Starts the app, opens the page, and presses an arrow key on the slider again and again, some seconds' reading apart. Every
-ten moves the page is opened with another seed, so that no move meets a budget of an earlier one; what the page itself computes
-ahead in the pause counts.
+ten moves the page is opened with another seed, so that no move meets a budget of an earlier one.
 The picture is there when the sentence speaks of the new ε, the first figure was drawn anew, and two frames have passed;
 the whole page when moreover nothing on it is marked as stale, its script has ended, and two frames have passed.
 

@@ -60,5 +60,5 @@ def address(page: AppTest) -> dict[str, str]:
 
 def settled(page: AppTest) -> AppTest:
     """The page when its jobs have ended; one that is paused belongs to a page of another test, and nobody goes on with it."""
-    until(lambda: all(job.over or job.low or job.state is State.PAUSED for job in pool.pool().jobs()), "the end of all jobs")
+    until(lambda: all(job.over or job.state is State.PAUSED for job in pool.pool().jobs()), "the end of all jobs")
     return page.run()

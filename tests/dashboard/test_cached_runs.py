@@ -1,4 +1,4 @@
-"""Runs that are kept: what is computed ahead gives way, and the time of a run is that of its work."""
+"""Runs that are kept: the time of a run is that of its work."""
 
 import time
 from collections.abc import Iterator
@@ -18,26 +18,9 @@ def _fresh() -> Iterator[None]:
     cached_runs.clear()
 
 
-def test_what_is_computed_ahead_ends_where_somebody_was_faster() -> None:
-    looks = 0
-
-    def in_front(share: float) -> None:
-        nonlocal looks
-        looks += 1
-        if looks == 2:
-            cached_runs.compute_in_background(SPEC, lambda share: None)
-
-    cached_runs.compute_ahead(SPEC, in_front)
-    assert looks == 2, "it stops at that moment"
-    kept = cached_runs.stored(SPEC)
-    cached_runs.compute_ahead(SPEC, in_front)
-    assert looks == 2, "nor does it begin"
-    assert cached_runs.stored(SPEC) is kept
-
-
 def test_the_time_of_a_run_counts_no_waiting() -> None:
     pauses = iter([0.4])
     start = time.perf_counter()
-    cached_runs.compute_ahead(SPEC, lambda share: time.sleep(next(pauses, 0.0)))
+    cached_runs.compute_in_background(SPEC, lambda share: time.sleep(next(pauses, 0.0)))
     taken, kept = time.perf_counter() - start, cached_runs.stored(SPEC)
     assert 0 < kept.seconds <= taken - 0.4

@@ -1,4 +1,4 @@
-"""Jobs in their pool: the queue of heavy ones, places that sessions share, pauses, priority, and words for whatever fails."""
+"""Jobs in their pool: the queue of heavy ones, places that sessions share, pauses, and words for whatever fails."""
 
 import os
 import sys
@@ -125,31 +125,6 @@ def test_places_are_shared_by_sessions_and_a_short_job_comes_before_a_long_one(
     assert min(job.worked for job in greedy) > 0
     late = start(pool, "late", who="ann")
     until(lambda: late in pool._heavy)
-
-
-def test_low_priority_works_only_while_nothing_else_does(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
-    steps: list[float] = []
-
-    def stream(monitor: Monitor) -> Iterator[int]:
-        while not slow.go.is_set():
-            monitor(0.5)
-            steps.append(time.monotonic())
-            time.sleep(0.002)
-        yield 1
-
-    low = pool.submit(Job("low", stream, low=True), "ann")
-    until(lambda: len(steps) > 3)
-    other = start(pool)
-    until(lambda: slow.steps > 3)
-    time.sleep(0.05)  # the step under way ends
-    before = len(steps)
-    until(lambda: slow.steps > 50)
-    assert len(steps) <= before + 1
-    monkeypatch.setattr(jobs, "AT_ONCE", 2)
-    more = start(pool, "b")
-    until(lambda: more in pool._alive)
-    slow.go.set()
-    until(lambda: low.over and other.over and more.over)
 
 
 def test_more_jobs_than_threads_wait_for_their_start(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:

@@ -206,30 +206,6 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
     assert shared.wait(LIMIT)
 
 
-def test_what_is_computed_ahead_for_a_page_is_paused_as_soon_as_it_is_left(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go, jobs, state = threading.Event(), Pool(), {}
-    stream = until_set(go)
-    for name, value in {"pool": lambda: jobs, "_watcher": object()}.items():
-        monkeypatch.setattr(session, name, value)
-    for name, answer in {"session_id": "c", "running": server, "browser": b"x", "watch_no_files": None}.items():
-        monkeypatch.setattr(session.private, name, lambda *_, answer=answer: answer)
-    monkeypatch.setattr(session.st, "session_state", state)
-    ahead, asked = jobs.submit(Job("ahead", stream, low=True), "ann"), jobs.submit(Job("asked", stream), "ann")
-    server.active = {"a", "b", "c"}
-    session.watch()
-    assert not ahead.state.stopped
-    server.active = {"b", "c"}  # the page of "a" was loaded again, as "c", which is drawn
-    session.watch()
-    assert (ahead.state.stopped, asked.state.stopped) == (True, False)
-    server.active = {"a", "b", "c"}
-    look(server, 0.0)
-    assert not ahead.state.stopped, "somebody is back"
-    go.set()
-    assert asked.wait(LIMIT)
-
-
 def test_a_page_that_is_loaded_again_takes_its_uploads_along_and_another_browser_does_not(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,9 +39,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
 
 def done(page: AppTest) -> AppTest:
-    until(
-        lambda: all(job.over or job.low or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs"
-    )
+    until(lambda: all(job.over or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs")
     return page.run()
 
 

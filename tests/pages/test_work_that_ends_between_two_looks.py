@@ -41,11 +41,11 @@ class Looks:
 
     def state(self, job: Job) -> State:
         page_looks = threading.current_thread() in front._drawing and not pool.pool()._turn._is_owned()  # type: ignore[attr-defined]
-        if page_looks and not job.low and not self.over:
+        if page_looks and not self.over:
             self.left -= 1
             if self.left < 0:
                 self._go.set()
-                until(lambda: all(one.over or one.low for one in pool.pool().jobs()), "the end of all jobs")
+                until(lambda: all(one.over for one in pool.pool().jobs()), "the end of all jobs")
         return job._state
 
     def run(self, job: Job, gate: Gate) -> None:

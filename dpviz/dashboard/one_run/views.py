@@ -12,8 +12,8 @@ from dpviz.dashboard.kit import charts, panels, progress, tables, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
-from dpviz.dashboard.shell import guessing, links, metric, pinned, session, sidebar
-from dpviz.dashboard.work import cached_runs, in_front, look_ahead
+from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
+from dpviz.dashboard.work import cached_runs, in_front
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
@@ -24,7 +24,6 @@ from dpviz.models import get_model
 from dpviz.reporting.calls import written
 
 QUICK = 0.35  # seconds of a run that a page draws before its sidebar
-FEW = 3  # sessions up to which runs are computed before anybody asks for them
 _SHOWN = "dpviz.run-shown"  # the run that was shown last
 
 
@@ -53,15 +52,6 @@ def soon(spec: RunSpec) -> bool:
 def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:
     """True where the run before differs in ε only and took at most so long."""
     return last is not None and last.seconds <= seconds and replace(last.spec, epsilon=spec.epsilon) == spec
-
-
-def look_further(spec: RunSpec) -> None:
-    """Has the budgets near the run's computed, while few people are there: of a class, hardly anybody asks for them.
-
-    Call when the page is drawn, because to see which are missing takes a moment.
-    """
-    if session.present() <= FEW:
-        look_ahead.prepare(spec, sidebar.EPSILONS)
 
 
 def _before() -> Outcome | None:

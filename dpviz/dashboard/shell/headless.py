@@ -71,7 +71,7 @@ def _waited(monitor: Monitor) -> bool:
     start, waited = time.monotonic(), False
     while True:
         # a paused job belongs to a page that was left
-        jobs = [job for job in pool().jobs() if not job.low and job.state is not State.PAUSED]
+        jobs = [job for job in pool().jobs() if job.state is not State.PAUSED]
         if all(job.over for job in jobs):
             return waited
         waited = True

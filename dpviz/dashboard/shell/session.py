@@ -118,12 +118,6 @@ def watch() -> _Visit | None:
     return visit
 
 
-def present() -> int:
-    """The number of sessions whose page is open."""
-    with _lock:
-        return sum(visit.left is None for visit in _visits.values())
-
-
 def _take_over(mine: _Visit, running: private.Runtime) -> None:
     """Gives this session what another one of the same browser has left and not yet lost; call with the lock held."""
     for session, other in _visits.items():
@@ -180,15 +174,14 @@ def _see_who_left(running: private.Runtime, now: float) -> dict[str, float]:
                 visit.left = now
         gone = {session: now - visit.left for session, visit in _visits.items() if visit.left is not None}
         names = {session: _visits[session].who for session in gone}
-    pool().set_absent([names[session] for session, seconds in gone.items() if seconds >= PAUSE], list(names.values()))
+    pool().set_absent([names[session] for session, seconds in gone.items() if seconds >= PAUSE])
     return gone
 
 
 def close_left(running: private.Runtime, now: float) -> list[str]:
     """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids.
 
-    Work that only sessions want which were left `PAUSE` seconds before is paused, and goes on when a person comes back; what
-    is computed ahead for them is paused at once.
+    Work that only sessions want which were left `PAUSE` seconds before is paused, and goes on when a person comes back.
     """
     left = [session for session, seconds in _see_who_left(running, now).items() if seconds >= LINGER]
     closed = private.close(running, left)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -81,32 +79,9 @@ def compute_in_background(spec: RunSpec, monitor: Monitor) -> None:
     _store.put(resolve(spec).key(), _compute(spec, monitor), owner=spec.dataset)
 
 
-def compute_ahead(spec: RunSpec, monitor: Monitor) -> None:
-    """The same for a run that a page may ask for later; ends where a page has computed it meanwhile."""
-    key = resolve(spec).key()
-
-    def listen(share: float) -> None:
-        monitor(share)
-        if _store.get(key) is not None:
-            raise _Overtaken
-
-    if _store.get(key) is None:
-        with suppress(_Overtaken):
-            _store.put(key, _compute(spec, listen), owner=spec.dataset)
-
-
-class _Overtaken(Exception):
-    """A page has computed the run meanwhile."""
-
-
 def stored(spec: RunSpec) -> Outcome | None:
     """The outcome if it is in memory."""
     return _store.get(resolve(spec).key())
-
-
-def missing(spec: RunSpec, epsilons: Sequence[float]) -> list[float]:
-    """Those values of epsilon at which a run is not in memory."""
-    return [e for e, key in zip(epsilons, resolve(spec).keys_over(epsilons), strict=True) if _store.get(key) is None]
 
 
 def clear() -> None:

@@ -51,9 +51,6 @@ class Gate(Protocol):
     def finished(self, job: Job[Any]) -> None:
         """Called when the job's thread ends."""
 
-    def low_ones_wait(self) -> bool:
-        """True where other jobs of low priority wait for their start."""
-
 
 class Stopped(Exception):
     """Raised inside the work of a job that is paused or cancelled."""
@@ -89,8 +86,6 @@ class Job(Generic[T]):
         key: equal keys are the same job, whichever session asks.
         dataset: what the work learns from; the job goes when the dataset goes. "" where it belongs to no session.
         series: jobs of one series are done one after the other; "" is no series.
-        low: whether it works only while no page waits and nothing else is at work; it lets others of its kind go first after each
-            result.
         kept: whether the pool keeps it when it is done, because it holds what it has found.
         watchers: sessions that want it; it is paused where none of them is there.
         declined: sessions that cancelled it. Where others want it, it goes on for them.
@@ -106,10 +101,9 @@ class Job(Generic[T]):
         dataset: str = "",
         series: str = "",
         keep_all: bool = False,
-        low: bool = False,
         kept: bool = True,
     ) -> None:
-        self.key, self.dataset, self.series, self.low, self.kept = key, dataset, series, low, kept
+        self.key, self.dataset, self.series, self.kept = key, dataset, series, kept
         self._stream, self._keep_all = stream, keep_all
         self.results: list[T] = []
         self.problem: tuple[str, str] | None = None
@@ -123,14 +117,13 @@ class Job(Generic[T]):
         self._worked = 0.0  # seconds, without those in which it was not its turn
         self._since = time.monotonic()
 
-    def work(self, monitor: Monitor, others: Gate) -> State:
-        """Does it, or what is left of it where it was stopped before, and says how it ended; QUEUED lets others go first.
+    def work(self, monitor: Monitor) -> State:
+        """Does it, or what is left of it where it was stopped before, and says how it ended.
 
         A stream that was stopped starts from the beginning.
 
         Args:
             monitor: called between two pieces of work; raises `Stopped` where no more is wanted.
-            others: the pool.
         """
         stream, first = self._stream, True
         assert stream is not None
@@ -140,8 +133,6 @@ class Job(Generic[T]):
                 self.results = [*self.results, result] if self._keep_all and not first else [result]
                 first = False
                 monitor(self._share)
-                if self.low and others.low_ones_wait():
-                    return State.QUEUED
         self._stream = None  # it may hold a person's data and is not needed again
         self.problem = work.problem("Choose fewer rows, draws or trainings.", "Change a setting; the others still work.")
         return State.DONE if self.problem is None else State.FAILED
@@ -223,14 +214,13 @@ class Job(Generic[T]):
             self.check()
             self._running()
             self._since = time.monotonic()
-            end = self.work(monitor, pool)
+            end = self.work(monitor)
         except Stopped:
             end = None
         finally:
             if end is not None:
                 with self._lock:
-                    if end.over or not self._stop:  # one that was stopped meanwhile is not put in the queue again
-                        self._set(end)
+                    self._set(end)
             pool.finished(self)
 
     def _running(self) -> None:

@@ -4,7 +4,7 @@ Every job starts at once. One that is still at work after `LIGHT` seconds is hea
 others wait in the middle of what they were doing. A place is given up after `SLICE` seconds of work where others wait. The
 next one comes from the session that holds the fewest places and has waited longest; among the jobs of one session it is the
 one that has worked least, so short ones come before long ones. Heavy jobs step aside while anybody waits for something small
-or for a page. Jobs of low priority work only while nothing else does.
+or for a page.
 
 A job that none of its sessions watches any more is paused: its thread ends, what it has found stays, and it goes on when
 a session asks for it.
@@ -39,7 +39,7 @@ class Pool:
         self._starting: list[Job[Any]] = []  # wait for one
         self._heavy: dict[Job[Any], float] = {}  # hold a place, with the seconds that they had worked when they got it
         self._waiting: list[Job[Any]] = []  # wait for a place
-        self._served: dict[str, float] = {}  # when a session last had a place, or a job of low priority of it a thread
+        self._served: dict[str, float] = {}  # when a session last had a place
         memory.register(self)
 
     def find(self, key: str) -> Job[Any] | None:
@@ -94,16 +94,12 @@ class Pool:
                 if who in job.watchers:
                     self.leave(job, who)
 
-    def set_absent(self, sessions: Collection[str], just_left: Collection[str] = ()) -> None:
-        """Says which sessions are disconnected: jobs that only they watch are paused, others go on.
-
-        Args:
-            just_left: sessions whose people may be back in a moment: only jobs of low priority are paused.
-        """
+    def set_absent(self, sessions: Collection[str]) -> None:
+        """Says which sessions are disconnected: jobs that only they watch are paused, others go on."""
         absent = frozenset(sessions)
         with self._turn:
             for job in list(self._jobs.values()):
-                if not job.watchers - (absent.union(just_left) if job.low else absent):
+                if not job.watchers - absent:
                     self._stop(job, State.PAUSED)
                 elif job.state is State.PAUSED:
                     job.resume()
@@ -125,14 +121,9 @@ class Pool:
 
     @property
     def busy(self) -> int:
-        """Number of jobs at work, without those of low priority."""
+        """Number of jobs at work."""
         with self._turn:
-            return sum(not job.low for job in self._alive)
-
-    def low_ones_wait(self) -> bool:
-        """True where jobs of low priority wait for their start, of which one is at work at a time."""
-        with self._turn:
-            return any(job.low for job in self._starting)
+            return len(self._alive)
 
     def position(self, job: Job[Any]) -> int:
         """Place of a job among those that wait for a start or for one of the heavy places, from 1; 0 where it does not."""
@@ -147,9 +138,6 @@ class Pool:
         Args:
             worked: seconds that it has worked so far.
         """
-        if job.low:
-            self._wait_for_quiet(job)
-            return
         if worked < LIGHT:
             return
         with self._turn:
@@ -170,7 +158,7 @@ class Pool:
                 self._alive.remove(job)
             self._give_back(job)
             if self._jobs.get(job.key) is job:
-                self._queue(job)  # it was taken up again while it was stopping, or has let others of its kind go first
+                self._queue(job)  # it was taken up again while it was stopping
                 if job.state is State.DONE and not job.kept:
                     del self._jobs[job.key]
             self._start()
@@ -214,19 +202,15 @@ class Pool:
             self._starting.append(job)
 
     def _start(self) -> None:
-        """Gives threads to jobs that wait for one: those of low priority last, and one by one."""
-        while True:
-            normal = [job for job in self._alive if not job.low]
-            busy = {job.series for job in normal if job.series}
-            room = {False: len(normal) - len(self._waiting) < AT_ONCE, True: len(normal) == len(self._alive)}
-            ready = [job for job in self._starting if room[job.low] and job.series not in busy]
+        """Gives threads to jobs that wait for one."""
+        while len(self._alive) - len(self._waiting) < AT_ONCE:
+            busy = {job.series for job in self._alive if job.series}
+            ready = [job for job in self._starting if job.series not in busy]
             if not ready:
                 return
             job = min(ready, key=self._order)
             self._starting.remove(job)
             self._alive.append(job)
-            if job.low:
-                self._mark(job)
             # a daemon: the server can be stopped in the middle of the work
             threading.Thread(target=job.run, args=(self,), name="dpviz-job", daemon=True).start()
 
@@ -252,16 +236,14 @@ class Pool:
         for who in job.watchers:
             self._served[who] = time.monotonic()
 
-    def _order(self, job: Job[Any]) -> tuple[bool, int, float]:
-        """Smaller starts first: low priority last, then sessions with the fewest jobs at work; those of low priority in turn."""
-        return job.low, self._fewest(job, self._alive), self._last_served(job) if job.low else 0.0
+    def _order(self, job: Job[Any]) -> int:
+        """Smaller starts first: sessions with the fewest jobs at work."""
+        return self._fewest(job, self._alive)
 
     def _rank(self, job: Job[Any]) -> tuple[int, float, float]:
         """Smaller comes first: places of its session, when that last had one, and how long the job has worked."""
-        return self._fewest(job, self._heavy), self._last_served(job), job.worked
-
-    def _last_served(self, job: Job[Any]) -> float:
-        return min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
+        last_served = min((self._served.get(who, 0.0) for who in job.watchers), default=0.0)
+        return self._fewest(job, self._heavy), last_served, job.worked
 
     def _fewest(self, job: Job[Any], jobs: Collection[Job[Any]]) -> int:
         """Number of these jobs that a session watches, for that one of the job's sessions that watches fewest."""
@@ -269,14 +251,8 @@ class Pool:
 
     def _page_waits(self) -> bool:
         with self._turn:
-            light = [job for job in self._alive if not job.low and job not in self._heavy and job not in self._waiting]
+            light = [job for job in self._alive if job not in self._heavy and job not in self._waiting]
         return bool(light) or front.page_waits()
-
-    def _wait_for_quiet(self, job: Job[Any]) -> None:
-        while front.page_waits() or any(not other.low for other in list(self._alive)):
-            with self._turn:
-                self._turn.wait(0.05)
-            job.check()
 
 
 _pool = Pool()

@@ -12,7 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import front
-from dpviz.dashboard.work.job import Gate, Job, State, Status, Stopped
+from dpviz.dashboard.work.job import Job, State, Status, Stopped
 from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, seconds, workers_for
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class SweepJob(Job[pd.DataFrame]):
         )
         return float(total) / self._workers
 
-    def work(self, monitor: Monitor, others: Gate) -> State:
+    def work(self, monitor: Monitor) -> State:
         """Computes what the store does not have, and what was not finished before it was stopped."""
         failed: set[str] = set()
         todo = []

@@ -7,7 +7,6 @@ means something for them is known only here. All that trains a run, or stores wh
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -71,15 +70,6 @@ class ResolvedRun:
 
         Two runs have the same key exactly if they give the same numbers; caches use it and nothing else.
         """
-        return self.keys_over((self.spec.epsilon,))[0]
-
-    def fit_key(self) -> str:
-        """Key of what depends on the rows and the non-private model alone; see the function `fit_key`."""
-        fit = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam)
-        return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key()
-
-    def keys_over(self, epsilons: Sequence[float]) -> list[str]:
-        """The keys of this run at other values of epsilon, on which nothing else in a key depends."""
         built, declared = self.spec.build(), dataset_of(replace(self.spec, ranges=AS_DECLARED))
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
@@ -89,8 +79,12 @@ class ResolvedRun:
         }
         if self.spec.ranges == PRIVATE:  # they follow from the numbers and the fields
             values["numbers"] = declared.numbers_sha256
-        encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return [encoder.encode(values | {"epsilon": epsilon}) for epsilon in epsilons]
+        return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def fit_key(self) -> str:
+        """Key of what depends on the rows and the non-private model alone; see the function `fit_key`."""
+        fit = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam)
+        return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key()
 
 
 def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0) -> float:

@@ -118,12 +118,6 @@ def test_a_sweep_is_plain_too_and_is_refused_before_it_starts() -> None:
     assert not ran
 
 
-def test_keys_at_other_budgets_are_those_of_the_runs() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=0.3, params={"epochs": 3})
-    epsilons = (0.01, 0.3, 1.0, 7.5)
-    assert dpviz.resolve(spec).keys_over(epsilons) == [dpviz.resolve(replace(spec, epsilon=e)).key() for e in epsilons]
-
-
 def test_runs_that_differ_in_anything_have_keys_of_their_own() -> None:
     """A key without delta, say, would give one budget's models for another's."""
     spec = dpviz.RunSpec("teaching", mechanism="dp-gd", delta=1e-5)
