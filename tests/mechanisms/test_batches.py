@@ -8,23 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 from support import make_problem
+from support_noise import blank
 
 from dpviz.common.random import PoissonBatches, generator, normals_in_step, shuffled_batches, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING
-from dpviz.models import Rows, get_model
-from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
 ALPHA = 1e-6
-
-
-def blank(n: int = 40, d: int = 5) -> Problem:
-    """Rows of zeros, whose gradients are zero: parameters are noise and nothing else."""
-    return Problem(Rows(np.zeros((n, d)), np.tile([1.0, -1.0], n // 2)), get_model("logistic"), 1e-12)
 
 
 def batch_matrix(rate: float, n: int, draws: int, seed: int) -> np.ndarray:
@@ -97,7 +91,7 @@ def moved_by_a_row(mechanism: DPSGD, streams: int = 5) -> np.ndarray:
     All other rows are zero and the clip norm is small, so the flipped row's gradients have full length and opposite
     directions. Both sides share orders and noise.
     """
-    problem = blank(40, 3)
+    problem = blank(40, 3, 1e-12)
     first, second = (problem.replace_row(7, np.array([1.0, 0.0, 0.0]), y) for y in (1.0, -1.0))
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
     eta = cal.details["step_size"] * problem.setting.unit_step
@@ -115,22 +109,22 @@ def test_reshuffled_batches_cost_one_gaussian_release_an_epoch(accountant: str) 
     """Whatever the order, the squared distances of all steps add up to mu^2, and mu is what the budget allows."""
     mechanism = DPSGD(sampling_rate=0.3, epochs=4.0, clip_norm=0.01, step_size=0.1, batches="reshuffled", accountant=accountant)
     assert mechanism.steps == 12
-    cal = mechanism.calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    cal = mechanism.calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
     assert np.allclose(moved_by_a_row(mechanism), cal.details["mu"] ** 2, rtol=1e-4)
     mu = gaussian_mu(Budget(1.0, 1e-5))
     assert cal.details["mu"] == pytest.approx(mu, rel=1e-12) if accountant == "pld" else cal.details["mu"] < mu
     assert cal.proved_budget == Budget(1.0, 1e-5)
     # the controls: the noise of Poisson batches is less than that, and two epochs' noise is not enough for four
     poisson = DPSGD(sampling_rate=1 / 3, epochs=4.0, clip_norm=0.01, step_size=0.1, accountant=accountant)
-    other = poisson.calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    other = poisson.calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
     assert other.noise_scale < 0.8 * cal.noise_scale
-    fewer = dataclasses.replace(mechanism, epochs=2.0).calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+    fewer = dataclasses.replace(mechanism, epochs=2.0).calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
     assert fewer.noise_scale == pytest.approx(cal.noise_scale / math.sqrt(2), rel=2e-5)
 
 
 def test_nothing_that_is_said_of_reshuffled_batches_is_about_poisson_ones() -> None:
     def texts(**knobs: Any) -> str:
-        cal = DPSGD(**knobs).calibrate(blank(40, 3).setting, Budget(1.0, 1e-5))
+        cal = DPSGD(**knobs).calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
         return " ".join(map(str, (cal.query, cal.sensitivity_source, cal.conversion, *cal.notes)))
 
     said = {batches: texts(batches=batches) for batches in ("poisson", "reshuffled")}
@@ -146,9 +140,9 @@ def test_nothing_that_is_said_of_reshuffled_batches_is_about_poisson_ones() -> N
 
 def test_reshuffled_batches_say_what_they_cannot_do() -> None:
     with pytest.raises(InvalidInput, match="relation"):
-        DPSGD(batches="reshuffled", relation="add-remove").calibrate(blank().setting, Budget(1.0, 1e-5))
+        DPSGD(batches="reshuffled", relation="add-remove").calibrate(blank(40).setting, Budget(1.0, 1e-5))
     with pytest.raises(InvalidInput, match="epochs"):
-        DPSGD(batches="reshuffled", sampling_rate=1e-4, epochs=1000).calibrate(blank().setting, Budget(1.0, 1e-5))
+        DPSGD(batches="reshuffled", sampling_rate=1e-4, epochs=1000).calibrate(blank(40).setting, Budget(1.0, 1e-5))
     few = blank(4)
     mechanism = DPSGD(batches="reshuffled", sampling_rate=0.1, epochs=1)  # more batches than rows: some are empty
     theta = mechanism.fit(Training(few, [mechanism.calibrate(few.setting, Budget(1.0, 1e-5))], spawn(0, 2))).theta

@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from dp_accounting import get_sigma_gaussian
 from scipy import integrate, stats
 
 import dpviz
@@ -27,19 +25,6 @@ def test_sigma_agrees_with_the_referee(epsilon: float, delta: float) -> None:
     assert float(gaussian_epsilon(delta, 1 / ours)) == pytest.approx(epsilon, rel=1e-6)
 
 
-@pytest.mark.parametrize("sigma", [0.3, 1.0, 5.0, 40.0])
-def test_epsilon_agrees_with_the_referee(sigma: float) -> None:
-    assert float(gaussian_epsilon(1e-6, 1 / sigma)) == pytest.approx(get_epsilon_gaussian(sigma, 1e-6), rel=1e-6)
-
-
-@settings(max_examples=200)
-@given(st.floats(1e-4, 1e3), st.floats(1e-14, 0.3))
-def test_mu_is_exactly_enough_and_five_percent_more_is_not(epsilon: float, delta: float) -> None:
-    mu = gaussian_mu(Budget(epsilon, delta))
-    assert gaussian_delta(epsilon, mu) == pytest.approx(delta, rel=1e-6)
-    assert gaussian_delta(epsilon, mu / 0.95) > delta  # the control: noise 5 % too small breaks the budget
-
-
 def test_delta_by_numerical_integration() -> None:
     # delta = integral of (p - e^eps q)_+ for N(mu, 1) against N(0, 1): no formula shared with the code
     for epsilon, mu in ((0.2, 0.3), (1.0, 0.7), (3.0, 2.0)):
@@ -57,16 +42,6 @@ def test_nonsense_never_becomes_epsilon_zero(mu: float) -> None:
 def test_gaussian_noise_cannot_give_delta_zero() -> None:
     with pytest.raises(dpviz.InvalidInput, match="delta"):
         gaussian_mu(Budget(1.0, 0.0))
-
-
-def test_published_dp_gd_noise_is_told_for_what_it_is() -> None:
-    def published(c: float) -> dpviz.Calibration:
-        return dpviz.calibrate("dp-gd", n=45_222, d=109, epsilon=1.0, delta=1e-5, steps=50, noise="published", c=c)
-
-    low = published(1.0)
-    assert low.claimed_budget == Budget(1.0, 1e-5)
-    assert low.proved_budget.epsilon > 2.0
-    assert published(4.8354738115).proved_budget.epsilon == pytest.approx(1.0, rel=1e-6)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("n", [10, 100, 455, 1000, 39_073, 800_000])

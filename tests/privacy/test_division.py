@@ -45,10 +45,6 @@ def test_whatever_the_releases_are_together_they_keep_the_budget(budget: Budget,
     assert worst_delta(more, k, budget.epsilon) > budget.delta
 
 
-def test_pure_budgets_are_added() -> None:
-    assert divided(Budget(3.0), 3) == Budget(1.0)
-
-
 @pytest.mark.parametrize("classes", [3, 10])
 def test_gaussian_models_of_several_classes_keep_the_budget_and_use_it(classes: int) -> None:
     """The joint release is one Gaussian in as many blocks: its delta in closed form, and with 5 % less noise."""

@@ -191,20 +191,6 @@ def test_amp_says_where_the_published_formulas_fall_short() -> None:
     assert any("published formulas" in note for note in cal.notes)
 
 
-def test_amp_published_formulas() -> None:
-    cal = dpviz.calibrate("amp", n=10_000, d=5, epsilon=1.0, delta=1e-6, lam=1e-3, noise="published")
-    share = 0.88671 + 0.0186607
-    eps1, eps3 = 0.99, 0.99 * share
-    assert cal.details["eps3"] == pytest.approx(eps3, rel=1e-12)
-    assert cal.details["Lam"] == pytest.approx(max(10.0, 0.5 / (eps1 - eps3)), rel=1e-12)
-    assert cal.noise_scale == pytest.approx(2 * (1 + math.sqrt(2 * math.log(1 / 0.99e-6))) / eps3, rel=1e-12)
-    output = 2e-4 / cal.details["Lam"] * (1 + math.sqrt(2 * math.log(1e8))) / 0.01
-    assert cal.details["sigma_output"] == pytest.approx(output, rel=1e-12)
-    for epsilon in (0.01, 1.0, 100.0, 1e4):  # Algorithm 1 asks for 0 < eps1 - eps3 < 1
-        details = dpviz.calibrate("amp", n=100, d=5, epsilon=epsilon, noise="published").details
-        assert 0 < 0.99 * epsilon - details["eps3"] < 1
-
-
 def test_ndtr_is_what_the_folded_forms_use() -> None:
     # add/remove, two-sided, closed form against its definition
     s, left = 0.8, 1.3

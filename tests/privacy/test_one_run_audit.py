@@ -36,14 +36,6 @@ def test_randomised_response_is_the_worst_case_and_raises_few_alarms(canaries: i
     assert alarm_rate(canaries, worse, epsilon) > 2 * 0.05
 
 
-@pytest.mark.parametrize(("canaries", "epsilon"), CASES)
-@pytest.mark.parametrize("delta", [1e-6, 1e-3])
-def test_canaries_that_are_revealed_with_probability_delta(canaries: int, epsilon: float, delta: float) -> None:
-    """Randomised response that shows each canary in clear with probability delta is (epsilon, delta)-DP."""
-    right = (1 - delta) / (1 + math.exp(-epsilon)) + delta
-    assert alarm_rate(canaries, right, epsilon, delta) <= 0.05
-
-
 def test_ends_of_the_one_run_bound() -> None:
     assert one_run_p_value(1, 1, 1, math.log(3)) == pytest.approx(0.75)
     # 60 of 100 refute epsilon = 0, but not where the release may fail with delta
@@ -175,25 +167,3 @@ def test_the_published_term_of_delta_is_too_small_below_the_mean() -> None:
     reached = 1 - wrong
     assert reached > published(1, 2, 2, epsilon, delta)
     assert reached < one_run_p_value(1, 2, 2, epsilon, delta)
-
-
-@pytest.mark.parametrize(("r", "v", "epsilon"), [(1, 1, 0.5), (7, 3, 0.0), (20, 17, 1.0), (40, 5, 2.0)])
-def test_the_derivation_s_solution_of_stein_s_equation(r: int, v: int, epsilon: float) -> None:
-    """k y_k - e^eps (r - k) y_(k+1) = 1[k >= v] - P[B >= v]: y is not negative, and at v it is largest: the term of delta."""
-    grow = math.exp(epsilon)
-    p = grow / (1 + grow)
-    above, below = float(binom.sf(v - 1, r, p)), float(binom.cdf(v - 1, r, p))
-    # solved from both ends: k = 0 gives y_1 and so on upwards, k = r gives y_r and so on downwards
-    y = np.zeros(r + 2)
-    for k in range(v):
-        y[k + 1] = (k * y[k] + above) / (grow * (r - k))
-    down = np.zeros(r + 2)
-    for k in range(r, v - 1, -1):
-        down[k] = (below + grow * (r - k) * down[k + 1]) / k
-    assert y[v] == pytest.approx(down[v])
-    y[v:] = down[v:]
-    assert (y >= 0).all()
-    assert y.argmax() == v
-    assert y[v] == pytest.approx(above * below / (v * float(binom.pmf(v, r, p))))
-    m, delta = 3 * r, 1e-6
-    assert one_run_p_value(v, r, m, epsilon, delta) == pytest.approx(min(1.0, above + m * delta * y[v]))

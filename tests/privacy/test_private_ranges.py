@@ -89,21 +89,6 @@ def test_a_value_of_one_row_stays_hidden_as_often_as_the_proof_says() -> None:
     assert shown(noise.threshold - 1.5 * noise.sigma) > most + 4 * math.sqrt(most / runs)
 
 
-def test_replacing_a_row_moves_two_counts_of_a_column() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.choice(list("abcd"), (200, 3))
-    most = 0.0
-    for row in range(200):
-        neighbour = values.copy()
-        neighbour[row] = rng.choice(list("abcdxyz"), 3)
-        moved = 0
-        for j in range(3):
-            before, after = Counter(values[:, j]), Counter(neighbour[:, j])
-            moved += sum((before[v] - after[v]) ** 2 for v in before | after)
-        most = max(most, moved)
-    assert most == 2 * 3
-
-
 def test_the_shell_declares_what_was_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     table, ledger = tmp_path / "people.csv", tmp_path / "l.toml"
     rows = [f"{20 + k % 50},{'no' if k % 3 else 'yes, always'},{'rare' if k == 7 else 'a|b'}" for k in range(6000)]
