@@ -1,12 +1,13 @@
-"""Jobs whose cells wait until the test lets them go on."""
+"""Jobs that wait until the test lets them go on."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
 
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
 from dpviz.experiments.sweeps.cells import Cell, CellStore
@@ -31,6 +32,17 @@ class Slow:
             return true(cell, monitor)
 
         monkeypatch.setattr(Cell, "attempt", attempt)
+
+
+def released(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
+    """Work of a job that goes on until the test lets it end."""
+
+    def stream(monitor: Monitor) -> Iterator[int]:
+        while not go.wait(0.002):
+            monitor(0.5)
+        yield 1
+
+    return stream
 
 
 def start(pool: jobs.Pool, key: str = "a", store: CellStore | None = None, spec: SweepSpec = SPEC, who: str = "me") -> SweepJob:

@@ -4,12 +4,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import LIMIT, until
-from support_jobs import Slow, start, state_of
+from support_jobs import Slow, released, start, state_of
 
 import dpviz
 from dpviz.common.progress import Monitor
@@ -184,18 +184,6 @@ def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypa
     monkeypatch.setattr(jobs, "ASIDE", 0.01)
     slow.go.set()
     until(lambda: job.over)
-
-
-def released(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
-    """Work that goes on until the test lets it end."""
-
-    def stream(monitor: Monitor) -> Iterator[int]:
-        while not go.is_set():
-            time.sleep(0.002)
-            monitor(0.5)
-        yield 1
-
-    return stream
 
 
 def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:

@@ -5,7 +5,7 @@ import gc
 import threading
 import tomllib
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 from streamlit import config
 from support import LIMIT
+from support_jobs import released
 
 from dpviz.common import memory
 from dpviz.common.limits import Limits
-from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import session
 from dpviz.dashboard.shell.session import LINGER, PAUSE, close_left
@@ -168,22 +168,11 @@ def test_a_page_that_is_still_drawn_is_let_finish_before_its_session_is_emptied(
     assert server.full("a") == {False}
 
 
-def until_set(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
-    """Work that goes on until then."""
-
-    def stream(monitor: Monitor) -> Iterator[int]:
-        while not go.wait(0.005):
-            monitor(0.5)
-        yield 1
-
-    return stream
-
-
 def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest_ends_with_it(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, jobs = threading.Event(), Pool()
-    stream = until_set(go)
+    stream = released(go)
     monkeypatch.setattr(session, "pool", lambda: jobs)
     hers, shared = jobs.submit(Job("hers", stream), "ann"), jobs.submit(Job("shared", stream), "ann")
     jobs.submit(shared, "bob")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import mostly_long
 from support_pages import opened, settled, text
 
 import dpviz
@@ -101,17 +100,6 @@ def test_bad_rows_and_pairs_are_explained() -> None:
     assert any(w.value.startswith("**Which row is attacked**") for w in page.warning)
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200", pair="label-flip", row="x"))
     assert any(w.value.startswith("**Row**") for w in page.warning)
-
-
-#: attacks take hundreds of trainings, and what is asked here does not depend on their length
-SHORT = {f"{name}.epochs": "2" for name in ("dp-sgd", "dp-lssgd", "bassily-sgd")}
-
-
-@pytest.mark.parametrize("mechanism", mostly_long(dpviz.list_mechanisms(), "majority", "pidp-sgd"))
-def test_every_mechanism_can_be_attacked(mechanism: str) -> None:
-    page = settled(opened("Audit", mechanism=mechanism, runs="200", **SHORT))
-    assert not page.error
-    assert metrics(page)
 
 
 def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:

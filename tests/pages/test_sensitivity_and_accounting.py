@@ -40,6 +40,11 @@ def test_a_student_finds_the_four_answers() -> None:
     assert re.search(r"helps only a little|hardly helps", said)
 
 
+@pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])
+def test_an_svm_has_both_pages(name: str) -> None:
+    assert not opened(name, model="svm").error
+
+
 def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     steps = {"rsgd.epochs": "20", "rsgd.batch_size": "50", "rsgd.step_size": "1.5"}  # automatic ones would change with n
     params = {"epochs": 20, "batch_size": 50, "step_size": 1.5}

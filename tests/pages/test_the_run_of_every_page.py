@@ -15,7 +15,9 @@ QUERY = {"dataset": "iris", "epsilon": "0.7", "seeds": "2", "runs": "200", "meth
 
 
 def drawn(name: str, **query: str) -> Recorder:
-    return recorded(settled(opened(name, **(QUERY | query))).session_state)
+    page = settled(opened(name, **(QUERY | query)))
+    assert not page.error
+    return recorded(page.session_state)
 
 
 @pytest.mark.parametrize("name", sorted(set(PAGES) - set(NONE)))

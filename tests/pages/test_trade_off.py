@@ -10,6 +10,7 @@ import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, mostly_long, until
+from support_jobs import Slow
 from support_pages import address, addressed, text
 
 import dpviz
@@ -175,17 +176,7 @@ def test_a_method_that_fails_is_said_and_the_others_are_shown(monkeypatch: pytes
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Cells wait in their monitor until they are let go or cancelled."""
-    import threading
-
-    go, true = threading.Event(), Cell.attempt
-
-    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
-        while not go.wait(0.005):
-            monitor(0.3)
-        return true(cell, monitor)
-
-    monkeypatch.setattr(Cell, "attempt", attempt)
-    return go.set
+    return Slow(monkeypatch).go.set
 
 
 def test_cancel_and_go_on(held: Callable[[], None]) -> None:

@@ -114,6 +114,11 @@ def test_toml_round_trip(tmp_path: Path) -> None:
         ("epsilons = [1, 1.0]", "epsilons"),
         ("mechanisms = []", "mechanisms"),
         ("seeds = 1.5", "seeds"),
+        ("seeds = [1]", "seeds"),
+        ("epsilons = 2020-01-01", "epsilons"),
+        ("epsilons = [[1.0]]", "epsilon"),
+        ("mechanisms = {dp-gd = 5}", "params"),
+        ("dataset = ['iris']", "dataset"),
     ],
 )
 def test_bad_files_are_refused_in_one_line(tmp_path: Path, text: str, field: str) -> None:
