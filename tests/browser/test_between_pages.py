@@ -1,9 +1,7 @@
 """The run goes along from page to page, and back."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
@@ -43,19 +41,6 @@ def test_one_back_undoes_one_link(one: Any, link: str) -> None:
     page.wait_for_function(
         "() => location.pathname === '/' && /at ε.=.0\\.5 /.test(document.querySelector('.st-key-headline')?.innerText)"
     )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.stem)
-def test_a_page_opens_from_a_link(reader: Callable[..., Any], path: Path) -> None:
-    one = reader(width=400)
-    name = title(path.stem).replace(" ", "_")
-    page = one.page
-    page.goto(f"{one.address}/{quote(name)}?dataset=teaching&epsilon=0.5&seeds=3")
-    page.wait_for_selector("h1")
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.locator("[data-testid=stException]").count() == 0
 
 
 @pytest.mark.long

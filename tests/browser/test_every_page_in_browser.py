@@ -4,20 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-PAGES = (
-    "",
-    "Trade-off",
-    "Groups_and_scores",
-    "Sensitivity_and_rates",
-    "Influence_and_noise",
-    "Privacy_accounting",
-    "Guarantees",
-    "Audit",
-    "Paper_claims",
-    "Data",
-    "Lessons",
-)
+from support_pages import PAGES
 
 WIDER = """() => document.querySelector(".stMain").scrollWidth - document.querySelector(".stMain").clientWidth"""
 
@@ -51,6 +38,7 @@ def test_no_page_scrolls_sideways_and_everything_has_a_name(reader: Callable[...
         page.goto(f"{one.address}/{name}?dataset=teaching&seeds=2")
         page.wait_for_selector("h1")
         page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+        assert page.locator("[data-testid=stException]").count() == 0, name
         for width in (400, 640):
             page.set_viewport_size({"width": width, "height": 900})
             page.wait_for_function(f"window.innerWidth === {width}")

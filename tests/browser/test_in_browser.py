@@ -78,45 +78,10 @@ def test_a_bad_address_is_explained_and_the_page_works(one: Any, bad: str, field
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("scheme", "dataset"), [("light", "breast-cancer"), ("dark", "teaching")])
-def test_narrow_screens_have_no_sideways_scroll(reader: Make, scheme: str, dataset: str) -> None:
-    page = reader(width=400, scheme=scheme).open(f"?dataset={dataset}")
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
-    paper = page.locator(".dpviz-cost svg").evaluate("e => getComputedStyle(e).backgroundColor")
-    behind = page.locator("[data-testid=stApp]").evaluate("e => getComputedStyle(e).backgroundColor")
-    assert paper == behind, "a picture has the background of its theme"
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("path", ["/", "/Sensitivity_and_rates", "/Privacy_accounting"])
-def test_headings_are_in_order_and_charts_have_words(reader: Make, path: str) -> None:
+def test_headings_are_in_order(reader: Make, path: str) -> None:
     page = reader().open("?dataset=teaching", path)
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
-    labelled = page.evaluate(
-        "[...document.querySelectorAll('[data-testid=stPlotlyChart], .dpviz-picture')].map(e => "
-        "(e.closest('[aria-label]') || e.querySelector('[aria-label]') || e).getAttribute('aria-label') || '')"
-    )
-    assert labelled
-    assert all(len(text) > 30 for text in labelled)
-
-
-@pytest.mark.long
-def test_typing_epsilon_and_delta(one: Any) -> None:
-    page = one.open()
-    one.unfold("More settings, compare, report")
-    box = page.get_by_role("textbox", name="ε, exactly")
-    box.fill("-2")
-    box.press("Enter")
-    assert "Privacy budget ε" in page.locator("[data-testid=stAlert]").first.inner_text()
-    box.fill("0.123")
-    box.press("Enter")
-    page.wait_for_function("/at ε.=.0\\.123/.test(document.querySelector('.st-key-headline')?.innerText)")
-    delta = page.get_by_role("textbox", name="Failure probability δ")
-    delta.fill("0.5")
-    delta.press("Enter")
-    page.wait_for_selector("[data-testid=stAlert]")
-    assert "below 1/n" in page.locator("[data-testid=stAlert]").first.inner_text()

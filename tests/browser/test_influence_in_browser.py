@@ -2,12 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-Make = Callable[..., Any]
 PATH = "/Influence_and_noise"
 MAP = ".st-key-map"
 
@@ -65,16 +63,6 @@ def test_a_lasso_chooses_a_group_and_letting_go_forgets_it(one: Any) -> None:
     assert page.locator("table", has_text="The chosen group").inner_text().split()[:8] == before.split()[:8]
     page.get_by_role("button", name="Clear the group").click()
     page.get_by_role("button", name="Clear the group").wait_for(state="detached")
-
-
-@pytest.mark.long
-def test_a_link_shows_the_same_two_people(reader: Make) -> None:
-    one = reader(width=400, scheme="dark")
-    page = one.open("?dataset=teaching&mechanism=pidp-sgd&row=8&other=10&x=principal component 1", PATH)
-    assert "Row " in one.sentence
-    page.get_by_text("All about this row, beside another one").click()
-    page.wait_for_selector("table >> text=row 10")
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 @pytest.mark.long

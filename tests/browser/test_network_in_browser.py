@@ -61,14 +61,3 @@ def test_the_width_goes_along_and_back(one: Any) -> None:
     page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')")
     one.settled()
     assert model_of(page) == "mlp-5"
-
-
-@pytest.mark.long
-def test_a_method_that_does_not_fit_is_explained_once(reader: Make) -> None:
-    one = reader(width=400, scheme="dark")
-    page = one.open("?dataset=teaching&model=mlp&mechanism=cms-output&seeds=2")
-    warnings = [w.inner_text() for w in page.locator("[data-testid=stAlert]").all() if "mechanism" in w.inner_text()]
-    assert len(warnings) == 1
-    assert "strongly convex" in warnings[0]
-    assert "at ε = 1 " in one.sentence
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

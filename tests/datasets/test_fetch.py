@@ -248,14 +248,6 @@ def test_what_a_killed_download_left_is_removed_by_the_next(server: Server, no_p
     assert left("") == [".part-young", "openml-15.dataset"]
 
 
-@pytest.mark.long  # the command line's test of this is quick
-def test_no_network_is_said_so(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(dpviz.InvalidInput, match="the server cannot be reached"):
-        remote.download("adult")
-    assert left("") == []
-
-
 @pytest.mark.long
 def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.mode = "hanging"
