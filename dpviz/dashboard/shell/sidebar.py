@@ -231,18 +231,15 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
 
 
 def _of_mechanism(run: dict[str, RunField[Any]], spec: RunSpec) -> None:
-    """Draws the hyperparameters of the run's mechanism, and the width of a network.
+    """Draws the hyperparameters among the run's controls, and the width of a network.
 
-    Of the run and not of the session: a script that is being stopped may still change that one, even between `controls` and
-    `read`. Then the next script draws them.
+    The session's method may be another one by now: a script that is being stopped may still change it, and the next one draws it.
     """
-    mechanism = get_mechanism(spec.mechanism)
-    if mechanism.knobs():
-        st.markdown(f"**{words.markdown(mechanism.label)}**")
-    rules = _rules(spec)
-    for name in mechanism.knobs():
-        if f"{mechanism.id}.{name}" in run:
-            run[f"{mechanism.id}.{name}"].draw(rule=rules.get(name, ""))
+    knobs, rules = {tuple(key.split(".")): one for key, one in run.items() if "." in key}, _rules(spec)
+    for method in {method for method, _ in knobs}:  # one, or none
+        st.markdown(f"**{words.markdown(get_mechanism(method).label)}**")
+    for (_, name), one in knobs.items():
+        one.draw(rule=rules.get(name, ""))
     model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")
