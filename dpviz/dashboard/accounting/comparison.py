@@ -122,10 +122,9 @@ def own_noise(subject: Subject) -> None:
     """A note on the noise of a method whose releases no accountant can compare."""
     cal = subject.calibration
     st.header("How its noise is set", anchor=False)
-    bound = words.three(cal.sensitivity) if np.isfinite(cal.sensitivity) else "no bound"
     rows = [
         ("Noise", f"{cal.noise_name}, scale {words.three(cal.noise_scale)}, on {cal.query}" if cal.noise_scale > 0 else "none"),
-        ("Sensitivity", f"{bound}: {cal.sensitivity_source}"),
+        ("Sensitivity", f"{cal.sensitivity_text}: {cal.sensitivity_source}"),
         ("Accountant", cal.accountant),
         ("Guarantee", words.guarantee(cal, subject.mechanism)),
     ]

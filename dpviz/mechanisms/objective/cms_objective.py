@@ -89,5 +89,5 @@ class CMSObjective(ObjectivePerturbation):
             accountant="density of the minimiser: the gradients' change of at most 2G and the change of curvature, pure ε",
             notes=notes,
             for_training=Regularised(total),
-            details={"eps_prime": remaining, "Delta": delta, "beta": beta, "J": eps - remaining},
+            details={"eps_prime": remaining, "Delta": delta, "beta": beta, "J": curvature_term(c, total)},
         ).conditional(*EXACT)
