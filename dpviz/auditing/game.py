@@ -69,7 +69,7 @@ def watch(
         mechanism: with its knobs set.
         problem, neighbour: two problems that differ in one row, or in rows of one person where epsilon is for a person.
         budget: what the mechanism is calibrated to.
-        runs: trainings on each side, 40 to 1,000,000; the two sides never share randomness.
+        runs: models trained on each dataset, 40 to 1,000,000; the two sides never share randomness.
         seed: of the game, 0 to 2^32 - 1.
         score: a key of `SCORES`.
         confidence: of the bounds, in (0, 1).

@@ -27,7 +27,7 @@ class Game:
         sides: the neighbouring problems; networks start from one point that the attacker knows.
         rows: positions of the rows in which they differ.
         versions: the mechanism stopped early for every iterate that is seen, and the whole run last.
-        runs: trainings on each side.
+        runs: models trained on each dataset.
         seed: of the game.
         score: what the attacker computes, a key of `SCORES`.
         confidence: of the bounds.

@@ -26,7 +26,7 @@ class AuditResult:
     Attributes:
         mechanism: its id.
         calibration: with the claimed and the proved budget.
-        runs: trainings on each side so far; `requested` in all. Bounds hold for the last result of a game, and for
+        runs: models trained on each dataset so far; `requested` in all. Bounds hold for the last result of a game, and for
             one looked at on the way only if it was decided beforehand to stop there.
         seed: of the whole game.
         confidence: of the verdict, and of each bound; where the verdict rests on two tests, each is at `confidence_of_each`.

@@ -65,7 +65,7 @@ def survey(
 
     Args:
         mechanisms: classes by id, all by default.
-        runs: trainings on each side.
+        runs: models trained on each dataset.
         lam: regularisation, at least `LEAST_LAM`.
         confidence: of each bound by itself.
     """

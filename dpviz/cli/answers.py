@@ -179,7 +179,7 @@ def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]
         ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
         *([("unit", f"ε is for {in_words(cal.person_rows)}")] if cal.person_rows else []),
         ("accountant", cal.accountant),
-        ("noise", f"{cal.noise_name}, scale {cal.noise_scale:.6g} on {cal.query}; sensitivity: {cal.sensitivity_text}"),
+        ("noise", f"{cal.noise_text}; sensitivity: {cal.sensitivity_text}"),
     ]
 
 

@@ -31,7 +31,7 @@ def add(parser: Parser) -> None:
         help="a training row, for the pairs without, label-flip and two-rows; with --person all rows of its person",
     )
     parser.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
-    parser.add_argument("--runs", metavar="N", help="trainings on each side, 40 to 1,000,000 (1000)")
+    parser.add_argument("--runs", metavar="N", help="models trained on each dataset, 40 to 1,000,000 (1000)")
     parser.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")
     parser.add_argument("--confidence", default="0.95", metavar="SHARE", help="of each bound (0.95)")
 

@@ -70,8 +70,7 @@ def run(options: argparse.Namespace) -> None:
             budget = Budget(epsilon_for(attacker, spec.build(), setting, budget.delta), budget.delta)
         cal = spec.build().calibrate(setting, budget)
         facts = {"dataset": resolve(spec).spec.dataset, "n": setting.n, "d": setting.d}
-        shown = f"{one_run.shown(spec.dataset, options)}, {setting.n:,} training rows, {setting.d:,} features"
-        shown += " with the intercept" * spec.intercept
+        shown = one_run.shown(spec.dataset, options)
     else:
         if options.n is None or options.d is None:
             raise InvalidInput("--n", "and --d go together", "Give both: training rows, and features with the intercept.")
@@ -86,7 +85,7 @@ def run(options: argparse.Namespace) -> None:
         own: dict[str, Any] = {name: getattr(spec, name) for name in ("delta", "lam", "model", "ranges")}
         cal = dpviz.calibrate(spec.mechanism, n=n, d=d, **own, **asked, **spec.params)
         facts = {"dataset": None, "n": n, "d": d}
-        shown = f"none looked at, {n:,} training rows, {d:,} features with the intercept"
+        shown = "none looked at"
     found, beyond = ([], {}) if attacker is None else _attacked(attacker, spec.build(), setting, cal)
     chosen = {
         "mechanism": spec.mechanism,
@@ -97,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     answers.give(
         options,
         [
-            ("dataset", shown),
+            ("dataset", f"{shown}, {setting.n:,} training rows, {setting.d:,} features" + " with the intercept" * spec.intercept),
             ("mechanism", f"{spec.mechanism} on {spec.model}"),
             *found,
             *answers.guarantee_lines(cal, spec.build()),

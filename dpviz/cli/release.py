@@ -33,7 +33,9 @@ def add(parser: Parser) -> None:
         help="find ranges and categories that are not declared privately, for a tenth of epsilon",
     )
     parser.add_argument("--tried", metavar="N", help="how many settings were tried on these rows, for the card")
-    parser.add_argument("--audit", default="0", metavar="RUNS", help="audit the method with so many trainings on each side")
+    parser.add_argument(
+        "--audit", default="0", metavar="RUNS", help="audit the method with so many models trained on each of two datasets"
+    )
     parser.add_argument(
         "--i-know-this-is-not-proved", dest="unproved", action="store_true", help="allow a guarantee that is only claimed"
     )

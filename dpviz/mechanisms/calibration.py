@@ -238,6 +238,12 @@ class Calibration:
         return _NOISE_NAMES.get(self.noise_family, self.noise_family)
 
     @property
+    def noise_text(self) -> str:
+        """Distribution, scale to six digits and query; a distribution that few know by its name with its density."""
+        density = " (density ∝ exp(−‖b‖/scale))" if self.noise_family == "gamma-sphere" else ""
+        return f"{self.noise_name}{density}, scale {self.noise_scale:.6g}, on {self.query}"
+
+    @property
     def sensitivity_text(self) -> str:
         """The sensitivity to six digits; "no bound" where the method has none."""
         return f"{self.sensitivity:.6g}" if math.isfinite(self.sensitivity) else "no bound"

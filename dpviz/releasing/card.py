@@ -64,7 +64,7 @@ def _privacy(family: str, made: Release) -> list[str]:
         f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
         *[f"- Only if: {condition}." for condition in cal.conditions],
         f"- Accountant: {cal.accountant}.",
-        f"- Noise: {cal.noise_name}, scale {cal.noise_scale:.6g}, on {cal.query}" + f"; sensitivity: {cal.sensitivity_text}.",
+        f"- Noise: {cal.noise_text}; sensitivity: {cal.sensitivity_text}.",
         f"- Floating point: all parameters are multiples of 2^{math.log2(made.grid):.0f}. {_arithmetic(family, made)}",
         *[f"- Note: {note}" for note in cal.notes],
     ]
@@ -121,7 +121,7 @@ def _audit(audited: AuditResult | None) -> str:
     if audited is None:
         return "None was made. An audit can refute a guarantee and never confirms one."
     return (
-        f"{audited.runs:,} trainings on each side of a synthetic pair of neighbouring datasets: {audited.verdict}. "
+        f"{audited.runs:,} models were trained on each of two synthetic neighbouring datasets: {audited.verdict}. "
         f"Lower bound on ε, free of assumptions: {audited.epsilon_lower:.3g} (the largest that so many can show: "
         f"{audited.ceiling:.3g}). An audit can refute a guarantee and never confirms one."
     )

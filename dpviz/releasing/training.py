@@ -170,7 +170,7 @@ def release(
         private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget; a
             spec with private ranges asks for those of all number columns.
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: trainings on each side of an audit of the method on synthetic rows, for the card; 0 for none.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, for the card; 0 for none.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.

@@ -215,7 +215,7 @@ def _guarantee(result: Result) -> pd.DataFrame:
         ("relation", f"{cal.neighbouring.value}; the number of rows is public"),
         ("unit", f"ε is for {in_words(cal.person_rows)}"),
         ("accountant", cal.accountant),
-        ("noise", f"{cal.noise_name}, scale {cal.noise_scale:.6g}, on {cal.query}"),
+        ("noise", cal.noise_text),
         ("sensitivity", f"{cal.sensitivity_text}: {cal.sensitivity_source}"),
         *[("only if", condition) for condition in cal.conditions],
         *[("note", note) for note in cal.notes],

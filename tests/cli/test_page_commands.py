@@ -132,6 +132,13 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         assert captured.err == ""
 
 
+def test_a_calibration_counts_the_intercept_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for where in (["--n", "300", "--d", "3"], ["--dataset", "teaching"]):
+        for value in ("true", "false"):
+            assert main(["calibrate", *where, "--intercept", value]) == 0
+            assert ("features with the intercept" in capsys.readouterr().out) == (value == "true")
+
+
 def test_a_link_says_what_the_page_asks(capsys: pytest.CaptureFixture[str]) -> None:
     link = "http://127.0.0.1:8501/Audit?dataset=teaching&mechanism=output-gaussian&pair=without&runs=40"
     found = document(["audit", link], capsys)

@@ -85,6 +85,8 @@ def test_noise_and_sensitivity_are_named_in_words() -> None:
     assert (none.noise_name, none.sensitivity_text) == ("Gaussian", "no bound")
     known = dataclasses.replace(none, sensitivity=0.25, noise_family="gamma-sphere")
     assert (known.noise_name, known.sensitivity_text) == ("gamma-sphere", "0.25")
+    assert known.noise_text.startswith("gamma-sphere (density ∝ exp(−‖b‖/scale)), scale "), "few know it by its name"
+    assert none.noise_text.startswith("Gaussian, scale ")
 
 
 def test_the_distribution_at_one_budget_is_of_the_same_family() -> None:

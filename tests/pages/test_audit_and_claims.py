@@ -58,7 +58,7 @@ def test_more_right_guesses_than_are_allowed_are_set_beside_chance() -> None:
     pair: Any = SimpleNamespace(asks="which row was there")
     for allowed, within in ((result.guessed_right - 0.01, True), (result.guessed_right + 0.01, False)):
         said = " ".join(attack.sentence(replace(result, allowed=allowed), pair, spec, over=True))
-        assert ("within the limits of chance" in said) == within
+        assert ("inside its confidence limits" in said) == within
 
 
 @pytest.mark.long

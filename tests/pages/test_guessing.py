@@ -26,7 +26,7 @@ def test_the_page_of_guarantees_names_the_methods_and_what_helps(monkeypatch: py
     monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
     said = text(settled(opened("Guarantees", **_NOISY)))
     assert "No more accurate than the majority label" in said
-    assert "Output perturbation (CMS): most is lost to noise, which a larger ε" in said
+    assert "Output perturbation (CMS): Most is lost to noise, which a larger ε" in said
     assert "PIDP-SGD: most" not in said
     said = text(settled(opened("Guarantees", **_NOISY, metric="balanced-accuracy")))
     assert "No better than the majority label, which has balanced accuracy 50.0" in said

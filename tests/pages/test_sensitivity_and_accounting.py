@@ -97,9 +97,10 @@ def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
     page.radio(key="own.part").set_value("rates").run()
     page.radio(key="own.table").set_value("input").run()
     assert "table" not in page.query_params, "defaults are not written"
-    for bad in ({"table": "zzz"}, {"tn": "-3"}, {"te": "lots"}, {"over": "moon"}):
-        page = opened(SENSITIVITY, **bad)
-        assert page.warning[0].value.startswith(f"**{next(iter(bad))}**")
+    bad = (("table", "zzz", "Table"), ("tn", "-3", "n"), ("te", "lots", "ε"), ("over", "moon", "Sensitivity over"))
+    for key, value, label in bad:
+        page = opened(SENSITIVITY, **{key: value})
+        assert page.warning[0].value.startswith(f"**{label}**")
     page = opened(ACCOUNTING, q="7", relation="nobody")
     assert len(page.warning) == 2
 

@@ -287,7 +287,7 @@ def test_from_the_shell(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixt
     out = tmp_path / "model"
     link = "http://127.0.0.1:8501/?dataset=census-100&mechanism=output-gaussian&lam=0.1"
     assert "proved: (ε = 5" in shell(["release", link, "--epsilon", "5", "--out", str(out), "--audit", "40", "--tried", "2"])
-    assert "40 trainings on each side" in (out / "card.md").read_text()
+    assert "40 models were trained on each of two synthetic neighbouring datasets" in (out / "card.md").read_text()
     frame = dpviz.load_dataset("census-100").frame.iloc[:4, :-1]
     frame.to_csv(tmp_path / "new.csv", index=False)
     assert len(shell(["predict", str(out), str(tmp_path / "new.csv")]).splitlines()) == 5

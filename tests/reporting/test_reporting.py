@@ -104,7 +104,7 @@ def test_a_report_has_the_guarantee_of_its_run_and_weights_of_linear_models_only
     rows = guarantee.set_index("what")["value"]
     assert rows["claimed"] == str(cal.claimed_budget or "nothing")
     assert rows["proved"].startswith(str(cal.proved_budget or "nothing"))
-    assert rows["noise"].startswith(f"{cal.noise_name}, scale {cal.noise_scale:.6g}")
+    assert rows["noise"] == cal.noise_text
     headings = [part.text for part in parts if isinstance(part, Text) and part.heading]
     assert ("Weights" in headings) == (model == "logistic" and mechanism != "majority")
 

@@ -127,13 +127,13 @@ def _attacked(
     model, problem = setup.problem.model, setup.problem
     at, beside = (_some(len(rows), spec.seed, k) for k, rows in enumerate((problem.rows, setup.test)))
     rows, population = problem.rows.take(at), setup.test.take(beside)
-    said = {SHADOW: np.empty((shadows, len(rows)), np.float32), TARGET: np.empty((targets, len(rows)), np.float32)}
-    apart = {role: np.empty((len(of), len(population)), np.float32) for role, of in said.items()}
+    on_rows = {SHADOW: np.empty((shadows, len(rows)), np.float32), TARGET: np.empty((targets, len(rows)), np.float32)}
+    on_others = {role: np.empty((len(of), len(population)), np.float32) for role, of in on_rows.items()}
     for role, block, theta in trained(halves, [(SHADOW, shadows), (TARGET, targets)], store, part(monitor, 0.0, _TRAINING)):
         here = slice(block.start, block.stop)
-        said[role][here], apart[role][here] = signals(model, theta, rows), signals(model, theta, population)
-    known = Shadows(said[SHADOW], halves.member(SHADOW, shadows, at), apart[SHADOW])
-    seen = Targets(said[TARGET], apart[TARGET], _described(rows), _described(population))
+        on_rows[role][here], on_others[role][here] = signals(model, theta, rows), signals(model, theta, population)
+    known = Shadows(on_rows[SHADOW], halves.member(SHADOW, shadows, at), on_others[SHADOW])
+    seen = Targets(on_rows[TARGET], on_others[TARGET], _described(rows), _described(population))
     truth, judged = halves.member(TARGET, targets, at), {}
     for k, name in enumerate(names):
         attack, listen = (

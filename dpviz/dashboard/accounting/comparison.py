@@ -123,7 +123,7 @@ def own_noise(subject: Subject) -> None:
     cal = subject.calibration
     st.header("How its noise is set", anchor=False)
     rows = [
-        ("Noise", f"{cal.noise_name}, scale {words.three(cal.noise_scale)}, on {cal.query}" if cal.noise_scale > 0 else "none"),
+        ("Noise", cal.noise_text if cal.noise_scale > 0 else "none"),
         ("Sensitivity", f"{cal.sensitivity_text}: {cal.sensitivity_source}"),
         ("Accountant", cal.accountant),
         ("Guarantee", words.guarantee(cal, subject.mechanism)),

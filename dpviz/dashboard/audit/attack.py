@@ -38,7 +38,7 @@ _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """The page's fields in the address: neighbouring pair, rows, and trainings a side."""
+    """The page's fields in the address: neighbouring pair, rows, and models trained on each dataset."""
     persons = of_persons(spec)
     ids = f"The id of a training row{' of the person' if persons else ''}, as on the other pages."
     label, kinds = ("Who is attacked", KINDS_OF_PERSONS) if persons else ("Which row is attacked", KINDS)
@@ -62,7 +62,7 @@ def _usual(spec: RunSpec) -> str:
 
 
 class Asked(NamedTuple):
-    """The chosen attack: the kind of pair, ids of its rows, and the trainings on each side."""
+    """The chosen attack: the kind of pair, ids of its rows, and the models trained on each dataset."""
 
     pair: str
     row: int | None
@@ -173,7 +173,7 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
     if result.guessed_right >= UNSAFE:
         return says, f"{allows}: no violation, and hardly any protection."
     if low <= result.allowed < result.guessed_right:
-        allows += f", which is within the limits of chance ({words.percent(low)} to {words.percent(high)})"
+        allows += f", below the measured share but inside its confidence limits ({words.percent(low)} to {words.percent(high)})"
     return says, f"{allows}: no violation found."
 
 

@@ -238,7 +238,7 @@ def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> No
         if metric.id == "accuracy"
         else f"No better than the majority label, which has {metric.within} {floor}"
     )
-    message = " ".join(f"{', '.join(names)}: {fix[:1].lower()}{fix[1:]}" for fix, names in fixes.items())
+    message = " ".join(f"{', '.join(names)}: {fix}" for fix, names in fixes.items())
     with st.container(key="guessing"):
         panels.text(f"⚠ {guess}. {message}")
 

@@ -213,7 +213,7 @@ def require(name: str) -> None:
         raise InvalidInput(
             "dataset",
             f"{name!r} is not on this machine yet (about {remote.megabytes} MB)",
-            f"Download it on the page Data or with: dpviz fetch {name}{own}.",
+            f"Run dpviz fetch {name} in a shell, or download it on the page Data{own}.",
         )
 
 

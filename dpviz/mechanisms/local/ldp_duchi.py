@@ -74,11 +74,9 @@ class LDPDuchi(LocalMechanism):
         if not setting.linear or self.release != "record" or self.training != "surrogate":
             return ""
         return (
-            "Reports of signed records tell their mean and nothing of how features vary together. So a person is given the "
-            "class whose rows are more similar to theirs, each class weighed by its number of rows: if the larger class has a "
-            "share p of the rows, everyone to whom the other class is less than p/(1 − p) times as similar (mean of ⟨x, x′⟩) "
-            "is given the larger one. No ε and no number of rows changes that; local Gaussian reports do tell how features "
-            "vary together."
+            "Reports of signed records tell their mean, and nothing of how features vary together. With a share p of the rows, "
+            "the larger class wins at any ε, unless the other class is more than p/(1 − p) times as similar to a row (mean of "
+            "⟨x, x′⟩). Local Gaussian reports do tell how features vary together."
         )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

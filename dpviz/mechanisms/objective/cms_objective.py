@@ -41,8 +41,8 @@ class CMSObjective(ObjectivePerturbation):
     slack: str = knob(
         "joint",
         "Slack",
-        "Share of ε for the change of curvature: one log term (tight), two (published), one, at most ε/2 (balanced), or balanced "
-        "with the row's slope and curvature bounded together (joint), for logistic regression.",
+        "Bound on the cost of the change of curvature. Tight: one log term. Published: two log terms. Balanced: one log term, of "
+        "at most ε/2. Joint: balanced, and for logistic regression slope and curvature are bounded together.",
         options=("tight", "balanced", "joint", "published"),
     )
 

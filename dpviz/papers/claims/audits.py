@@ -38,7 +38,7 @@ def stays_private(
     Args:
         readings: name -> knobs, each attacked by itself.
         pair: number of rows -> the neighbouring pair.
-        runs: trainings a side, as usual and in full.
+        runs: models trained on each dataset, as usual and in full.
         constants: what the theorem leaves open and how it is set here, in one sentence; "" for nothing.
     """
 
@@ -69,7 +69,7 @@ def stays_private(
             "",
             _table(mechanism, results),
             Picture("", "ε", limit=CLAIMED, limit_label="claimed"),
-            f"{n_runs:,} trainings on each side, seed {context.seed}; n = {chosen.first.n}.",
+            f"{n_runs:,} models trained on each dataset, seed {context.seed}; n = {chosen.first.n}.",
         )
 
     return test
