@@ -36,7 +36,7 @@ def run(spec: RunSpec) -> Outcome | None:
         patience = in_front.ALMOST if _alike(last, spec, in_front.ALMOST) else None
         if not in_front.ready(spec, cached_runs.compute_in_background, meanwhile=meanwhile, patience=patience):
             return _measured(last)
-    outcome = progress.working(spec, cached_runs.outcome)
+    outcome = progress.working(spec, cached_runs.outcome, "run")
     if outcome is not None:
         st.session_state[_SHOWN] = spec
     return _measured(outcome)

@@ -5,13 +5,13 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, progress, tables, words
+from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import received
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import metric
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.work import cached_runs, in_front
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.noised import noise_timeline
@@ -217,7 +217,7 @@ def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
         for other in sorted({0.0, share, 1.0}):
             spec = inspected.sharing(run.spec, other)
             assert spec is not None
-            outcome = progress.working(spec, cached_runs.outcome, f"idea-{other:g}")
+            outcome = in_front.computed(spec, cached_runs.outcome, f"idea-{other:g}")
             if outcome is None:
                 return
             cost = outcome.measured_by(measure.id).cost

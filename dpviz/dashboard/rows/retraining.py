@@ -5,8 +5,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.arrays import Floats
-from dpviz.dashboard.kit import charts, progress, repeat, words
+from dpviz.dashboard.kit import charts, repeat, words
 from dpviz.dashboard.rows.selection import Chosen
+from dpviz.dashboard.work import in_front
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.retraining import against_truth
@@ -32,7 +33,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
             return
-    truth = progress.working(run.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
+    truth = in_front.computed(run.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
     if truth is not None:
         scatter(run, influence, truth, whose, theme)
 

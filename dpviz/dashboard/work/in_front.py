@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, progress, recorder
+from dpviz.common.progress import Monitor, silent
+from dpviz.dashboard.kit import panels, recorder
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.job import Job, State
 from dpviz.dashboard.work.pool import pool
@@ -80,4 +80,4 @@ def ready(
 
 def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) -> T | None:
     """The result that `compute` makes of a run and keeps in a cache; None until it is there."""
-    return progress.working(spec, compute, name) if ready(spec, compute, name) else None
+    return compute(spec, silent) if ready(spec, compute, name) else None
