@@ -33,6 +33,16 @@ def cancel(*_: object) -> None:
     raise Cancelled
 
 
+def cancel_after(share: float) -> Callable[[float], None]:
+    """A monitor that gives up when more than a share of the work is done."""
+
+    def monitor(done: float) -> None:
+        if done > share:
+            raise Cancelled
+
+    return monitor
+
+
 def until(true: Callable[[], bool], what: str = "it") -> None:
     """Waits until something is true."""
     end = time.monotonic() + LIMIT

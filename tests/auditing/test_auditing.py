@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from doubles import QuietlyWeakNoise, WeakNoise, scaled
-from support import mostly_long
+from support import Cancelled, cancel_after, mostly_long
 from support_game import BUDGET, SVM, quiet
 
 import dpviz
@@ -147,15 +147,8 @@ def test_watching_ends_where_the_audit_ends() -> None:
 
 
 def test_can_be_cancelled() -> None:
-    class Enough(Exception):
-        pass
-
-    def monitor(done: float) -> None:
-        if done > 0.3:
-            raise Enough
-
-    with pytest.raises(Enough):
-        audit(*quiet(DPGD(), BUDGET), BUDGET, runs=5000, monitor=monitor)
+    with pytest.raises(Cancelled):
+        audit(*quiet(DPGD(), BUDGET), BUDGET, runs=5000, monitor=cancel_after(0.3))
 
 
 def test_iterates_show_what_the_last_model_hides() -> None:

@@ -79,11 +79,12 @@ def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
     assert "log loss" not in lines
 
 
-@pytest.mark.parametrize("arguments", [["--port", "0"], ["--port", "many"], ["frobnicate"]])
-def test_bad_usage_is_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", ["--port 0", "--port many", "frobnicate", "run --frob", "audit --runs"])
+def test_bad_usage_is_one_line_and_code_2(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        main(arguments)
+        main(arguments.split())
     assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_the_app_has_its_configuration_beside_it() -> None:

@@ -121,7 +121,6 @@ def test_a_sweep_of_ones_own_rows(mine: Path, shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["none.csv"], "file"),
         (["mine.csv", "--target", "nothing"], "target"),
         (["mine.csv", *FLAGS, "--dataset", "teaching"], "--dataset"),
         (["mine.csv", "--range", "age"], "--range"),

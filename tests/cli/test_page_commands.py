@@ -178,14 +178,6 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: She
         assert field in shell.refused([*arguments.split(), *more])
 
 
-@pytest.mark.parametrize("arguments", [["frobnicate"], ["run", "--frob"], ["audit", "--runs"]])
-def test_bad_usage_is_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 def test_what_cannot_be_computed_is_one_line_and_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from support import LIMIT
+from support import LIMIT, Cancelled
 
 from dpviz.common import memory
 from dpviz.common.memory import Cache
@@ -64,9 +64,6 @@ def test_who_waits_hears_of_progress_can_stop_and_takes_over_after_a_failure() -
     kept, inside, go = cache(), threading.Event(), threading.Event()
     heard: list[float] = []
 
-    class Stopped(Exception):
-        pass
-
     def fail(monitor: Monitor) -> bytes:
         monitor(0.25)
         inside.set()
@@ -80,10 +77,10 @@ def test_who_waits_hears_of_progress_can_stop_and_takes_over_after_a_failure() -
     def stops() -> None:
         def monitor(done: float) -> None:
             heard.append(done)
-            raise Stopped
+            raise Cancelled
 
         inside.wait(LIMIT)
-        with pytest.raises(Stopped):
+        with pytest.raises(Cancelled):
             kept.compute("key", lambda _: b"never", monitor=monitor)
         go.set()
 

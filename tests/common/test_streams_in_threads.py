@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from support import LIMIT
+from support import LIMIT, Cancelled, cancel
 
 from dpviz.common.threads import map_streams, processors
 
@@ -47,18 +47,12 @@ def test_no_more_streams_at_once_than_asked_for(monkeypatch: pytest.MonkeyPatch)
 def test_a_monitor_that_raises_stops_the_work(parallel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpviz.common.threads.processors", lambda: 2)
 
-    class Stop(Exception):
-        pass
-
     def endless(s: int, tick: object) -> None:
         while True:
             tick(0.1)  # type: ignore[operator]
 
-    def monitor(done: float) -> None:
-        raise Stop
-
-    with pytest.raises(Stop):
-        map_streams(endless, 4, monitor, parallel=parallel)  # type: ignore[arg-type]
+    with pytest.raises(Cancelled):
+        map_streams(endless, 4, cancel, parallel=parallel)  # type: ignore[arg-type]
 
 
 def test_workers_pause_while_the_monitor_waits(monkeypatch: pytest.MonkeyPatch) -> None:

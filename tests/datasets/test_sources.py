@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import Cancelled, cancel
 
 import dpviz
 from dpviz.common import memory
@@ -245,15 +246,9 @@ def test_two_at_once_and_the_others_wait_and_see_it(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.reader_process
 def test_giving_up_frees_the_place_and_ends_the_process() -> None:
-    class Enough(Exception):
-        pass
-
-    def listen(state: str) -> None:
-        raise Enough
-
     for _ in range(3):
-        with pytest.raises(Enough):
-            read_table(csv(), listen=listen)
+        with pytest.raises(Cancelled):
+            read_table(csv(), listen=cancel)
     assert read_table(csv()).frame.shape == (60, 3)
 
 

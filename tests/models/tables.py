@@ -1,9 +1,40 @@
 """Tables of tests, most of whose entries are 0, and the same rows as a dense table."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 
 from dpviz.models import Rows, kernels
+from dpviz.models.losses import Loss
+
+
+@dataclass(frozen=True)
+class PseudoHuber(Loss):
+    """phi(m) = sqrt(w^2 + (1 - m)^2) - w, a loss of somebody else's: squares for small errors, absolute error for large ones."""
+
+    name: str = "pseudo-huber"
+    slope_bound: float = 1.0
+    curvature_bound: float = 1.0
+    third_bound: float = 1.5 * 1.25**-2.5  # for w = 1: 3u (1 + u^2)^(-5/2) is largest at u = 1/2
+    centre: float = 1.0
+    width: float = 1.0
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return (self.width,)
+
+    @staticmethod
+    def slope_at(margin: Any, one: Any, width: Any) -> Any:
+        return (margin - one) / np.sqrt(width * width + (one - margin) * (one - margin))
+
+    def value(self, margin: Any) -> Any:
+        return np.sqrt(self.width**2 + (1 - margin) ** 2) - self.width
+
+    def curvature(self, margin: Any) -> Any:
+        return self.width**2 * (self.width**2 + (1 - margin) ** 2) ** -1.5
+
 
 N, D = 2500, 20  # three blocks of rows, the last one not full
 

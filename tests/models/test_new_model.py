@@ -15,29 +15,9 @@ from dpviz.experiments.studies.observed import observed_sensitivity
 from dpviz.models import MODELS, Ability, Derivatives, LinearModel, Model, Rows, Setting, derivatives_of
 from dpviz.models.losses import Loss
 from dpviz.models.problem import Problem
+from tests.models.tables import PseudoHuber
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PseudoHuber(Loss):
-    """phi(m) = sqrt(1 + (1 - m)^2) - 1: least squares of the label for small errors, absolute error for large ones."""
-
-    name: str = "pseudo-huber"
-    slope_bound: float = 1.0
-    curvature_bound: float = 1.0
-    third_bound: float = 1.5 * 1.25**-2.5  # 3u (1 + u^2)^(-5/2) is largest at u = 1/2
-    centre: float = 1.0
-
-    def value(self, margin: Floats) -> Floats:
-        return np.sqrt(1 + (1 - margin) ** 2) - 1
-
-    @staticmethod
-    def slope_at(margin: Any, one: Any) -> Any:
-        return (margin - one) / np.sqrt(one + (one - margin) * (one - margin))
-
-    def curvature(self, margin: Floats) -> Floats:
-        return (1 + (1 - margin) ** 2) ** -1.5
 
 
 @dataclass(frozen=True)
@@ -52,7 +32,7 @@ class LeastSquares(PseudoHuber):
         return (1 - margin) ** 2 / 2
 
     @staticmethod
-    def slope_at(margin: Any, one: Any) -> Any:
+    def slope_at(margin: Any, one: Any, width: Any) -> Any:
         return margin - one
 
     def curvature(self, margin: Floats) -> Floats:

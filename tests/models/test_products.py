@@ -1,8 +1,5 @@
 """Sums over rows by kernels are those of numpy to rounding; no contribution exceeds the clip norm."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -17,38 +14,12 @@ from dpviz.models.problem import Problem
 from dpviz.models.row_budget import RowBudget
 from dpviz.models.solvers import minibatch
 from dpviz.privacy.budget import Budget
-from tests.models.tables import D, N, needs_kernels, pair
+from tests.models.tables import D, N, PseudoHuber, needs_kernels, pair
 
 KINDS: list[tuple[type[np.floating], float]] = [(np.float32, 3e-6), (np.float64, 1e-13)]
 
 
-@dataclass(frozen=True)
-class PseudoHuber(Loss):
-    """A loss of somebody else's: its slope is written once."""
-
-    name: str = "pseudo-huber"
-    slope_bound: float = 1.0
-    curvature_bound: float = 1.0
-    third_bound: float = 1.0
-    centre: float = 1.0
-    width: float = 0.7
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return (self.width,)
-
-    @staticmethod
-    def slope_at(margin: Any, one: Any, width: Any) -> Any:
-        return (margin - one) / np.sqrt(width * width + (one - margin) * (one - margin))
-
-    def value(self, margin: Any) -> Any:
-        return np.sqrt(self.width**2 + (1 - margin) ** 2) - self.width
-
-    def curvature(self, margin: Any) -> Any:
-        return self.width**2 * (self.width**2 + (1 - margin) ** 2) ** -1.5
-
-
-LOSSES = [Logistic(), HuberHinge(0.3), PseudoHuber()]
+LOSSES = [Logistic(), HuberHinge(0.3), PseudoHuber(width=0.7)]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -333,7 +304,7 @@ def test_bits_of_a_replica_do_not_depend_on_the_others(kind: type[np.floating]) 
 
 
 def test_a_linear_model_with_a_loss_of_ones_own_trains() -> None:
-    model = LinearModel("own", "Own", PseudoHuber())
+    model = LinearModel("own", "Own", PseudoHuber(width=0.7))
     for table in pair():
         value, right = model.measure(model.minimise(table, 0.01)[None], table)
         assert np.isfinite(value).all()

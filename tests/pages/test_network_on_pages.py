@@ -1,7 +1,6 @@
 """Every page with the network: what it can do is offered, what has no meaning says so, what is approximate is labelled."""
 
 import dataclasses
-import math
 from functools import partial
 
 import numpy as np
@@ -168,28 +167,6 @@ def test_rates_have_nothing_to_say_about_a_network() -> None:
     linear = settled(opened(SENSITIVITY, part="rates"))
     assert "no rate speaks of it" not in text(linear)
     assert "adversarial" in text(linear)
-
-
-def test_progress_of_training_without_privacy_and_its_cancel() -> None:
-    class Enough(Exception):
-        pass
-
-    told: list[float] = []
-    spec = dpviz.RunSpec(dataset="census-2000", model="mlp-3", seeds=2)
-    dpviz.run(spec, monitor=told.append)
-    assert told == sorted(told)
-    assert min(told) < 0.1
-    assert max(told) <= 1
-
-    def stop(done: float) -> None:
-        if done > 0.2:
-            raise Enough
-
-    other = dataclasses.replace(spec, lam=0.0021)
-    with pytest.raises(Enough):
-        dpviz.run(other, monitor=stop)
-    assert "optimum" not in setup_for(other).problem.__dict__
-    assert math.isfinite(dpviz.run(other).objective.mean())
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+from support import Cancelled
 
 import dpviz
 from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, signals, trained
@@ -93,15 +94,11 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, store: KeptModels) -> None:
 
 
 def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path, store: KeptModels) -> None:
-
-    class Enough(Exception):
-        pass
-
     def monitor(share: float) -> None:
         if len(list(tmp_path.glob("*.models"))) >= 1:
-            raise Enough
+            raise Cancelled
 
-    with pytest.raises(Enough):
+    with pytest.raises(Cancelled):
         list(trained(Halves.of(SPEC), [(SHADOW, 20 * BLOCK)], store, monitor))
     assert 1 <= len(list(tmp_path.glob("*.models"))) < 20
 

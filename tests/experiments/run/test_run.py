@@ -1,9 +1,13 @@
 """Runs and sweeps: what they return, and the same numbers computed in another way."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn import metrics as referee
 from sklearn.linear_model import LogisticRegression
+from support import Cancelled, cancel_after
 
 import dpviz
 from dpviz.common.random import generator, spawn
@@ -92,31 +96,21 @@ def test_non_private_agrees_with_scikit_learn() -> None:
     assert result.accuracy[0] == result.non_private.accuracy == peer.score(shared.test.X, shared.test.y)
 
 
-def test_sweep_is_tidy_and_agrees_with_runs() -> None:
-    table = dpviz.sweep("iris", "svm", {"dp-gd": {"steps": 5}, "cms-output": {}}, [0.5, 5.0], seeds=3, lam=0.01)
-    assert len(table) == 2 * 2 * 3
-    assert not table[["mechanism", "epsilon", "seed"]].duplicated().any()
-    run = dpviz.run(dpviz.RunSpec("iris", "svm", "dp-gd", 5.0, lam=0.01, seeds=3, params={"steps": 5}))
-    part = table[(table.mechanism == "dp-gd") & (table.epsilon == 5.0)].sort_values("seed")
-    np.testing.assert_allclose(part["accuracy"], run.accuracy)
-    np.testing.assert_allclose(part["objective"], run.objective, rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "bad", [{"mechanisms": []}, {"epsilons": []}, {"epsilons": [1.0, 0.0]}, {"mechanisms": ["dp-gd", "nope"]}, {"seeds": 0}]
-)
-def test_sweep_refuses_before_it_trains(bad: dict) -> None:
-    def monitor(done: float) -> None:
-        raise AssertionError("training began")
-
-    with pytest.raises(dpviz.InvalidInput):
-        dpviz.sweep(**({"dataset": "iris"} | bad), monitor=monitor)
+def test_progress_of_training_without_privacy_and_its_cancel() -> None:
+    told: list[float] = []
+    spec = dpviz.RunSpec(dataset="census-2000", model="mlp-3", seeds=2)
+    dpviz.run(spec, monitor=told.append)
+    assert told == sorted(told)
+    assert min(told) < 0.1
+    assert max(told) <= 1
+    other = replace(spec, lam=0.0021)
+    with pytest.raises(Cancelled):
+        dpviz.run(other, monitor=cancel_after(0.2))
+    assert "optimum" not in setup_for(other).problem.__dict__
+    assert math.isfinite(dpviz.run(other).objective.mean())
 
 
 def test_a_monitor_can_cancel() -> None:
-    class Cancelled(Exception):
-        pass
-
     seen: list[float] = []
 
     def monitor(done: float) -> None:

@@ -4,15 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from support import Cancelled, cancel_after
 
 import dpviz
 from dpviz.experiments.sweeps.sweep import CellStore, SweepSpec, run_cells, run_sweep, sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[3.0, 0.3], seeds=25)
-
-
-class Cancelled(Exception):
-    pass
 
 
 def test_cells_fill_the_whole_picture_coarsely_first() -> None:
@@ -37,6 +34,9 @@ def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
     assert len(table) == 2 * 2 * 25
     assert not table[["mechanism", "epsilon", "seed"]].duplicated().any()
     run = dpviz.run(dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=3.0, seeds=25))
+    other = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=0.3, seeds=25, params={"steps": 5}))
+    part = table[(table.mechanism == "dp-gd") & (table.epsilon == 0.3)]
+    assert part["objective"].to_numpy() == pytest.approx(other.objective)
     part = table[(table.mechanism == "cms-output") & (table.epsilon == 3.0)]
     assert part["objective"].to_numpy() == pytest.approx(run.objective)
     for name in ("expected_accuracy", "expected_balanced_accuracy"):
@@ -81,13 +81,8 @@ def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path: Path, damage: 
 
 def test_cancel_keeps_what_is_finished(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
-
-    def monitor(done: float) -> None:
-        if done > 0.4:
-            raise Cancelled
-
     with pytest.raises(Cancelled):
-        run_sweep(SPEC, store=store, monitor=monitor)
+        run_sweep(SPEC, store=store, monitor=cancel_after(0.4))
     assert 1 <= len(list(tmp_path.glob("*.cell"))) < 8
 
 
@@ -115,6 +110,7 @@ def test_toml_round_trip(tmp_path: Path) -> None:
         ("mechanisms = []", "mechanisms"),
         ("seeds = 1.5", "seeds"),
         ("seeds = [1]", "seeds"),
+        ("seeds = 0", "seeds"),
         ("epsilons = 2020-01-01", "epsilons"),
         ("epsilons = [[1.0]]", "epsilon"),
         ("mechanisms = {dp-gd = 5}", "params"),
