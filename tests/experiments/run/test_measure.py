@@ -46,19 +46,6 @@ def test_what_is_measured_is_what_each_replica_gives() -> None:
     assert (trained.optimality_gap > 0).all()
 
 
-def test_expected_accuracy_is_the_mean_over_many_noise_draws() -> None:
-    setup, many = dpviz.setup_for(SPEC), training(seeds=4000)
-    trained = train(SPEC.build(), many)
-    accuracy, expected = trained.accuracy(setup.test), trained.expected_accuracy(setup.test)
-    error = 4 * accuracy.std(axis=1) / np.sqrt(accuracy.shape[1])
-    assert (np.abs(accuracy.mean(axis=1) - expected.mean(axis=1)) < error).all()
-    quiet = train(
-        SPEC.build(), replace(many, calibrations=[replace(c, noise_scale=0.5 * c.noise_scale) for c in many.calibrations])
-    )
-    other = quiet.expected_accuracy(setup.test)
-    assert abs(accuracy[0].mean() - other[0].mean()) > error[0], "half the noise would be told apart"
-
-
 def test_divergence_is_refused_or_replaced_by_a_model_of_zeros() -> None:
     with pytest.raises(dpviz.InvalidInput, match="overflow"):
         train(Diverging(), training())

@@ -124,7 +124,7 @@ def test_runs_that_differ_in_anything_have_keys_of_their_own() -> None:
     changed: list[dict[str, object]] = [
         *({"delta": 1e-6}, {"epsilon": 2.0}, {"lam": 0.5}, {"seeds": 3}, {"seed": 4}, {"split_seed": 5}, {"folds": 3}),
         *({"model": "svm"}, {"intercept": False}, {"row_scaling": "clip"}, {"dataset": "iris"}, {"mechanism": "non-private"}),
-        *({"params": {"steps": 3}}, {"params": {"noise": "published"}}),
+        *({"params": {"steps": 3}}, {"params": {"steps": 4}}, {"params": {"noise": "published"}}),
     ]
     keys = [dpviz.resolve(replace(spec, **one)).key() for one in ({}, *changed)]  # type: ignore[arg-type]
     assert len(set(keys)) == len(keys)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from joblib import parallel_config
-from support import LIMIT
+from support import LIMIT, mostly_long
 from support_cells import CELL, SPEC
 
 import dpviz
@@ -73,7 +73,7 @@ def test_workers_compute_what_one_thread_does_and_keep_it(monkeypatch: pytest.Mo
     assert all(store.get(cell) is not None for cell in spec.cells())
 
 
-@pytest.mark.parametrize("dataset", ["census-1500", pytest.param("breast-cancer", marks=pytest.mark.long)])
+@pytest.mark.parametrize("dataset", mostly_long(["census-1500", "breast-cancer", "census-10000"], "census-1500"))
 def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """For every mechanism: by worker processes, by threads beside others, and each cell alone, which is what a page does."""
     spec = SweepSpec(dataset, mechanisms=list(dpviz.list_mechanisms()), epsilons=[0.3, 4.0], seeds=5)

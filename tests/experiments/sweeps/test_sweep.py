@@ -63,32 +63,11 @@ def test_resumes_from_finished_cells(tmp_path: Path) -> None:
     assert not list(store.folder.glob(".part-*"))
 
 
-@pytest.mark.parametrize("damage", [b"", b"garbage", None])
-def test_a_damaged_cell_is_set_aside_and_computed_again(tmp_path: Path, damage: bytes | None) -> None:
-    store = CellStore(tmp_path)
-    whole = run_sweep(SPEC, store=store)
-    victim = sorted(tmp_path.glob("*.cell"))[0]
-    content = victim.read_bytes()
-    victim.write_bytes(content[:-7] + b"x" + content[-6:] if damage is None else damage)
-    again = CellStore(tmp_path)
-    pd.testing.assert_frame_equal(run_sweep(SPEC, store=again), whole)
-    assert len(again.notices) == 1
-    assert len(list(tmp_path.glob("*.damaged"))) == 1
-    quiet = CellStore(tmp_path)
-    run_sweep(SPEC, store=quiet)
-    assert quiet.notices == []
-
-
 def test_cancel_keeps_what_is_finished(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
     with pytest.raises(Cancelled):
         run_sweep(SPEC, store=store, monitor=cancel_after(0.4))
     assert 1 <= len(list(tmp_path.glob("*.cell"))) < 8
-
-
-@pytest.mark.long
-def test_processes_give_the_same_numbers() -> None:
-    pd.testing.assert_frame_equal(run_sweep(SPEC, n_jobs=2), run_sweep(SPEC))
 
 
 def test_toml_round_trip(tmp_path: Path) -> None:
