@@ -19,8 +19,6 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the accountants."""
-    import pandas as pd
-
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.setup import setting_of
     from dpviz.experiments.studies import noise_comparison
@@ -38,12 +36,7 @@ def run(options: argparse.Namespace) -> None:
         cause = f"{compare or spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
     cal, released, compared = comparison.calibration, comparison.released, comparison.compared
-    accountants = pd.DataFrame(
-        [
-            {"accountant": o.name, "sigma": o.sigma, "status": o.status.value, "source": o.source, "note": o.note}
-            for o in side_by_side.options(released, compared.budget)
-        ]
-    )
+    accountants = tables.accountants(side_by_side.options(released, compared.budget))
     relations = tables.relations(released, compared.budget.delta)
     attack = strongest_attack(comparison.mechanism, setting_of(spec), cal)
     values: dict[str, Any] = {

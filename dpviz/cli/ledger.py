@@ -53,17 +53,8 @@ def _enter(ledger: Any, text: str, note: str) -> None:
 
 
 def _show(options: argparse.Namespace, ledger: Any) -> None:
-    import pandas as pd
-
     total, limit = ledger.total(), ledger.limit
-    entries = pd.DataFrame(
-        [
-            {"when": e.when, "what": e.what, "release": type(e.release).__name__, "epsilon": alone, "status": e.status.value}
-            | {"call": e.call}
-            for e, alone in total.parts
-        ],
-        columns=["when", "what", "release", "epsilon", "status", "call"],
-    )
+    entries = total.table()
     values = {
         "table": ledger.table,
         "unit": ledger.unit,

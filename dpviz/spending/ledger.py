@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import tomli_w
 from filelock import FileLock, Timeout
 
@@ -106,6 +107,11 @@ class Total:
     unproved: tuple[Entry, ...]
     conditions: tuple[str, ...]
     parts: tuple[tuple[Entry, float], ...]
+
+    def table(self) -> pd.DataFrame:
+        """One row an entry: columns when, what, release, epsilon (alone), status and call."""
+        rows = [(e.when, e.what, type(e.release).__name__, alone, e.status.value, e.call) for e, alone in self.parts]
+        return pd.DataFrame(rows, columns=["when", "what", "release", "epsilon", "status", "call"])
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, alike, strongest_attack
 from dpviz.privacy.accounting import side_by_side
+from dpviz.privacy.accounting import tables as curves
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
@@ -164,7 +165,7 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay:
         + "."
     )
     fig = lines.bars(items, look, theme, x="noise σ")
-    charts.chart(fig, "sigmas", summary, lambda: _options_table(accountants), of=subject.run)
+    charts.chart(fig, "sigmas", summary, lambda: curves.accountants(accountants), of=subject.run)
 
 
 def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
@@ -214,11 +215,6 @@ def how(spec: RunSpec, accountants: Sequence[Option]) -> None:
             "from dpviz.privacy.accounting import side_by_side",
         )
         repeat.shell(shell_call(spec, "accounting"))
-
-
-def _options_table(accountants: Sequence[Option]) -> pd.DataFrame:
-    rows = [(o.name, o.sigma, o.status.value, o.source, o.note) for o in accountants]
-    return pd.DataFrame(rows, columns=["accountant", "sigma", "status", "source", "note"])
 
 
 def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) -> None:

@@ -117,10 +117,4 @@ def _parts(held: Contents, total: Total, limit: Budget | None, run: RunSpec, the
 
 def table(total: Total) -> pd.DataFrame:
     """One row an entry."""
-    return pd.DataFrame(
-        [
-            {"when": e.when, "what": e.what, "release": type(e.release).__name__, "ε alone": alone, "status": e.status.value}
-            | {"call": e.call}
-            for e, alone in total.parts
-        ]
-    )
+    return total.table().rename(columns={"epsilon": "ε alone"})

@@ -17,6 +17,7 @@ from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
+from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Budget, Neighbouring, corner
 
 #: how a Rényi curve is turned into (epsilon, delta): id -> name
@@ -115,6 +116,12 @@ def composition(
         single = "adding up ε and δ of single steps"
         values[single] = [t * account.epsilon(one, plans["PLD"], delta / t) for t in steps]
     return Composition(pd.DataFrame({"steps": list(steps), **values}), single, refused)
+
+
+def accountants(options: Sequence[Option]) -> pd.DataFrame:
+    """One row for the noise that each accountant asks for: columns accountant, sigma, status, source and note."""
+    rows = [(o.name, o.sigma, o.status.value, o.source, o.note) for o in options]
+    return pd.DataFrame(rows, columns=["accountant", "sigma", "status", "source", "note"])
 
 
 @lru_cache(maxsize=REMEMBERED)
