@@ -14,7 +14,7 @@ spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
     attacker = tolerated.chosen(own)
 page.problems()
-page.others(list_mechanisms())
+page.others(spec, list_mechanisms())
 task = table.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
 table.answer(task, spec, answer, kept, attacker)

@@ -224,8 +224,9 @@ def one_batch(patch: Patch) -> None:
 def half_the_steps(patch: Patch) -> None:
     original = PoissonSGD.noisy_sums
 
-    def wrong(self: Any, contribution: float, sigma: float = 1.0) -> Any:
-        return dataclasses.replace(original(self, contribution, sigma), count=max(1, self.steps // 2))
+    def wrong(self: Any, setting: Any, contribution: float, sigma: float = 1.0) -> Any:
+        right = original(self, setting, contribution, sigma)
+        return dataclasses.replace(right, count=max(1, right.count // 2))
 
     patch.setattr(PoissonSGD, "noisy_sums", wrong)
 

@@ -83,7 +83,7 @@ def of_bassily(trial: Trial) -> Iterator[bool]:
     n, m, sigma = problem.n, problem.m, 1e-3
     faithful = built.mode == "faithful"
     cal = trial.declared(problem, noise_scale=sigma * (n if faithful else 1))
-    t = np.arange(1, (n * n if faithful else built.steps) + 1)
+    t = np.arange(1, (n * n if faithful else built.step_count(problem.setting)) + 1)
     lengths = 2 * built.radius / np.sqrt(t * (built.bound(problem.setting) ** 2 + m * sigma**2))
     if built.rule == "strongly-convex":
         lengths = np.minimum(1 / (problem.lam * t), np.inf if faithful else problem.setting.unit_step)

@@ -82,7 +82,11 @@ def _stem(file: str) -> str:
     return re.sub(r"[ _]+", "-", file.split(".")[0].lower())
 
 
-def unclipped(mechanism: str) -> dict[str, float]:
-    """The clip norm with which no gradient of a linear model is shortened, as in the papers, where a method has one."""
+def pinned(mechanism: str) -> dict[str, float]:
+    """Clip norm and sampling rate in the papers' panels and claims, where a method has rules for them.
+
+    At this clip norm no gradient of a linear model is shortened, as in the papers.
+    """
     known = list_mechanisms().get(mechanism)
-    return {"clip_norm": 1.0} if known is not None and "clip_norm" in known.knobs() else {}
+    ruled = {name for name, knob in known.knobs().items() if knob.automatic} if known is not None else set()
+    return {name: value for name, value in (("clip_norm", 1.0), ("sampling_rate", 0.1)) if name in ruled}

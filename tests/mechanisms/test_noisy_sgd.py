@@ -48,7 +48,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
 
     draw = PoissonBatches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
     theta, visits = np.zeros(6), np.zeros(300)
-    for t in range(mechanism.steps):
+    for t in range(mechanism.step_count(problem.setting)):
         index = draw(t)
         visits[index] += 1
         gradient = np.zeros(6)

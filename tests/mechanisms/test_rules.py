@@ -11,8 +11,10 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.mechanisms import Training, rules
+from dpviz.mechanisms import Training, get_mechanism, list_mechanisms, rules
+from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import get_model
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 
 SETTING = get_model("logistic").setting(39_073, 108, 1e-3)
@@ -249,3 +251,49 @@ def test_the_longest_step_on_a_clipped_loss_contracts_on_rows_of_one_line(share:
 
     assert gap(3.7) < 1e-3
     assert gap(3.7 * 4 / 3) > 1
+
+
+def test_networks_of_many_rows_take_the_steps_that_their_training_time_asks_for() -> None:
+    """At the least number of rows that counts as many, as many steps of the longest length as 20 epochs of these batches are."""
+    few, many = (get_model("mlp").setting(n, 20, 1e-5) for n in (9_999, 10_000))
+    assert [rules.sampling_rate(one) for one in (few, many, SETTING)] == [0.1, 0.02, 0.1]
+    steps = rules.training_time(many, 2 / (many.n * gaussian_mu(Budget(10.0, 1e-5)))) / many.unit_step
+    built = get_mechanism("dp-sgd")()
+    assert [built.step_count(one) for one in (few, many)] == [200, 1000]  # type: ignore[attr-defined]
+    assert steps == pytest.approx(1000, rel=0.15)
+
+
+@pytest.mark.parametrize(("n", "rate"), [(60, 0.02), (59, 0.1)])
+def test_batches_are_drawn_at_the_rate_that_the_noise_was_computed_for(
+    n: int, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a row more or less would be another rate by the rule: as if the rate had been set."""
+    monkeypatch.setattr(rules, "_MANY_ROWS", 60)
+    neighbours = {k: replace(make_problem(n=k, d=3), model=get_model("mlp")) for k in (59, 60)}
+    ruled, typed = (DPSGD.from_params({"epochs": 2.0, "step_size": 0.5} | own) for own in ({}, {"sampling_rate": rate}))
+    assert isinstance(ruled, DPSGD)
+    assert isinstance(typed, DPSGD)
+    cal = ruled.calibrate(neighbours[n].setting, Budget(1.0, 1e-5))
+    assert cal == typed.calibrate(neighbours[n].setting, Budget(1.0, 1e-5))
+    assert (cal.details["sampling_rate"], cal.details["steps"]) == (rate, round(2 / rate))
+    for problem in neighbours.values():
+        assert ruled.released(problem.setting, cal) == typed.released(problem.setting, cal)
+        fits = [one.fit(Training(problem, [cal, cal.noiseless()], spawn(0, 2))) for one in (ruled, typed)]
+        np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
+        own = [one.individual(problem, cal, fits[0].theta[0], fits[0].record.at(0)) for one in (ruled, typed)]
+        assert own[0] is not None
+        assert own[1] is not None
+        np.testing.assert_array_equal(own[0].epsilon, own[1].epsilon)
+    other = ruled.calibrate(neighbours[119 - n].setting, Budget(1.0, 1e-5))
+    with pytest.raises(ValueError, match="unpack"):
+        ruled.fit(Training(neighbours[n], [cal, other], spawn(0, 1)))
+
+
+def test_only_dp_sgd_on_rows_by_chance_takes_smaller_batches_for_networks() -> None:
+    """Others of its kind lose where noise is large (docs/defaults.md); in a fresh order a smaller batch needs as much noise."""
+    many = get_model("mlp").setting(10_000, 20, 1e-5)
+    rates = {
+        name: cls().value("sampling_rate", many) for name, cls in list_mechanisms().items() if "sampling_rate" in cls.knobs()
+    }
+    assert {name for name, rate in rates.items() if rate != 0.1} == {"dp-sgd"}
+    assert DPSGD(batches="reshuffled").value("sampling_rate", many) == 0.1

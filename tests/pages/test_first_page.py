@@ -357,7 +357,7 @@ def test_what_ends_a_page_in_the_middle_is_said_in_words(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("mechanism", ["objective-tight", "dp-gd"])
 def test_objective_and_gap_are_told_with_the_lambda_that_they_belong_to(mechanism: str) -> None:
     """Where the method's rule asks for more λ than the non-private model has, the gap is not to that model's objective."""
-    page = opened(dataset="iris", mechanism=mechanism, v="4")
+    page = opened(dataset="iris", mechanism=mechanism, v="5")
     said = text(page)
     least, at, gap = re.search(
         r"draw minus ([\d.]+), that of the minimum without privacy(.*?): ([\d.]+) on average", said
@@ -370,10 +370,10 @@ def test_objective_and_gap_are_told_with_the_lambda_that_they_belong_to(mechanis
 
 @pytest.mark.long
 def test_what_the_ordinary_model_is_compared_with_is_named() -> None:
-    said = text(opened(dataset="wine", model="mlp", mechanism="dp-gd", v="4"))
+    said = text(opened(dataset="wine", model="mlp", mechanism="dp-gd", v="5"))
     assert "is the best of 3 long trainings without privacy on bounded rows" in said
     assert "“Bounding rows” also holds what changes from that model to this one, neural network" in said
-    said = text(opened(dataset="wine", mechanism="dp-gd", v="4"))
+    said = text(opened(dataset="wine", mechanism="dp-gd", v="5"))
     assert "is the optimum on bounded rows" in said
     assert "also holds" not in said
 

@@ -33,7 +33,7 @@ def one_step(n: int, noise: bool) -> tuple[np.ndarray, np.ndarray]:
     """((seeds, 2) parameters, (seeds,) batch sizes) of one step of DP-SGD from 0 with batches of a tenth of the rows."""
     problem = alike(n)
     built = get_mechanism("dp-sgd")(sampling_rate=0.1, epochs=0.1, step_size=1.0)  # type: ignore[call-arg]
-    assert built.steps == 1  # type: ignore[attr-defined]
+    assert built.step_count(problem.setting) == 1  # type: ignore[attr-defined]
     cal = built.calibrate(problem.setting, dpviz.Budget(1.0, 1e-5))
     fit = built.fit(Training(problem, [cal if noise else cal.noiseless()], spawn(0, SEEDS)))
     assert fit.record.visits is not None

@@ -9,10 +9,12 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
-from dpviz.dashboard.shell import address, links, pinned, private, session
+from dpviz.dashboard.shell import address, fields, links, pinned, private, session
 from dpviz.dashboard.work import front
 from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures.style import THEMES, Theme
 from dpviz.mechanisms import list_mechanisms
 
@@ -91,9 +93,11 @@ def problems(*, run: bool = True) -> None:
             st.button("Open it as it was meant then", on_click=_as_before)
 
 
-def others(methods: Iterable[str]) -> None:
+def others(spec: RunSpec, methods: Iterable[str]) -> None:
     """A note where an older link's method is compared with methods whose defaults were others then; after `problems`."""
     older = address.of_others()
+    if older:
+        older = fields.readable(lambda: versions.changed(older, setting_of(spec)), older)
     named: dict[str, list[str]] = {}
     for method in methods:
         for key in (key for key in older if key.startswith(f"{method}.")):

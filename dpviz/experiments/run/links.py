@@ -7,6 +7,8 @@ were written by hand or before there was one; they mean today's defaults, and `e
 from collections.abc import Collection, Mapping
 
 from dpviz.common.validate import InvalidInput, show
+from dpviz.mechanisms import get_mechanism
+from dpviz.models import Setting
 
 KEY = "v"
 #: what an address of each older version means where it leaves a key out, by version; whoever changes a default adds an entry
@@ -14,6 +16,7 @@ OLD: Mapping[int, Mapping[str, str]] = {
     1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"},
     2: {f"{name}.clip_norm": "1" for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd")},
     3: {"cms-objective.slack": "balanced"},
+    4: {"dp-sgd.sampling_rate": "0.1"},
 }
 VERSION = len(OLD) + 1
 #: the last day of version 1, that of links without a version
@@ -25,7 +28,7 @@ def signed(query: Mapping[str, str]) -> dict[str, str]:
     """An address of today's defaults with its version; one that holds nothing is the app itself and needs none.
 
     >>> signed({"epsilon": "0.5"})
-    {'epsilon': '0.5', 'v': '4'}
+    {'epsilon': '0.5', 'v': '5'}
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     return rest | {KEY: str(VERSION)} if rest else {}
@@ -73,6 +76,22 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
     """
     own = f"{query.get('mechanism', _MECHANISM)}."
     return {key: value for key, value in meant(query, []).items() if "." in key and key not in query and not key.startswith(own)}
+
+
+def changed(older: Mapping[str, str], setting: Setting) -> dict[str, str]:
+    """Those of some older defaults of hyperparameters that today's rules do not give a run with these public facts anyway.
+
+    >>> from dpviz.models import get_model
+    >>> [changed({"dp-sgd.sampling_rate": "0.1"}, get_model("mlp").setting(n, 9, 0.01)) for n in (9_999, 10_000)]
+    [{}, {'dp-sgd.sampling_rate': '0.1'}]
+    """
+
+    def differs(key: str) -> bool:
+        name, _, knob = key.partition(".")
+        built = get_mechanism(name)()
+        return bool(built.value(knob, setting) != built.knobs()[knob].parse(key, older[key]))
+
+    return {key: value for key, value in older.items() if differs(key)}
 
 
 def elsewhere(query: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:

@@ -104,7 +104,7 @@ class BassilySGD(PoissonSGD):
         )
 
     def step_count(self, setting: Setting) -> int:
-        return self.steps if self.mode == "accounted" else setting.n**2
+        return super().step_count(setting) if self.mode == "accounted" else setting.n**2
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if self.mode == "accounted":
@@ -132,11 +132,9 @@ class BassilySGD(PoissonSGD):
         return 2 * self.value("radius", setting) / np.sqrt(t * noise)
 
     def plan(self, training: Training) -> Plan:
-        return self.batch_plan(
-            training.problem,
-            self.lengths(training.problem.setting, training.scales, self.steps),
-            radius=self.value("radius", training.problem.setting),
-        )
+        setting = training.problem.setting
+        lengths = self.lengths(setting, training.scales, self.step_count(setting))
+        return self.batch_plan(training.problem, lengths, radius=self.value("radius", setting))
 
     def fit(self, training: Training) -> Fit:
         if self.mode == "accounted":

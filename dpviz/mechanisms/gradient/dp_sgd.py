@@ -16,21 +16,35 @@ k C. Drawing rows, and then all rows of their persons, would draw a person of k 
 
 import math
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from dpviz.common.random import Batches, PersonBatches, shuffled_batches
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan
-from dpviz.mechanisms.gradient.poisson_sgd import EqualSteps
-from dpviz.models import Rows, Setting
+from dpviz.mechanisms.gradient.poisson_sgd import EqualSteps, sampling_rate_knob
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
+
+
+@dataclass(frozen=True)
+class SampledSteps(StepSize):
+    """The length of a step, and the share of the rows that a batch holds on average.
+
+    Attributes:
+        sampling_rate: q, at which batches are drawn because the noise was computed for it.
+    """
+
+    sampling_rate: float
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,7 @@ class DPSGD(EqualSteps):
         "fresh order every epoch: proved for replaced rows, by exact composition of one Gaussian release an epoch."
     )
 
+    sampling_rate: float = sampling_rate_knob(0.0, rules.SAMPLING_RATE)
     batches: str = knob(
         "poisson",
         "Batches",
@@ -58,6 +73,16 @@ class DPSGD(EqualSteps):
         options=("poisson", "reshuffled", "persons"),
         names={"poisson": "rows by chance", "reshuffled": "rows in a fresh order", "persons": "persons by chance"},
     )
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        if knob != "sampling_rate":
+            return super().automatic(knob, setting, budget)
+        # the sum of a shuffled batch needs the same noise however small the batch is
+        return rules.SHARE if self._reshuffled else rules.sampling_rate(setting)
+
+    def calibrated(self, *calibrations: Calibration) -> Self:
+        (rate,) = {one.values(SampledSteps).sampling_rate for one in calibrations}  # all replicas of a seed share their batches
+        return replace(self, sampling_rate=rate)
 
     @property
     def _reshuffled(self) -> bool:
@@ -72,23 +97,20 @@ class DPSGD(EqualSteps):
         whole = self.draws_persons and problem.rows.person_rows > 1
         return replace(problem, rows=problem.rows.averaged()) if whole else problem
 
-    @property
-    def _per_epoch(self) -> int:
+    def _per_epoch(self, setting: Setting) -> int:
         """Batches of a shuffled epoch."""
-        return max(1, round(1 / self.sampling_rate))
+        return max(1, round(1 / super().batch_share(setting)))
 
     @property
     def _epochs(self) -> int:
         """Whole epochs, at least one."""
         return max(1, round(self.epochs))
 
-    @property
-    def batch_share(self) -> float:
-        return 1 / self._per_epoch if self._reshuffled else super().batch_share
+    def batch_share(self, setting: Setting) -> float:
+        return 1 / self._per_epoch(setting) if self._reshuffled else super().batch_share(setting)
 
-    @property
-    def steps(self) -> int:
-        return self._epochs * self._per_epoch if self._reshuffled else super().steps
+    def step_count(self, setting: Setting) -> int:
+        return self._epochs * self._per_epoch(setting) if self._reshuffled else super().step_count(setting)
 
     @property
     def method(self) -> Method:
@@ -100,27 +122,29 @@ class DPSGD(EqualSteps):
             )
         return Method("gaussian" if self.accountant == "pld" else self.accountant, Neighbouring.REPLACE_ONE)
 
-    def drawing(self, rows: Rows) -> Batches:
+    def drawing(self, problem: Problem) -> Batches:
+        rows = problem.rows
         if self.draws_persons and rows.person_rows > 1:
             assert rows.persons is not None  # `Rows.averaged` asked for them
-            return PersonBatches(rows.persons, self.batch_share)
+            return PersonBatches(rows.persons, self.batch_share(problem.setting))
         if not self._reshuffled:
-            return super().drawing(rows)
+            return super().drawing(problem)
         # sizes differ by at most one row; all are divided by the same public number
-        return shuffled_batches(np.linspace(0, len(rows), self._per_epoch + 1).astype(np.intp))
+        return shuffled_batches(np.linspace(0, len(rows), self._per_epoch(problem.setting) + 1).astype(np.intp))
 
-    def noisy_sums(self, contribution: float, sigma: float = 1.0) -> Event:
+    def noisy_sums(self, setting: Setting, contribution: float, sigma: float = 1.0) -> Event:
         if not self._reshuffled:
-            return super().noisy_sums(contribution, sigma)
+            return super().noisy_sums(setting, contribution, sigma)
         return Repeated(Gaussian.of_rows(contribution, sigma), self._epochs)
 
-    def noise_multiplier(self, budget: Budget) -> float:
+    def noise_multiplier(self, setting: Setting, budget: Budget) -> float:
         if self._reshuffled and self.method.accountant == "gaussian":
             return 2 * math.sqrt(self._epochs) / gaussian_mu(budget)
-        return super().noise_multiplier(budget)
+        return super().noise_multiplier(setting, budget)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         base = super().calibrate(setting, budget)
+        base = replace(base, for_training=SampledSteps(base.values(StepSize).step_size, self.batch_share(setting)))
         if not self._reshuffled:
             return base
         # a row moves a sum by at most twice what it contributes, and the noise is on that sum
@@ -132,8 +156,8 @@ class DPSGD(EqualSteps):
             sensitivity_source="a replaced row is in one batch of every epoch and moves its sum by at most 2 min(C, G)",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8" if exact else base.conversion,
             notes=(
-                f"{self._epochs:,} epochs of {self._per_epoch:,} batches cost as much as {self._epochs:,} full batches: that the "
-                "order is secret is not counted on.",
+                f"{self._epochs:,} epochs of {self._per_epoch(setting):,} batches cost as much as {self._epochs:,} full batches: "
+                "that the order is secret is not counted on.",
                 "Every iterate may be published, and the orders too.",
                 ROUNDING,
             ),

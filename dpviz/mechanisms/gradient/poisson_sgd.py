@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dpviz.mechanisms.gradient.clip_count import ClipsRows
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
-from dpviz.models import Rows, Setting
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
@@ -30,6 +31,12 @@ _ACCOUNTANTS = tuple(name for name, known in reversed(list_accountants().items()
 LONGEST_STEP = 10.0  # that may be set, in units of 1/L
 
 
+def sampling_rate_knob(default: float = 0.1, automatic: str = "") -> Any:
+    """The probability that a row is in a batch; 0 where it follows from a rule."""
+    words = "Probability that a row is in a batch; the mean batch size is this times n."
+    return knob(default, "Sampling rate", words, low=1e-4, high=1.0, log=True, automatic=automatic)
+
+
 @dataclass(frozen=True)
 class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, IndividualBudget, CountsSteps):
     """Shared parts of the Poisson-sampled forms: knobs, calibration and the protected query."""
@@ -39,14 +46,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         "No noise is added to single rows, so rows count as visited and not as receiving noise."
     )
 
-    sampling_rate: float = knob(
-        0.1,
-        "Sampling rate",
-        "Probability that a row is in a batch; the mean batch size is this times n.",
-        low=1e-4,
-        high=1.0,
-        log=True,
-    )
+    sampling_rate: float = sampling_rate_knob()
     epochs: float = knob(
         20.0, "Epochs", "Steps times sampling rate: how often a row is visited on average.", low=0.1, high=1000.0, log=True
     )
@@ -54,27 +54,29 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     accountant: str = knob("pld", "Accountant", "Adds up the costs of the steps; pld is tighter.", options=_ACCOUNTANTS)
     relation: str = relation_knob("replace-one counts as one removal and one addition, and needs more noise.")
 
-    @property
-    def steps(self) -> int:
-        """T, the number of steps that is nearest to the epochs asked for."""
-        return max(1, round(self.epochs / self.sampling_rate))
+    def calibrated(self, *calibrations: Calibration) -> Self:
+        """The same method with the batches that the noise was computed for, whatever the number of rows is now."""
+        return self
 
-    @property
-    def batch_share(self) -> float:
+    def batch_share(self, setting: Setting) -> float:
         """q, the share of the rows that a batch holds on average."""
-        return self.sampling_rate
+        return float(self.value("sampling_rate", setting))
 
-    def drawing(self, rows: Rows) -> Batches:
+    def step_count(self, setting: Setting) -> int:
+        """T, the number of steps that is nearest to the epochs asked for."""
+        return max(1, round(self.epochs / self.batch_share(setting)))
+
+    def drawing(self, problem: Problem) -> Batches:
         """The sampling of batches."""
-        return PoissonBatches(len(rows), self.batch_share)
+        return PoissonBatches(problem.n, self.batch_share(problem.setting))
 
-    def noise_multiplier(self, budget: Budget) -> float:
+    def noise_multiplier(self, setting: Setting, budget: Budget) -> float:
         """z, the noise on a batch's sum over what one row contributes to it."""
-        return account.noise_for(self.noisy_sums(1.0), self.method, budget)
+        return account.noise_for(self.noisy_sums(setting, 1.0), self.method, budget)
 
     def noise_scale(self, setting: Setting, budget: Budget) -> float:
         """Standard deviation per coordinate of the noise on a batch's mean gradient."""
-        return self.noise_multiplier(budget) * self.bound(setting) / (self.batch_share * setting.n)
+        return self.noise_multiplier(setting, budget) * self.bound(setting) / (self.batch_share(setting) * setting.n)
 
     @property
     def method(self) -> Method:
@@ -83,17 +85,18 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         return Method(self.accountant, relation, "two-hop" if relation is Neighbouring.REPLACE_ONE else "none")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        if self.steps > MOST_STEPS:
+        rate, steps = self.batch_share(setting), self.step_count(setting)
+        if steps > MOST_STEPS:
             raise InvalidInput(
                 "epochs",
-                f"{self.epochs:g} epochs at sampling rate {self.sampling_rate:g} are {self.steps:,} steps",
+                f"{self.epochs:g} epochs at sampling rate {self.value('sampling_rate', setting):g} are {steps:,} steps",
                 f"At most {MOST_STEPS:,} steps: lower the epochs or raise the sampling rate.",
             )
         bound = self.bound(setting)
         sigma = self.noise_scale(setting, budget)
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
-        one_row = bound / (self.batch_share * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
-        full = self.batch_share == 1
+        one_row = bound / (rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
+        full = rate == 1
         hops = "two hops (remove one row, add another), or the replacement itself where that needs less noise"
         how = "the whole batch counts twice a removal, exactly" if full else hops
         return Calibration.proved(
@@ -116,32 +119,30 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             ),
             details={
                 "noise_multiplier": sigma / one_row,
-                "sampling_rate": self.batch_share,
-                "steps": float(self.steps),
-                "mean_batch": self.batch_share * setting.n,
+                "sampling_rate": rate,
+                "steps": float(steps),
+                "mean_batch": rate * setting.n,
             },
         )
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         bound = self.bound(setting)
-        value = 2 * bound / (self.batch_share * setting.n)
+        value = 2 * bound / (self.batch_share(setting) * setting.n)
         return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
 
-    def noisy_sums(self, contribution: float, sigma: float = 1.0) -> Event:
+    def noisy_sums(self, setting: Setting, contribution: float, sigma: float = 1.0) -> Event:
         """All steps: noisy sums of Poisson batches to which one row contributes at most `contribution`."""
-        return Repeated(Sampled(Gaussian.of_rows(contribution, sigma), self.batch_share), self.steps)
+        return Repeated(Sampled(Gaussian.of_rows(contribution, sigma), self.batch_share(setting)), self.step_count(setting))
 
     def releases(self, setting: Setting) -> Event | None:
         if self.method.relation is not Neighbouring.REPLACE_ONE:
             return None
-        return self.noisy_sums(self.sensitivity_bounds(setting)[0].value / 2)
+        return self.noisy_sums(setting, self.sensitivity_bounds(setting)[0].value / 2)
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        contribution = self.bound(setting) / (self.batch_share * setting.n)
-        return self.noisy_sums(contribution, calibration.noise_scale)
-
-    def step_count(self, setting: Setting) -> int:
-        return self.steps
+        drawn = self.calibrated(calibration)
+        contribution = self.bound(setting) / (drawn.batch_share(setting) * setting.n)
+        return drawn.noisy_sums(setting, contribution, calibration.noise_scale)
 
     @abstractmethod
     def plan(self, training: Training) -> Plan:
@@ -149,18 +150,19 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
 
     def batch_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
         """A plan with this method's batches and the given step lengths."""
+        steps = self.step_count(problem.setting)
         return Plan(
-            batches=self.drawing(problem.rows),
-            divisor=np.full(self.steps, self.batch_share * problem.n),
+            batches=self.drawing(problem),
+            divisor=np.full(steps, self.batch_share(problem.setting) * problem.n),
             lengths=lengths,
             draw=normals_in_step,
-            noise_factor=np.ones(self.steps),
+            noise_factor=np.ones(steps),
             clip_norm=self.clip(problem.setting),
             **more,  # type: ignore[arg-type]
         )
 
     def fit(self, training: Training) -> Fit:
-        plan = self.plan(training)
+        plan = self.calibrated(*training.calibrations).plan(training)
         path = room_for_path(training, plan.steps) if training.record else None
         theta, visits, clipped = train(training, plan, path)
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
@@ -171,22 +173,23 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         if record.path is None or calibration.noise_scale <= 0:
             return None
         bound = self.bound(problem.setting)
-        z = calibration.noise_scale * self.batch_share * problem.n / bound
-        one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), self.batch_share))
+        drawn, setting = self.calibrated(calibration), problem.setting
+        z = calibration.noise_scale * drawn.batch_share(setting) * problem.n / bound
+        one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), drawn.batch_share(setting)))
 
         def divergence(norms: Floats, path: Floats) -> Floats:
             return one_row.divergence(np.minimum(norms, bound) / bound)
 
-        worst = account.epsilon(self.noisy_sums(1.0, z), Method(self.accountant), calibration.budget.delta)
+        worst = account.epsilon(drawn.noisy_sums(setting, 1.0, z), Method(self.accountant), calibration.budget.delta)
         return along_path(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        draw = self.drawing(problem.rows)
+        draw = self.drawing(problem)
         out = np.empty_like(theta)
         for r, stream in enumerate(streams):
             batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
             out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0]
-        return out / (self.batch_share * problem.n)
+        return out / (self.batch_share(problem.setting) * problem.n)
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ class EqualSteps(PoissonSGD):
 
     def by_noise(self, setting: Setting, noise_scale: float) -> float:
         """The rule's step size for this noise, in units of 1/L."""
-        return rules.step_size(setting, self.steps, noise_scale, clip=self.clip(setting))
+        return rules.step_size(setting, self.step_count(setting), noise_scale, clip=self.clip(setting))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         base = super().calibrate(setting, budget)
@@ -208,4 +211,4 @@ class EqualSteps(PoissonSGD):
 
     def equal_lengths(self, training: Training) -> Floats:
         """(E, T) step lengths."""
-        return np.repeat(training.step_lengths[:, None], self.steps, axis=1)
+        return np.repeat(training.step_lengths[:, None], self.step_count(training.problem.setting), axis=1)

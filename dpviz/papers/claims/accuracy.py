@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
-from dpviz.models import MODELS, get_model
+from dpviz.models import MODELS, Setting, get_model
 from dpviz.papers.checks import ALMOST_ZERO, Check
 from dpviz.papers.claims.context import TRIALS, Context, Measured, Test
 from dpviz.papers.claims.tables import constant, lines, span
@@ -120,9 +120,10 @@ def more_accurate(check: Check, mechanism: str, other: str, model: str = "logist
         tables = []
         for k, name in enumerate(names):
             here = context.part(k, len(names))
-            n = here.setup(name, chosen)[0].problem.n
+            setting = here.setup(name, chosen)[0].problem.setting
+            n = setting.n
             theirs, ends = here.part(0, 3).best(other, tried(other, chosen, n), name, grid, seeds, model=chosen)
-            numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}", _steps(other, ends)))
+            numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}", _steps(other, ends, setting)))
             label = list_mechanisms()[mechanism].label
             sides = {}
             for s, start in enumerate(STARTS):
@@ -132,7 +133,7 @@ def more_accurate(check: Check, mechanism: str, other: str, model: str = "logist
                 sides[f"{label}, {'non-private start' if s == 0 else f'start at {nowhere}'}"] = (mechanism, mine)
                 numbers += [
                     (f"Ahead on {name}, started at {words[start]}", leads(mine, theirs)),
-                    (f"Steps of {label} on {name}, started at {words[start]}", _steps(mechanism, ends)),
+                    (f"Steps of {label} on {name}, started at {words[start]}", _steps(mechanism, ends, setting)),
                 ]
             tables.append(accuracy_lines(name, sides | {list_mechanisms()[other].label: (other, theirs)}))
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
@@ -170,7 +171,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
                 where = f"started at {'the non-private model' if s == 0 else 'zero'}"
                 numbers += [
                     (f"Gap on {name}, {where}", ", ".join(f"{v:.2g} %" for v in share.mean(axis=1))),
-                    (f"Steps on {name}, {where}", _steps(mechanism, ends)),
+                    (f"Steps on {name}, {where}", _steps(mechanism, ends, setup.problem.setting)),
                 ]
                 tables.append(lines(name, where, mechanism, grid, np.minimum(share, 1e8)))
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
@@ -187,10 +188,10 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
     return test
 
 
-def _steps(mechanism: str, chosen: Sequence[dict[str, Any]]) -> str:
+def _steps(mechanism: str, chosen: Sequence[dict[str, Any]], setting: Setting) -> str:
     """Numbers of steps and step sizes that were chosen, one for each budget."""
     built = [get_mechanism(mechanism).from_params(knobs) for knobs in chosen]
-    return ", ".join(f"{one.steps:,} of {one.step_size:g}/L" for one in built)  # type: ignore[attr-defined]
+    return ", ".join(f"{one.step_count(setting):,} of {one.step_size:g}/L" for one in built)  # type: ignore[attr-defined]
 
 
 def compared(

@@ -111,7 +111,7 @@ class Context:
     def build(self, mechanism: str, **knobs: Any) -> Mechanism:
         """A mechanism with these knobs, or what stands in for it."""
         swap: Swap | None = self.swaps.get(mechanism)
-        return get_mechanism(mechanism).from_params(sets.unclipped(mechanism) | knobs) if swap is None else swap(knobs)
+        return get_mechanism(mechanism).from_params(sets.pinned(mechanism) | knobs) if swap is None else swap(knobs)
 
     def hook(self, name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
         """A function that a planted alternative may replace."""

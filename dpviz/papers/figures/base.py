@@ -260,7 +260,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
     elif delta >= 1 / n:
         delta = None
-    chosen = {name: with_rows({**sets.unclipped(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
+    chosen = {name: with_rows({**sets.pinned(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
     values = {
         "dataset": dataset,
         "model": panel.model,
@@ -283,7 +283,7 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     rows = [("all methods", SHARED[name], value, GIVEN if name in figure.fixed else OURS) for name, value in shared.items()]
     for name, method in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
-            used = {**sets.unclipped(name), **method.knobs}
+            used = {**sets.pinned(name), **method.knobs}
             given = knob in method.knobs or knob in method.fixed
             automatic = bool(declared.automatic) and not given and knob not in used
             value = (
