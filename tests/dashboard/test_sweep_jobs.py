@@ -32,12 +32,12 @@ def test_what_a_page_looks_through_changes_under_its_lock_only(pool: jobs.Pool) 
     """A page that asked how long a sweep takes ended in an error when a cell was finished at that moment."""
     job, locked = SweepJob("a", SPEC.cells(), None), []
 
-    class Watched(dict[int, float]):
-        def __setitem__(self, k: int, value: float) -> None:
+    class Watched(dict[int, pd.DataFrame]):
+        def __setitem__(self, k: int, value: pd.DataFrame) -> None:
             locked.append(job._lock.locked())
             super().__setitem__(k, value)
 
-    job._times = Watched()
+    job._tables = Watched()
     pool.submit(job)
     until(lambda: job.over)
     assert locked

@@ -1,8 +1,9 @@
-"""A sweep as a job: cells computed one after the other or side by side, with partial results and an estimate of the time left."""
+"""A sweep as a job: cells computed one after the other or side by side, with partial results."""
 
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -13,7 +14,7 @@ from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
-from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, seconds, workers_for
+from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, workers_for
 
 T = TypeVar("T")
 
@@ -48,9 +49,7 @@ class SweepJob(Job[pd.DataFrame]):
         self.cells, self.store = cells, store
         self._tables: dict[int, pd.DataFrame] = {}
         self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
-        self._times: dict[int, float] = {}
         self._shares: dict[int, float] = {}  # of cells at work, and of finished ones
-        self._workers = 1  # threads with cells of their own
         self._made: dict[Hashable, tuple[int, Any]] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
@@ -84,35 +83,19 @@ class SweepJob(Job[pd.DataFrame]):
     def status(self, position: int = 0) -> SweepStatus:
         """Its progress."""
         with self._lock:
-            weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
+            weights = [_weight(cell) for cell in self.cells]
             finished = sum(weights[k] for k in self._tables)
             partly = sum(weights[k] * share for k, share in self._shares.items() if k not in self._tables)
             refusals = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
             return SweepStatus(
                 self._state,
                 (finished + partly) / max(sum(weights), 1),
-                self._left(),
+                super().status().left,
                 position,
                 len(self._tables),
                 tuple(refusals),
                 tuple(self.store.notices if self.store else ()),
             )
-
-    def _left(self) -> float | None:
-        """Seconds left: each mechanism at the pace that its own finished cells had, others at the mean pace."""
-        if len(self._tables) == len(self.cells) or self._state.over:
-            return None
-        weights = [len(cell.replicas) * len(cell.epsilons) for cell in self.cells]
-        paces = {_name(self.cells[k]): took / weights[k] for k, took in self._times.items()}
-        if not paces:
-            return None
-        mean = sum(paces.values()) / len(paces)
-        total = sum(
-            paces.get(_name(cell), mean) * weights[k] * (1 - self._shares.get(k, 0.0))
-            for k, cell in enumerate(self.cells)
-            if k not in self._tables
-        )
-        return float(total) / self._workers
 
     def work(self, monitor: Monitor) -> State:
         """Computes what the store does not have, and what was not finished before it was stopped."""
@@ -144,19 +127,18 @@ class SweepJob(Job[pd.DataFrame]):
             table = pd.DataFrame() if _name(self.cells[k]) in failed else self._attempt(self.cells[k], tick)
             if not len(table):
                 failed.add(_name(self.cells[k]))
-            if "seconds" in table.attrs:
-                with self._lock:  # `status` looks through them
-                    self._times[k] = seconds(table)
             self._finish(k, table)  # as soon as it is there: of those before it one may take long
+
+        weights = [_weight(self.cells[k]) for k in todo]
 
         def listen(shares: Sequence[float]) -> None:
             self._shares = dict(zip(todo, shares, strict=True))
-            monitor(sum(shares) / len(shares))
+            monitor(sum(map(mul, weights, shares)) / sum(weights))
 
-        self._workers = 1
+        workers = 1
         with Boundary("counting threads"):  # a cell whose data cannot be read says so itself
-            self._workers = workers_for([self.cells[k] for k in todo])
-        for _ in side_by_side(work, len(todo), listen, workers=self._workers):
+            workers = workers_for([self.cells[k] for k in todo])
+        for _ in side_by_side(work, len(todo), listen, workers=workers):
             pass
 
     def _attempt(self, cell: Cell, monitor: Monitor) -> pd.DataFrame:
@@ -175,12 +157,16 @@ class SweepJob(Job[pd.DataFrame]):
     def discard(self) -> None:
         """Lets go of the tables."""
         with self._lock:
-            self._tables, self._problems, self._times, self._shares, self._made = {}, {}, {}, {}, {}
+            self._tables, self._problems, self._shares, self._made = {}, {}, {}, {}
 
     def _finish(self, k: int, table: pd.DataFrame) -> None:
         with self._lock:
             self._tables[k] = table
             self._problems[k] = problems(table)
+
+
+def _weight(cell: Cell) -> int:
+    return len(cell.replicas) * len(cell.epsilons)
 
 
 def _name(cell: Cell) -> str:
