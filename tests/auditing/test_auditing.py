@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from doubles import QuietlyWeakNoise, WeakNoise, scaled
-from support import Cancelled, cancel_after, mostly_long
+from support import mostly_long
 from support_game import BUDGET, SVM, quiet
 
 import dpviz
@@ -144,11 +144,6 @@ def test_watching_ends_where_the_audit_ends() -> None:
     assert looks[-1].epsilon_lower == whole.epsilon_lower
     assert {"side", "u", "v", "score"} <= set(whole.cloud)
     assert len(whole.cloud) == 2000
-
-
-def test_can_be_cancelled() -> None:
-    with pytest.raises(Cancelled):
-        audit(*quiet(DPGD(), BUDGET), BUDGET, runs=5000, monitor=cancel_after(0.3))
 
 
 def test_iterates_show_what_the_last_model_hides() -> None:

@@ -10,6 +10,10 @@ AXIS = np.linspace(-1.0, 1.0, 41)
 X, Y = np.meshgrid(AXIS, AXIS)
 
 
+LOOK = Look("method", "#1a4a94", "solid", "circle")
+POINTS, LABELS = np.array([[0.1, 0.2], [-0.3, 0.4]]), np.array([1.0, -1.0])
+
+
 def length(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.nansum(np.hypot(np.diff(x), np.diff(y))))
 
@@ -46,10 +50,8 @@ def test_no_line_and_too_many_segments_are_left_alone(monkeypatch: pytest.Monkey
 
 
 def test_training_has_a_frame_for_each_iterate_and_changes_the_private_lines_only() -> None:
-    look_of = Look("method", "#1a4a94", "solid", "circle")
-    points, labels = np.array([[0.1, 0.2], [-0.3, 0.4]]), np.array([1.0, -1.0])
     iterates = np.stack([(X - shift)[None] for shift in (-0.4, 0.0, 0.4)])
-    drawn = (points, labels, np.zeros(2, bool), (AXIS, AXIS), iterates[0], Y, look_of, LIGHT)
+    drawn = (POINTS, LABELS, np.zeros(2, bool), (AXIS, AXIS), iterates[0], Y, LOOK, LIGHT)
     base = plane.decision_lines(*drawn, names=("a", "b"), classes=("no", "yes"))
     figure = plane.training(base, (AXIS, AXIS), iterates, ["one", "two", "three"], LIGHT)
     assert [float(np.nanmean(frame.data[0].x)) for frame in figure.frames] == pytest.approx([-0.4, 0.0, 0.4])
@@ -59,9 +61,7 @@ def test_training_has_a_frame_for_each_iterate_and_changes_the_private_lines_onl
 
 
 def test_an_enlarged_figure_has_larger_type_and_the_same_data() -> None:
-    look_of = Look("method", "#1a4a94", "solid", "circle")
-    points, labels = np.array([[0.1, 0.2], [-0.3, 0.4]]), np.array([1.0, -1.0])
-    drawn = (points, labels, np.ones(2, bool), (AXIS, AXIS), (X - 0.1)[None], Y, look_of, LIGHT)
+    drawn = (POINTS, LABELS, np.ones(2, bool), (AXIS, AXIS), (X - 0.1)[None], Y, LOOK, LIGHT)
     base = plane.decision_lines(*drawn, names=("a", "b"), classes=("no", "yes"))
     large = enlarged(base, 1.5)
     assert large.layout.font.size == 1.5 * base.layout.font.size

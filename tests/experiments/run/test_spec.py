@@ -20,7 +20,7 @@ from dpviz.models import get_model
 BAD: list[tuple[dict[str, Any], str]] = [
     ({field: value}, field)
     for field, values in {
-        "epsilon": [0, -1, float("nan"), float("inf"), "1", None, 10**400, 1 + 0j, [1.0], 1e-320, 1e-300, 1e300],
+        "epsilon": [0, -1, float("nan"), float("inf"), "1", None, 10**400, 1 + 0j, [1.0], True, 1e-320, 1e-300, 1e300],
         "delta": [0, 1.5, "1e-5", float("nan"), 1e-320, 1e-300, 1e300],
         "lam": [1e-10, -1, float("inf"), 1e-320, 1e-12, 1e6, 1e308],
         "seeds": [0, 2.5, 10**9, True],
