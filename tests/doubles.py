@@ -34,6 +34,17 @@ class WeakNoise(OutputGaussian):
 
 
 @dataclass(frozen=True)
+class WeakDescent(DPGD):
+    """Gradient descent that adds `share` of the noise that it declares in every step."""
+
+    id = "double-weak-descent"
+    share: float = knob(0.8, "Share", "Of the declared noise.", low=0.01, high=1.0)
+
+    def fit(self, training: Training) -> Fit:
+        return super().fit(scaled(training, self.share))
+
+
+@dataclass(frozen=True)
 class QuietlyWeakNoise(WeakNoise):
     """The same, but the declared law hides it."""
 

@@ -1,17 +1,14 @@
 """Audits of networks: what is right passes, too little noise is caught, pairs follow the influence."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
-from doubles import scaled
+from doubles import WeakDescent
 from support import make_problem
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit, label_flip, most_influential, worst_case
 from dpviz.auditing.pairs import differing_rows, make
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Fit, Training, knob
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import get_model
@@ -21,23 +18,12 @@ from dpviz.privacy.budget import Budget, Neighbouring
 TWO = get_model("mlp-2")
 
 
-@dataclass(frozen=True)
-class HalfTheNoise(DPGD):
-    """Adds `share` of the noise that it declares."""
-
-    id = "double-half-the-noise"
-    share: float = knob(0.5, "Share", "Of the declared noise.", low=0.01, high=1.0)
-
-    def fit(self, training: Training) -> Fit:
-        return super().fit(scaled(training, self.share))
-
-
 @pytest.mark.parametrize("pair", ["quiet", "pushed"])
 def test_half_of_the_noise_is_caught_on_a_network(pair: str) -> None:
     chosen = make(pair, TWO, 24, 4, 0.1)
     game = (chosen.first, chosen.second, Budget(2.0, 1e-5), 2000, 3)
-    assert audit(HalfTheNoise(steps=1), *game, confidence=0.99).verdict == EXCEEDED
-    assert audit(HalfTheNoise(steps=1, share=1.0), *game, confidence=0.99).verdict == NO_VIOLATION
+    assert audit(WeakDescent(steps=1, share=0.5), *game, confidence=0.99).verdict == EXCEEDED
+    assert audit(WeakDescent(steps=1, share=1.0), *game, confidence=0.99).verdict == NO_VIOLATION
 
 
 @pytest.mark.long

@@ -30,20 +30,21 @@ def row_gradients(problem: Problem, theta: np.ndarray, clip: float) -> np.ndarra
     return g * np.minimum(1.0, clip / np.maximum(np.linalg.norm(g, axis=1), 1e-300))[:, None]
 
 
+def contributions(g: np.ndarray, spent: np.ndarray, budget: float, leave: bool) -> np.ndarray:
+    """(n, m) what each row adds to one step by the published rule; `spent` grows by its cost."""
+    cost = (g**2).sum(axis=1)
+    if leave:
+        spent += cost
+        return g * (spent <= budget * (1 + 1e-12))[:, None]
+    used = g * np.sqrt(np.clip((budget - spent) / np.maximum(cost, 1e-300), 0, 1))[:, None]
+    spent += (used**2).sum(axis=1)
+    return used
+
+
 def replay(problem: Problem, path: np.ndarray, clip: float, budget: float, leave: bool) -> np.ndarray:
-    """(T, n, m) what each row contributes along a given path of parameters, by the published rule."""
-    spent, out = np.zeros(problem.n), []
-    for theta in path:
-        g = row_gradients(problem, theta, clip)
-        cost = (g**2).sum(axis=1)
-        if leave:
-            spent += cost
-            out.append(g * (spent <= budget * (1 + 1e-12))[:, None])
-        else:
-            share = np.sqrt(np.minimum(1, (budget - spent) / np.maximum(cost, 1e-300)))
-            out.append(g * share[:, None])
-            spent += (out[-1] ** 2).sum(axis=1)
-    return np.array(out)
+    """(T, n, m) what each row contributes along a given path of parameters."""
+    spent = np.zeros(problem.n)
+    return np.array([contributions(row_gradients(problem, theta, clip), spent, budget, leave) for theta in path])
 
 
 @pytest.mark.parametrize("when_spent", ["leave", "give what is left"])
@@ -61,14 +62,7 @@ def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -
     theta, step, budget = np.zeros(3), problem.setting.unit_step, 2 * clip**2
     spent, visits, timeline = np.zeros(60), np.zeros(60), []
     for _ in range(t):
-        g = row_gradients(problem, theta, clip)
-        cost = (g**2).sum(axis=1)
-        if when_spent == "leave":
-            spent += cost
-            used = g * (spent <= budget * (1 + 1e-12))[:, None]
-        else:
-            used = g * np.sqrt(np.clip((budget - spent) / np.maximum(cost, 1e-300), 0, 1))[:, None]
-            spent += (used**2).sum(axis=1)
+        used = contributions(row_gradients(problem, theta, clip), spent, budget, when_spent == "leave")
         active = (used != 0).any(axis=1)
         visits += active
         timeline.append(active.sum())
