@@ -95,11 +95,11 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
         return races.opacus(raced, peer("opacus"), processors(), model="mlp", batch=1_024, epochs=epochs, rounds=rounds)
     if part == "objective":
         return races.diffprivlib(raced, peer("diffprivlib"), processors(), rounds)
+    size = {"budgets": 3, "seeds": 2} if quick else {"budgets": 10, "seeds": 10}
     if part == "figure":
-        few = {"budgets": 3, "seeds": 2, "repeats": 1} if quick else {"budgets": 10, "seeds": 10, "repeats": 3}
-        return whole_figure(raced, peer("scikit-learn"), **few)
+        return whole_figure(raced, peer("scikit-learn"), **size, repeats=1 if quick else 3)
     if part == "compiling":
-        return compiling(raced)
+        return compiling(raced, **size)
     if part == "shadows":
         few = {"ours": 64, "theirs": 1, "rounds": 1, "epochs": 1} if quick else {"ours": 128, "theirs": 1, "rounds": 3}
         return shadows(raced, peer("torch"), **few)

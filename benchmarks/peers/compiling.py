@@ -29,25 +29,26 @@ class Compilations(event.Listener):
             self.seconds.append(time.thread_time() - begun)
 
 
-def compiling(track: Track) -> list[Row]:
+def compiling(track: Track, *, budgets: int, seeds: int) -> list[Row]:
     """Processor time of all compilations of a whole figure."""
     with tempfile.TemporaryDirectory() as folder:
-        seconds = child(__name__, {"dataset": track.dataset}, NUMBA_CACHE_DIR=folder)
+        seconds = child(__name__, {"dataset": track.dataset, "budgets": budgets, "seeds": seeds}, NUMBA_CACHE_DIR=folder)
     return [
         Row(
             "Compiling for a first figure",
             cpu=f"{sum(seconds):.1f} s",
             wanted="at most 10 s",
-            reached=sum(seconds) <= 10 if seconds else None,  # rows with few zeros, the made-up census too, need no kernels
+            # rows with few zeros, the made-up census too, need no kernels; and a part of the figure is not the figure
+            reached=sum(seconds) <= 10 if seconds and seeds == 10 else None,
             notes=(f"{len(seconds)} kernels, the longest {max(seconds, default=0):.2f} s.",),
             raw={"seconds": seconds},
         )
     ]
 
 
-def _compile(dataset: str) -> list[float]:
+def _compile(dataset: str, budgets: int, seeds: int) -> list[float]:
     with event.install_listener("numba:compile", Compilations()) as found:
-        list(attempts(figure(dataset, budgets=10, seeds=10).cells()))
+        list(attempts(figure(dataset, budgets, seeds).cells()))
     seconds: list[float] = found.seconds
     return seconds
 

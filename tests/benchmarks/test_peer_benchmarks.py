@@ -123,11 +123,18 @@ def test_compiling_counts_what_a_kernel_asks_for_within_its_own_time(monkeypatch
             pass
     assert found.seconds == [2, 1]  # the first begins, a part of it begins, the first ends
     given = []
-    monkeypatch.setattr(compiling, "child", lambda module, request, **environment: given.append(environment) or [4.0, 7.0])
+    monkeypatch.setattr(
+        compiling, "child", lambda module, request, **environment: given.append((request, environment)) or [4.0, 7.0]
+    )
     raced = track(None, tmp_path, rows=300)
-    (row,) = compiling.compiling(raced)
+    (row,) = compiling.compiling(raced, budgets=10, seeds=10)
     assert (row.cpu, row.reached, row.verdict) == ("11.0 s", False, "**no**")
-    assert set(given[0]) == {"NUMBA_CACHE_DIR"}
+    (part,) = compiling.compiling(raced, budgets=3, seeds=2)
+    assert part.reached is None, "of a part of the figure"
+    assert [(request["budgets"], request["seeds"], set(more)) for request, more in given] == [
+        (10, 10, {"NUMBA_CACHE_DIR"}),
+        (3, 2, {"NUMBA_CACHE_DIR"}),
+    ]
 
 
 def test_opacus_takes_the_steps_that_ours_take(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
 from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
+from dpviz.dashboard.kit import recorder
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of, setting_of
@@ -20,6 +22,7 @@ from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget, Status
+from dpviz.reporting import Chart
 from dpviz.spending import Entry, Ledger
 from dpviz.spending.ledger import entry_of_budget
 from dpviz.spending.of_run import entry_of
@@ -128,6 +131,21 @@ def test_the_regime_button_moves_the_run() -> None:
     button.click().run()
     assert page.query_params["lam"] in ("0.05", ["0.05"])
     assert "Noise decides here" in text(settled(page))
+
+
+def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = settled(opened(ACCOUNTING, mechanism="output-gaussian"))
+    before = next(c.value for c in page.caption if c.value.startswith("At this noise every"))
+    monkeypatch.setattr(tasks, "observe", lambda *given, **more: (None, False))  # as while the job is at work
+    paler, container = [], st.container
+    monkeypatch.setattr(st, "container", lambda *given, **more: (paler.append(more.get("key")), container(*given, **more))[1])
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert before in [c.value for c in page.caption]
+    assert {"older-delta-curve", "older-relations", "older-composition"} <= set(paler)
+    report = recorder.recorded(page.session_state).document(
+        dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0), "x"
+    )
+    assert any("At ε = 2 the proved δ" in part.words.replace("\u00a0", " ") for part in report.parts if isinstance(part, Chart))
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,19 @@ def _observed(
 ) -> T | None:
     """Draws a table that takes seconds with many small batches, when a job has it, and returns it.
 
-    In a closed fold, and until then, a report computes it; a table of other values does not stand below these.
+    Until then the picture before stays, paler. Then, and in a closed fold, a report computes it.
     """
-    if not folds.closed():
-        found, fresh = tasks.observe(key, doing, lambda monitor: compute(*given), given=given)
-        if fresh:
-            charts.later(key, lambda: make(found), of)
-            return found
-    recorder.keep(key, lambda: make(compute(*given)), of=of)
-    return None
+    table, fresh = (None, False) if folds.closed() else tasks.observe(key, doing, lambda monitor: compute(*given), given=given)
+    place = f"dpviz.drawn.{key}"
+    if fresh:
+        st.session_state[place] = make(table)
+    if place in st.session_state and not folds.closed():
+        old: Chart = st.session_state[place]
+        with st.container(key=f"{'drawn' if fresh else 'older'}-{key}"):
+            charts.chart(old.figure, key, old.words, old.table if callable(old.table) else None, of=of)
+    if not fresh:
+        recorder.keep(key, lambda: make(compute(*given)), of=of)
+    return table if fresh else None
 
 
 def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:

@@ -81,11 +81,15 @@ def top_first() -> None:
 
 
 def problems(*, run: bool = True) -> None:
-    """Shows problems of the address or of the last thing typed: field, cause, fix; of a page with a run, older defaults too."""
+    """Shows problems of the address or of the last thing typed: field, cause, fix; and older defaults of a run.
+
+    Args:
+        run: whether the page shows one; else its address may hold one all the same, which other pages are opened with.
+    """
     for problem in address.problems():
         panels.problem(problem, "The page goes on without it.")
     older = address.meant_before()
-    if older and run:
+    if older and (run or any(key in SETTINGS or "." in key for key in st.query_params)):
         meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
             message = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."

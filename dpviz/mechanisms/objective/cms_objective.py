@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, knob
@@ -51,6 +51,11 @@ class CMSObjective(ObjectivePerturbation):
         """The number of terms ln(1 + c/(n lam)) that the proof counts."""
         return 2 if self.slack == "published" else 1
 
+    def value(self, knob: str, setting: Setting, budget: Budget | None = None) -> Any:
+        """As set; "joint" is "balanced" for a loss without a sigmoid slope."""
+        chosen = super().value(knob, setting, budget)
+        return "balanced" if chosen == "joint" and not setting.sigmoid_slope else chosen
+
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         # noise is in proportion to 1/eps' = 1/((1 - s) eps) for a share s of curvature: at s = 0.1 a ninth more than at s = 0
         each = budget.epsilon / (max(1, setting.person_rows) * self._log_terms)
@@ -62,18 +67,18 @@ class CMSObjective(ObjectivePerturbation):
         # CMS11 Algorithm 2 and Theorem 9: eps' = eps - ln(1 + 2c/(n lam) + c^2/(n lam)^2), which is two log terms.
         # A replacement adds one rank-one term to the Hessian and takes one away; only the first can raise the
         # determinants' ratio, so one term is enough [ours]; with a sigmoid slope `joint_remainder` leaves more.
-        terms = self._log_terms
+        terms, slack = self._log_terms, self.value("slack", setting)
         remaining, delta = eps - terms * curvature_term(c, n * lam), 0.0
-        if remaining <= (eps / 2 if self.slack in ("balanced", "joint") else 0.0):
+        if remaining <= (eps / 2 if slack in ("balanced", "joint") else 0.0):
             # CMS11 Algorithm 2: Delta = c/(n(e^(eps/4) - 1)) - lam; with one term eps/2 takes the place of eps/4
             delta, remaining = c / (n * math.expm1(eps / (2 * terms))) - lam, eps / 2
         total = n * (lam + delta)
-        if self.slack == "joint" and setting.sigmoid_slope:
+        if slack == "joint":
             remaining = joint_remainder(eps, c, total)
         beta = remaining / (2 * G)  # CMS11 Algorithm 2: eps'/2 for G = 1
         published = remaining + 2 * curvature_term(c, total)
         notes: tuple[str, ...] = kink_notes(setting)
-        if self.slack != "published":
+        if slack != "published":
             notes += (f"The publication's two log terms would say ε = {published:.4g} where this proof says {eps:.4g}.",)
         if remaining < eps / 2:
             notes += ("Curvature takes more than half of ε: 'joint' needs less noise, for more regularisation.",)
@@ -84,7 +89,7 @@ class CMSObjective(ObjectivePerturbation):
             sensitivity_source="one replaced row moves the sum of gradients by at most 2G, at every point",
             noise_scale=1 / beta,
             noise_family="gamma-sphere",
-            claims=Budget(eps) if self.slack == "published" else "nothing",
+            claims=Budget(eps) if slack == "published" else "nothing",
             proves=Budget(eps),
             accountant="density of the minimiser: the gradients' change of at most 2G and the change of curvature, pure ε",
             notes=notes,

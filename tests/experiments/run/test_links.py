@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from support_pages import opened
+from support_pages import addressed, opened
 
 import dpviz
 from dpviz.cli.main import main
@@ -102,7 +102,10 @@ def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click()
 def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
     for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "5"}):
         assert "names no version" not in _said(opened("", **query))
-    assert "names no version" not in _said(opened("Lessons", lesson="attack")), "a page without a run has no defaults of one"
+    assert "names no version" in _said(opened("Lessons", lesson="attack", epsilon="3")), "other pages are opened with this run"
+    lesson = addressed("Lessons", lesson="attack")
+    del lesson.query_params["dataset"], lesson.query_params["seeds"]
+    assert "names no version" not in _said(lesson.run()), "a page without a run has no defaults of one"
     assert links.elsewhere({}, SETTINGS) == links.elsewhere({"v": "2", "seeds": "2"}, SETTINGS) == {}
     assert links.elsewhere({"mechanism": "dp-sgd"}, ()) == {"dp-sgd.clip_norm": "1", "dp-sgd.sampling_rate": "0.1"}
 
