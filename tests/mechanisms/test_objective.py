@@ -14,6 +14,7 @@ from dpviz.mechanisms import Calibration, IndividualBudget, Mechanism, Training,
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.mechanisms.objective.amp import split
 from dpviz.mechanisms.objective.perturbed_objective import at_most
+from dpviz.models import get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.lbfgs import Batch
@@ -204,6 +205,12 @@ def test_a_budget_is_kept_up_to_rounding_and_no_further() -> None:
     budget = Budget(2.0, 1e-5)
     assert at_most(budget, 2.0 * (1 + 5e-10)) is budget
     assert at_most(budget, 2.0 * (1 + 2e-9)) == Budget(2.0 * (1 + 2e-9), 1e-5)
+
+
+def test_joint_slack_is_called_balanced_where_it_is_that() -> None:
+    built = get_mechanism("cms-objective")()
+    found = {name: built.value("slack", get_model(name).setting(50, 4, 0.1)) for name in ("logistic", "svm")}
+    assert found == {"logistic": "joint", "svm": "balanced"}
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 1.0])
