@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -74,8 +74,10 @@ def _observed(
 
     Until then the picture before stays, paler. Then, and in a closed fold, a report computes it.
     """
-    table, fresh = (None, False) if folds.closed() else tasks.observe(key, doing, lambda monitor: compute(*given), given=given)
-    place = f"dpviz.drawn.{key}"
+    table: Any = None
+    place, fresh = f"dpviz.drawn.{key}", False
+    if not folds.closed():
+        table, fresh = tasks.observe(key, doing, lambda monitor: compute(*given), given=given)
     if fresh:
         st.session_state[place] = make(table)
     if place in st.session_state and not folds.closed():
