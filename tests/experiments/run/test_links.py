@@ -13,6 +13,7 @@ from dpviz.experiments.run import links
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
+from dpviz.models import get_model
 from dpviz.reporting import address
 
 KEPT = Path(__file__).with_name("link_defaults.json")
@@ -121,6 +122,12 @@ def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys:
     assert "sampling_rate" not in said, "a linear model has that of then"
     assert main(["guarantees", "?dataset=teaching&v=5"]) == 0
     assert not capsys.readouterr().err
+
+
+def test_an_older_slack_is_named_where_it_was_another_one_only() -> None:
+    older = {"cms-objective.slack": "balanced"}
+    named = {model: links.changed(older, get_model(model).setting(100, 3, 0.1)) for model in ("logistic", "svm", "mlp")}
+    assert named == {"logistic": older, "svm": {}, "mlp": {}}
 
 
 @pytest.mark.long
