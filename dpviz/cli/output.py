@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import codecs
-import csv
-import io
 import os
 import re
 import stat
@@ -68,12 +66,8 @@ def cell(text: str) -> str:
 
 def csv_of(table: pd.DataFrame) -> str:
     """A table as CSV with its header; texts by `cell`, nothing for what is missing."""
-    plain = {k: table.iloc[:, k].map(lambda v: cell(v) if isinstance(v, str) else v).to_numpy() for k in range(table.shape[1])}
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow([cell(str(name)) for name in table.columns])
-    writer.writerows(["" if v is None or v != v else v for v in row] for row in zip(*plain.values(), strict=True))
-    return lines.getvalue()
+    shown = table.map(lambda v: cell(v) if isinstance(v, str) else v)
+    return shown.set_axis([cell(str(name)) for name in table.columns], axis=1).to_csv(index=False, lineterminator="\n")
 
 
 def add_place(command: Any, kind: str, *, required: bool = False) -> None:
