@@ -89,11 +89,12 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 def note_others(options: argparse.Namespace, spec: RunSpec) -> None:
     """A note where an older link is compared with methods whose defaults were others when it was made."""
     from dpviz.experiments.run import links
+    from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.setup import setting_of
 
     query = dict(parse_qsl(urlsplit(options.file).query)) if is_link(options.file) else {}
     older = links.of_others(query)
-    if older and not options.json and (older := links.changed(older, setting_of(spec))):
+    if older and not options.json and (older := links.changed(older, setting_of(spec), resolve(spec).budget)):
         meant = urlencode(older).replace("&", ", ")
         print(f"dpviz: other methods have today's defaults; when this link was made they were {meant}.", file=sys.stderr)
 

@@ -24,9 +24,10 @@ from dpviz.privacy.budget import Budget
 _REACH = 20.0
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
-_LEAST_LAM, _MOST_LAM = 1e-8, 0.1
-#: least variance of one weight before the rows are seen: with more than 40 features the minimiser is longer than R
-_LEAST_VARIANCE = 10.0
+#: what lambda may be where it is automatic
+LAMS = (*(float(f"{k}e{e}") for e in range(-8, -1) for k in (1, 2, 5)), 0.1)
+#: least variance of one weight before the rows are seen: with more than 13 features the minimiser is longer than R
+_LEAST_VARIANCE = 30.0
 #: beta/d, which the mean curvature of d directions is at most, over this is the curvature that noise on the objective meets
 _FLATTER = 10.0
 _SHORTEST = 0.01  # smallest value of the knobs
@@ -43,17 +44,14 @@ def one_two_five(value: float) -> float:
     >>> one_two_five(1.4e-5), one_two_five(8e-3)
     (1e-05, 0.01)
     """
-    exponent = math.floor(math.log10(value))
-    steps = (float(f"{k}e{e}") for k in (1, 2, 5) for e in (exponent, exponent + 1))
-    rounded = min(steps, key=lambda step: abs(math.log(step / value)))
-    return min(max(rounded, _LEAST_LAM), _MOST_LAM)
+    return min(LAMS, key=lambda lam: abs(math.log(lam / value)))
 
 
 def regularisation(n: int, d: int) -> float:
     """Lambda of the model without noise: d/(n R^2), the mode under a normal prior of weights with E|theta|^2 = R^2.
 
     At this lambda the bias lambda R^2/2 equals the d/(2n) that d parameters lose by estimation from n rows. The prior's variance
-    R^2/d of one weight is taken as 10 where it would be less, by trials.
+    R^2/d of one weight is taken as 30 where it would be less, by trials.
 
     Args:
         n: training rows.
@@ -62,7 +60,7 @@ def regularisation(n: int, d: int) -> float:
     return one_two_five(1 / (n * max(_REACH**2 / d, _LEAST_VARIANCE)))
 
 
-LAM = "d/(400 n), at most 1/(10 n), for d features and n training rows; more where a method's noise needs it"
+LAM = "d/(400 n), at most 1/(30 n), for d features and n training rows; more where a method's noise needs it"
 
 
 def against_objective_noise(setting: Setting, length: float) -> float:
@@ -79,6 +77,23 @@ def against_objective_noise(setting: Setting, length: float) -> float:
     wanted = length / (setting.n * _REACH)
     curvature = setting.beta / (_FLATTER * setting.d)
     return max(setting.lam, one_two_five(wanted * min(1.0, wanted / curvature)))
+
+
+def curvature_share(setting: Setting, epsilon: float) -> float:
+    """Largest part of epsilon for the change of curvature: sqrt(n epsilon)/750, at least 0.1 and at most 0.2.
+
+    A part s adds about 2 s |b|^2/(2 n^2 h) to what noise loses where curvature h holds it back, as |b| is in proportion to
+    1/((1 - s) epsilon). The regularisation of the sum is then about beta/(s epsilon) at least, whose bias is at most
+    beta R^2/(2 n s epsilon). The sum is smallest at an s in proportion to sqrt(n epsilon) [ours, elementary]; the factor and
+    both ends are by trials.
+
+    Args:
+        epsilon: of one row.
+    """
+    return min(max(math.sqrt(setting.n * epsilon) / 750, 0.1), 0.2)
+
+
+CURVATURE_SHARE = "√(n ε)/750, at least 0.1 and at most 0.2, for n training rows"
 
 
 def against_output_noise(setting: Setting, length: float) -> float:

@@ -13,7 +13,7 @@ from dpviz.common.random import spawn
 from dpviz.experiments.run.run import run_epsilons
 from dpviz.mechanisms import Training, get_mechanism, list_mechanisms, rules
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
-from dpviz.models import get_model
+from dpviz.models import Setting, get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 
@@ -125,8 +125,8 @@ def test_lambda_balances_bias_and_what_noise_loses() -> None:
         (rules.against_output_noise(setting, 3e-3), on_output),
     ):
         assert abs(math.log(found / lams[lost.argmin()])) <= math.log(2.5) / 2 + 1e-3
-    assert rules.regularisation(20_000, 40) == 5e-6
-    assert rules.regularisation(20_000, 100) == 5e-6, "1/(10 n): weights are not expected to be shorter for more features"
+    assert rules.regularisation(20_000, 5) == 5e-7
+    assert [rules.regularisation(20_000, d) for d in (40, 100)] == [2e-6, 2e-6], "1/(30 n): no shorter weights for more features"
     assert rules.against_objective_noise(get_model("logistic").setting(20_000, 100, 0.05), 50.0) == 0.05, (
         "never less than without"
     )
@@ -141,6 +141,49 @@ def test_curvature_that_holds_noise_back_needs_less_lambda() -> None:
         found = rules.against_objective_noise(setting, length)
         assert abs(math.log(found / lams[lost.argmin()])) <= math.log(2.5) / 2 + 1e-3
         assert found < length / (setting.n * 20)
+
+
+def test_what_curvature_may_cost_grows_with_rows_and_budget() -> None:
+    """In proportion to the smallest point of what noise and the least regularisation lose, found on a grid, between both ends."""
+    built, shares = dpviz.list_mechanisms()["objective-tight"](), np.geomspace(1e-3, 1, 100_001)
+
+    def smallest(n: int, epsilon: float) -> float:
+        # 2 s |b|^2/(2 n^2 h) + beta R^2/(2 n s epsilon) with h = beta/(10 d), R = 20, d = 20 and |b| = 40/epsilon
+        lost = shares * (40 / epsilon / n) ** 2 / (0.25 / 200) + 0.25 * 20**2 / (2 * n * epsilon * shares)
+        return float(shares[lost.argmin()])
+
+    for n, epsilon, share in (
+        (100, 1.0, 0.1),
+        (10_000, 0.1, 0.1),
+        (10_000, 1.0, 100 / 750),
+        (5000, 4.0, 2**0.5 * 100 / 750),
+        (10**6, 1.0, 0.2),
+    ):
+        setting, budget = get_model("logistic").setting(n, 20, 1e-9), Budget(epsilon, 1e-7)
+        assert built.value("curvature_share", setting, budget) == pytest.approx(share)
+        assert built.calibrate(setting, budget).details["J"] == pytest.approx(share * epsilon)
+        # for a person of four rows each row has a quarter of epsilon
+        four = built.calibrate(replace(setting, person_rows=4), Budget(4 * epsilon, 1e-7)).alone
+        assert four is not None
+        assert four.details["J"] == pytest.approx(share * epsilon)
+        if 0.1 < share < 0.2:
+            assert share / (100 / 750) == pytest.approx(smallest(n, epsilon) / smallest(10_000, 1.0), rel=1e-3)
+    assert built.value("curvature_share", get_model("logistic").setting(10**6, 20, 1e-9)) == 0.1, "before a budget is known"
+
+
+@pytest.mark.parametrize("name", ["objective-tight", "kst-objective", "amp"])
+def test_lambda_of_an_objective_is_the_least_that_is_enough_for_its_own_noise(name: str) -> None:
+    built = dpviz.list_mechanisms()[name]()
+    for n, d, epsilon in ((300, 20, 1.0), (30_000, 100, 3.0), (30_000, 100, 10.0)):
+        setting, budget = get_model("logistic").setting(n, d, rules.regularisation(n, d)), Budget(epsilon, 1e-7)
+
+        def wanted(lam: float, setting: Setting = setting, budget: Budget = budget) -> float:
+            own = built.calibrate(replace(setting, lam=lam), budget).noise_length(setting.m)
+            return rules.against_objective_noise(replace(setting, lam=1e-9), own)
+
+        lam = built.automatic_lam(setting, budget)
+        assert wanted(lam) <= lam
+        assert all(wanted(less) > less for less in rules.LAMS if setting.lam <= less < lam)
 
 
 def test_curvature_costs_cms_objective_a_tenth_of_epsilon_where_noise_asks_for_less_lambda() -> None:

@@ -12,6 +12,7 @@ from dpviz.dashboard.kit import charts, panels, recorder, words
 from dpviz.dashboard.shell import address, fields, links, pinned, private, session
 from dpviz.dashboard.work import front
 from dpviz.experiments.run import links as versions
+from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
@@ -101,7 +102,7 @@ def others(spec: RunSpec, methods: Iterable[str]) -> None:
     """A note where an older link's method is compared with methods whose defaults were others then; after `problems`."""
     older = address.of_others()
     if older:
-        older = fields.readable(lambda: versions.changed(older, setting_of(spec)), older)
+        older = fields.readable(lambda: versions.changed(older, setting_of(spec), resolve(spec).budget), older)
     named: dict[str, list[str]] = {}
     for method in methods:
         for key in (key for key in older if key.startswith(f"{method}.")):

@@ -5,10 +5,12 @@ were written by hand or before there was one; they mean today's defaults, and `e
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import Setting
+from dpviz.privacy.budget import Budget
 
 KEY = "v"
 #: what an address of each older version means where it leaves a key out, by version; whoever changes a default adds an entry
@@ -16,7 +18,7 @@ OLD: Mapping[int, Mapping[str, str]] = {
     1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"},
     2: {f"{name}.clip_norm": "1" for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd")},
     3: {"cms-objective.slack": "balanced"},
-    4: {"dp-sgd.sampling_rate": "0.1"},
+    4: {"dp-sgd.sampling_rate": "0.1", "objective-tight.curvature_share": "0.1"},
 }
 VERSION = len(OLD) + 1
 #: the last day of version 1, that of links without a version
@@ -78,18 +80,20 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in meant(query, []).items() if "." in key and key not in query and not key.startswith(own)}
 
 
-def changed(older: Mapping[str, str], setting: Setting) -> dict[str, str]:
+def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:
     """Those of some older defaults of hyperparameters that today's rules do not give a run with these public facts anyway.
 
     >>> from dpviz.models import get_model
-    >>> [changed({"dp-sgd.sampling_rate": "0.1"}, get_model("mlp").setting(n, 9, 0.01)) for n in (9_999, 10_000)]
+    >>> facts = [get_model("mlp").setting(n, 9, 0.01) for n in (9_999, 10_000)]
+    >>> [changed({"dp-sgd.sampling_rate": "0.1"}, setting, Budget(1.0)) for setting in facts]
     [{}, {'dp-sgd.sampling_rate': '0.1'}]
     """
+    row = replace(setting, person_rows=0)  # rules for persons need a calibration, which may refuse
 
     def differs(key: str) -> bool:
         name, _, knob = key.partition(".")
         built = get_mechanism(name)()
-        return bool(built.value(knob, setting) != built.knobs()[knob].parse(key, older[key]))
+        return bool(built.value(knob, row, budget) != built.knobs()[knob].parse(key, older[key]))
 
     return {key: value for key, value in older.items() if differs(key)}
 

@@ -19,11 +19,6 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.objective import curvature_term, joint_remainder
 
-#: most that the change of curvature costs at the automatic lambda (but for its rounding and the largest lambda), in parts of
-#: epsilon: as in objective-tight and amp, and by trials better than 0.2 and 0.4; bounded together with the slope it costs a few
-#: hundredths there at most
-_CURVATURE_SHARE = 0.1
-
 
 @dataclass(frozen=True)
 class CMSObjective(ObjectivePerturbation):
@@ -57,9 +52,10 @@ class CMSObjective(ObjectivePerturbation):
         return "balanced" if chosen == "joint" and not setting.sigmoid_slope else chosen
 
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
-        # noise is in proportion to 1/eps' = 1/((1 - s) eps) for a share s of curvature: at s = 0.1 a ninth more than at s = 0
+        # the share of curvature bounded alone; bounded together with the slope it costs a few hundredths there at most
         each = budget.epsilon / (max(1, setting.person_rows) * self._log_terms)
-        least = rules.one_two_five(regularisation(setting, each, _CURVATURE_SHARE) / setting.n)
+        share = rules.curvature_share(setting, each)
+        least = rules.one_two_five(regularisation(setting, each, share) / setting.n)
         return super().automatic_lam(replace(setting, lam=max(setting.lam, least)), budget)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, knob
 from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.mechanisms.objective.perturbed_objective import (
@@ -42,16 +43,20 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
         options=BOUNDS,
     )
     curvature_share: float = knob(
-        0.1,
+        0.0,
         "Curvature share",
         "Largest share of ε for the change of curvature; where that needs more, regularisation is added.",
         low=0.01,
         high=0.9,
+        automatic=rules.CURVATURE_SHARE,
     )
+
+    def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
+        return rules.curvature_share(setting, 0.0 if budget is None else budget.epsilon)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         relation = Neighbouring(self.relation)
-        total = regularisation(setting, budget.epsilon, self.curvature_share)
+        total = regularisation(setting, budget.epsilon, self.value("curvature_share", setting, budget))
         sigma = proof_of(setting, total, relation, self.bound).sigma(budget)
         extra = total - setting.n * setting.lam
         notes: tuple[str, ...] = kink_notes(setting)

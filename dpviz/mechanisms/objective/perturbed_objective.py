@@ -5,7 +5,7 @@ F(theta) + <b, theta>/n + Delta/(2n) |theta|^2, its total regularisation Lam = n
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -57,7 +57,12 @@ class ObjectivePerturbation(ProtectsQuery):
     needs_linear = True
 
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
-        return rules.against_objective_noise(setting, self.calibrate(setting, budget).noise_length(setting.m))
+        # the larger lambda, the less curvature costs and the less noise there is: the least lambda that is enough for its own
+        for lam in (lam for lam in rules.LAMS if lam >= setting.lam):
+            chosen = replace(setting, lam=lam)
+            if rules.against_objective_noise(chosen, self.calibrate(chosen, budget).noise_length(setting.m)) == lam:
+                return lam
+        return setting.lam
 
     def fit(self, training: Training) -> Fit:
         theta = minimise(training, GRADIENT_NORM)

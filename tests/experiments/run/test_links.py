@@ -1,6 +1,7 @@
 """A link keeps its meaning when a default changes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,6 +15,7 @@ from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
+from dpviz.privacy.budget import Budget
 from dpviz.reporting import address
 
 KEPT = Path(__file__).with_name("link_defaults.json")
@@ -49,6 +51,7 @@ def test_a_link_of_an_older_version_has_its_defaults() -> None:
     assert (older.params, now.params) == ({"slack": "balanced"}, {})
     older, now = (RunSpec.from_query({"mechanism": "dp-sgd", "model": "mlp", "v": v}) for v in ("4", "5"))
     assert (older.params, now.params) == ({"sampling_rate": 0.1}, {})
+    assert RunSpec.from_query({"mechanism": "objective-tight", "v": "4"}).params == {"curvature_share": 0.1}
     assert address(RunSpec()) == "/"
 
 
@@ -111,6 +114,13 @@ def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
     assert links.elsewhere({"mechanism": "dp-sgd"}, ()) == {"dp-sgd.clip_norm": "1", "dp-sgd.sampling_rate": "0.1"}
 
 
+@pytest.mark.parametrize(("epsilon", "said"), [(0.01, False), (5.0, True)])
+def test_a_default_whose_rule_asks_for_the_budget_is_compared_at_that_of_the_run(epsilon: float, said: bool) -> None:
+    older, setting = {"objective-tight.curvature_share": "0.1"}, get_model("logistic").setting(5000, 9, 0.01)
+    for facts in (setting, replace(setting, person_rows=2)):
+        assert links.changed(older, facts, Budget(epsilon)) == (older if said else {})
+
+
 def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     older = {"v": "2", "mechanism": "dp-gd", "epsilon": "0.5"}
     assert set(links.of_others(older)) == {key for v in (2, 3, 4) for key in links.OLD[v] if not key.startswith("dp-gd.")}
@@ -126,7 +136,8 @@ def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys:
 
 def test_an_older_slack_is_named_where_it_was_another_one_only() -> None:
     older = {"cms-objective.slack": "balanced"}
-    named = {model: links.changed(older, get_model(model).setting(100, 3, 0.1)) for model in ("logistic", "svm", "mlp")}
+    settings = {model: get_model(model).setting(100, 3, 0.1) for model in ("logistic", "svm", "mlp")}
+    named = {model: links.changed(older, setting, Budget(1.0)) for model, setting in settings.items()}
     assert named == {"logistic": older, "svm": {}, "mlp": {}}
 
 
