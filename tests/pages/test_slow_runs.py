@@ -108,3 +108,29 @@ def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:
     assert job.wait(LIMIT)
     assert job.problem is None
     pool.pool().clear()
+
+
+def test_what_depends_on_more_than_the_run_is_work_of_its_own_for_each() -> None:
+    """With one key for all groupings the second one was computed in the page's script, which nobody could stop."""
+
+    def script() -> None:
+        import threading
+
+        import streamlit as st
+
+        from dpviz.dashboard.work import in_front
+        from dpviz.experiments.run.spec import RunSpec
+
+        def work(spec: object, monitor: object) -> None:
+            places.append((given, threading.current_thread().name == "dpviz-job"))
+
+        given, places = st.session_state.given, st.session_state.places
+        in_front.computed(RunSpec("teaching"), work, "tested", given)
+
+    page = AppTest.from_function(script)
+    page.session_state.places = []
+    for given in ("a", "b"):
+        page.session_state.given = given
+        page.run()
+        assert not page.exception
+        assert (given, True) in page.session_state.places

@@ -26,7 +26,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     def work(run: RunSpec, monitor: Monitor) -> GroupCosts:
         return cost_by_group(run, grouping, monitor)
 
-    costs = in_front.computed(spec, work, "cost-by-group")
+    costs = in_front.computed(spec, work, "cost-by-group", grouping)
     if costs is None:
         return
     table = costs.table

@@ -68,7 +68,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         a = None if kept is None else single(cached_runs.outcome(kept, monitor))
         return Seen(outcome, single(outcome), report(made, chosen), len(made.refused), a, kept)
 
-    return in_front.computed(spec, work, "groups")
+    return in_front.computed(spec, work, "groups", (chosen, kept))
 
 
 def controls(own: Group, spec: RunSpec) -> None:

@@ -33,7 +33,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
             return
-    truth = in_front.computed(run.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain")
+    truth = in_front.computed(run.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain", at.tobytes())
     if truth is not None:
         scatter(run, influence, truth, whose, theme)
 

@@ -35,6 +35,7 @@ def ready(
     meanwhile: str = "",
     doing: str = "Training",
     patience: float | None = None,
+    given: object = "",
 ) -> bool:
     """True where a run has been computed; draws progress, a way to cancel, and problems where it has not.
 
@@ -44,8 +45,10 @@ def ready(
         meanwhile: what is shown until it is there, in words; "" where nothing is.
         doing: what is being done, in words.
         patience: seconds that the page waits for it, `PATIENCE` by default.
+        given: what else than the run the result depends on.
     """
-    key, place = f"{name} of {resolve(spec).key()}", f"dpviz.front.{name}"
+    # a hash: a failure is logged with the key, and names of columns and rows are not for the log
+    key, place = f"{name} {hash(repr(given))} of {resolve(spec).key()}", f"dpviz.front.{name}"
     before: Job[Any] | None = st.session_state.get(place)
     if before is not None and before.key == key and before.state is State.DONE:
         return True
@@ -78,6 +81,6 @@ def ready(
     return False
 
 
-def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) -> T | None:
-    """The result that `compute` makes of a run and keeps in a cache; None until it is there."""
-    return compute(spec, silent) if ready(spec, compute, name) else None
+def computed(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str, given: object = "") -> T | None:
+    """The result that `compute` makes of a run and keeps in a cache; None until it is there; see `ready`."""
+    return compute(spec, silent) if ready(spec, compute, name, given=given) else None
