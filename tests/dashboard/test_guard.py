@@ -106,6 +106,7 @@ def test_the_first_guard_stays_and_stands_before_streamlits_own(monkeypatch: pyt
     monkeypatch.setattr(server.memory, "c_library", lambda name, *numbers: None)
     monkeypatch.setattr(server.private, "stay_inside", lambda: None)
     monkeypatch.setattr(server.private, "look_keys_up", lambda: None)
+    monkeypatch.setattr(server.private, "send_to_the_present_client", lambda: None)
     server.prepare(guard.made(HERE, ancestors=()))
     (first,) = server.middleware()
     assert first.cls is guard.Guard

@@ -1,6 +1,7 @@
 """What is used of Streamlit beyond its public interface: one file has all of it, and Streamlit still does what is relied on."""
 
 import ast
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,12 +9,15 @@ from typing import Any
 import pytest
 from streamlit import net_util
 from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.runtime import Runtime
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import Runtime, RuntimeConfig, SessionClientDisconnectedError
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.runtime import MESSAGE_FLUSH_INTERVAL_SECS
 from streamlit.runtime.scriptrunner import ScriptRunContext
 from streamlit.runtime.session_manager import SessionManager
 from streamlit.runtime.state import SafeSessionState, SessionState
@@ -110,6 +114,40 @@ def test_a_control_looks_at_its_own_key_only(monkeypatch: pytest.MonkeyPatch) ->
     kept = private._State(after.session_state._state)
     assert {"n", "s", "t", "r"} <= set(kept)
     assert len(kept) == len(set(kept))
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_a_page_reaches_a_browser_that_connects_again_while_others_are_served(present: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control shows that Streamlit loses it."""
+    monkeypatch.setattr(Runtime, "_instance", None)
+    monkeypatch.setattr(Runtime, "_send_message", Runtime._send_message)  # put back afterwards
+    if present:
+        private.send_to_the_present_client()
+    arrived: list[ForwardMsg] = []
+
+    async def serve() -> None:
+        served = Runtime(RuntimeConfig(str(ROOT / "app.py"), MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/files")))
+        await served.start()
+
+        def leave(message: ForwardMsg) -> None:
+            raise SessionClientDisconnectedError
+
+        def connect_again(message: ForwardMsg) -> None:
+            served.disconnect_session(cut)
+            back = served.connect_session(SimpleNamespace(write_forward_msg=arrived.append), {}, existing_session_id=cut)
+            assert back == cut
+            served.get_app_session(cut)._enqueue_forward_msg(ForwardMsg(hash="page"))
+
+        other = served.connect_session(SimpleNamespace(write_forward_msg=connect_again), {})
+        cut = served.connect_session(SimpleNamespace(write_forward_msg=leave), {})
+        served.get_app_session(other)._enqueue_forward_msg(ForwardMsg(hash="of another one"))
+        for _ in range(10):
+            await asyncio.sleep(MESSAGE_FLUSH_INTERVAL_SECS)
+        served.stop()
+        await served.stopped
+
+    asyncio.run(serve())
+    assert [message.hash for message in arrived] == ["page"] * present
 
 
 def test_options_of_controls_that_are_gone_are_let_go_of() -> None:

@@ -80,12 +80,13 @@ def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: py
     monkeypatch.setattr(server.memory, "c_library", lambda name, *numbers: started.append(f"{name} {numbers}"))
     monkeypatch.setattr(server.private, "stay_inside", lambda: started.append("inside"))
     monkeypatch.setattr(server.private, "look_keys_up", lambda: started.append("keys"))
+    monkeypatch.setattr(server.private, "send_to_the_present_client", lambda: started.append("client"))
     for _ in range(3):
         server.middleware()
     for thread in threading.enumerate():
         if thread.name == "dpviz-warm":
             thread.join(LIMIT)
-    assert sorted(started) == ["inside", "keys", "mallopt (-8, 1)", f"switch {server.SWITCH}", "warm"]
+    assert sorted(started) == ["client", "inside", "keys", "mallopt (-8, 1)", f"switch {server.SWITCH}", "warm"]
 
 
 def test_the_address_is_printed_and_opened_where_a_person_sits_here(

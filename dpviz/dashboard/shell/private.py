@@ -1,7 +1,8 @@
 """All that the app uses of Streamlit beyond its public interface. A test of each stands in `tests/dashboard/test_private.py`.
 
 Streamlit 1.67 has no public way to: name a session and close it, tell a page from another one, hear of "Back", tell whether the
-browser has spoken of a control, catch a page's error, let go of what a session holds, or draw a control without a copy of that.
+browser has spoken of a control, catch a page's error, let go of what a session holds, draw a control without a copy of that, or
+send a page to a browser that has just connected again.
 """
 
 import threading
@@ -11,10 +12,12 @@ from typing import Any
 
 import streamlit as st
 from streamlit import cli_util, get_option, net_util, runtime
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import ScriptRunContext, get_script_run_ctx
+from streamlit.runtime.session_manager import ActiveSessionInfo
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.web import cli
@@ -33,6 +36,20 @@ def start(arguments: Sequence[str]) -> None:
 def stay_inside() -> None:
     """No request leaves the machine: Streamlit asks an outside service for its own address when it refuses an origin."""
     net_util.get_external_ip = lambda: None
+
+
+def send_to_the_present_client() -> None:
+    """What a page draws reaches a browser that has connected again while the server sent messages to others.
+
+    Streamlit 1.67 goes through a list of sessions with the clients that they had when it began, which at a busy server was
+    seconds ago, and loses what it sends to one that has left.
+    """
+    usual = Runtime._send_message
+
+    def send(self: Runtime, info: ActiveSessionInfo, message: ForwardMsg) -> None:
+        usual(self, self._session_mgr.get_active_session_info(info.session.id) or info, message)
+
+    Runtime._send_message = send  # type: ignore[method-assign]
 
 
 class _State(Mapping[str, Any]):

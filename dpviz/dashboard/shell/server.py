@@ -142,6 +142,7 @@ def prepare(guarded: Middleware) -> None:
     memory.c_library("mallopt", -8, 1)
     private.stay_inside()
     private.look_keys_up()
+    private.send_to_the_present_client()
     logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
     threading.Thread(target=_start, name="dpviz-warm", daemon=True).start()
 
