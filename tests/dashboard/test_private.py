@@ -117,7 +117,9 @@ def test_a_control_looks_at_its_own_key_only(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("present", [False, True])
-def test_a_page_reaches_a_browser_that_connects_again_while_others_are_served(present: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_reaches_a_browser_that_connects_again_while_others_are_served(
+    present: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The control shows that Streamlit loses it."""
     monkeypatch.setattr(Runtime, "_instance", None)
     monkeypatch.setattr(Runtime, "_send_message", Runtime._send_message)  # put back afterwards
@@ -126,7 +128,9 @@ def test_a_page_reaches_a_browser_that_connects_again_while_others_are_served(pr
     arrived: list[ForwardMsg] = []
 
     async def serve() -> None:
-        served = Runtime(RuntimeConfig(str(ROOT / "app.py"), MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/files")))
+        served = Runtime(
+            RuntimeConfig(str(ROOT / "app.py"), MemoryMediaFileStorage("/media"), MemoryUploadedFileManager("/files"))
+        )
         await served.start()
 
         def leave(message: ForwardMsg) -> None:
