@@ -49,7 +49,7 @@ def send_to_the_present_client() -> None:
     def send(self: Runtime, info: ActiveSessionInfo, message: ForwardMsg) -> None:
         usual(self, self._session_mgr.get_active_session_info(info.session.id) or info, message)
 
-    Runtime._send_message = send  # type: ignore[method-assign]
+    Runtime._send_message = send  # type: ignore[assignment,method-assign]
 
 
 class _State(Mapping[str, Any]):
