@@ -27,7 +27,7 @@ if inspection is not None:
     attacked = exposed_rows.known(spec)
     chosen = selection.choose(own, inspection, influence.newton_norm)
     kept = pinned.beside(spec)
-    a = None if kept is None else in_front.computed(kept, inspected.inspect, "pinned")
+    a = None if kept is None else in_front.computed(kept, inspected.inspect, "pinned rows")
     with answer:
         influence_map.headline(inspection, influence)
         influence_map.guessing_note(inspection)

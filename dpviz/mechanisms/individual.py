@@ -22,7 +22,7 @@ from dpviz.privacy.individual import (
 )
 
 _EXACT_WORK = 2e9  # n^2 m up to which every row is retrained exactly
-_PATH_BYTES = 1 << 24  # iterates kept of a run
+_PATH_BYTES = 1 << 26  # iterates kept of a run
 _NORMS = 40_000_000  # rows x steps x seeds that are looked at; at least one seed is
 _MOST_NORMS = 300_000_000  # rows x steps beyond which nobody would wait
 _BLOCK = 1 << 18  # rows x steps worked on at once

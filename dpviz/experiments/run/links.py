@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.persons import of_row
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 
@@ -81,14 +82,17 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:
-    """Those of some older defaults of hyperparameters that today's rules do not give a run with these public facts anyway.
+    """Older defaults of hyperparameters that differ from what today's rules give a run with these public facts.
 
     >>> from dpviz.models import get_model
     >>> facts = [get_model("mlp").setting(n, 9, 0.01) for n in (9_999, 10_000)]
     >>> [changed({"dp-sgd.sampling_rate": "0.1"}, setting, Budget(1.0)) for setting in facts]
     [{}, {'dp-sgd.sampling_rate': '0.1'}]
     """
-    row = replace(setting, person_rows=0)  # rules for persons need a calibration, which may refuse
+    row, budget = (
+        replace(setting, person_rows=0),
+        of_row(budget, setting.person_rows),
+    )  # rules for persons need a calibration, which may refuse
 
     def differs(key: str) -> bool:
         name, _, knob = key.partition(".")

@@ -24,7 +24,7 @@ TOLERANCE = 1e-11  # gradient norm at which `newton` takes a minimiser for exact
 _SINGLE = 6e-9  # measured: single precision leaves about this x (30 + |theta|) of a gradient that is a mean of many rows
 
 
-class NotConverged(RuntimeError):
+class NotConverged(FloatingPointError):
     """A solver stopped above the gradient norm that its caller's proof needs."""
 
 
@@ -213,7 +213,9 @@ def _newton_one(
     gradient = signed.T @ (w * loss.slope(margin)) / n + lam * theta + b
     if np.linalg.norm(gradient) <= tolerance:
         return theta
-    raise NotConverged(f"gradient norm {np.linalg.norm(gradient):.2e} after {max_steps} Newton steps, needed {tolerance:.0e}")
+    raise NotConverged(
+        f"gradient norm {np.linalg.norm(gradient):.2e} after {max_steps} Newton steps, needed {tolerance:.0e}. Take a larger λ."
+    )
 
 
 def conjugate_gradients(

@@ -119,6 +119,7 @@ def test_a_default_whose_rule_asks_for_the_budget_is_compared_at_that_of_the_run
     older, setting = {"objective-tight.curvature_share": "0.1"}, get_model("logistic").setting(5000, 9, 0.01)
     for facts in (setting, replace(setting, person_rows=2)):
         assert links.changed(older, facts, Budget(epsilon)) == (older if said else {})
+    assert links.changed(older, replace(setting, person_rows=16), Budget(epsilon)) == {}, "a row has a sixteenth of it"
 
 
 def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys: pytest.CaptureFixture[str]) -> None:
