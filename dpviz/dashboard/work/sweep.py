@@ -82,6 +82,7 @@ class SweepJob(Job[pd.DataFrame]):
 
     def status(self, position: int = 0) -> SweepStatus:
         """Its progress."""
+        left = super().status().left  # without the lock, which the work needs to end
         with self._lock:
             weights = [_weight(cell) for cell in self.cells]
             finished = sum(weights[k] for k in self._tables)
@@ -90,7 +91,7 @@ class SweepJob(Job[pd.DataFrame]):
             return SweepStatus(
                 self._state,
                 (finished + partly) / max(sum(weights), 1),
-                super().status().left,
+                left,
                 position,
                 len(self._tables),
                 tuple(refusals),
