@@ -30,10 +30,11 @@ def run(options: argparse.Namespace) -> None:
     compare = one_run.own(options, "compare")
     if compare is not None:
         one_of("compare", compare, list_mechanisms())
-    comparison = noise_comparison.accounted(spec, compare or "")
+        spec = noise_comparison.with_method(spec, compare)
+    comparison = noise_comparison.accounted(spec)
     if comparison is None:
         methods = ", ".join(noise_comparison.with_releases(spec))
-        cause = f"{compare or spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
+        cause = f"{spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
     cal, released, compared = comparison.calibration, comparison.released, comparison.compared
     accountants = tables.accountants(side_by_side.options(released, compared.budget))

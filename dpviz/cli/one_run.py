@@ -63,8 +63,8 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 
     link = is_link(options.file)
     query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
-    older = links.elsewhere(query, SETTINGS)
-    if older and not options.json:
+    older = {} if options.json else links.elsewhere(query, SETTINGS)
+    if older and (older := _different(older, RunSpec.from_query(query, []))):
         meant = f"until {links.UNTIL} it meant {urlencode(older).replace('&', ', ')}"
         back = f"&{links.KEY}=1 brings that back"
         print(f"dpviz: this link names no version; {meant}. Defaults are others now; {back}.", file=sys.stderr)
@@ -86,15 +86,25 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     return spec
 
 
-def note_others(options: argparse.Namespace, spec: RunSpec) -> None:
-    """A note where an older link is compared with methods whose defaults were others when it was made."""
+def _different(older: dict[str, str], spec: RunSpec) -> dict[str, str]:
+    """Older defaults that mean something else for a run than today's; all where its rows cannot be read."""
     from dpviz.experiments.run import links
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.setup import setting_of
 
+    try:
+        return links.changed(older, setting_of(spec), resolve(spec).budget)
+    except InvalidInput:  # the command says what is wrong
+        return older
+
+
+def note_others(options: argparse.Namespace, spec: RunSpec) -> None:
+    """A note where an older link is compared with methods whose defaults were others when it was made."""
+    from dpviz.experiments.run import links
+
     query = dict(parse_qsl(urlsplit(options.file).query)) if is_link(options.file) else {}
-    older = links.of_others(query)
-    if older and not options.json and (older := links.changed(older, setting_of(spec), resolve(spec).budget)):
+    older = {} if options.json else links.of_others(query)
+    if older and (older := _different(older, spec)):
         meant = urlencode(older).replace("&", ", ")
         print(f"dpviz: other methods have today's defaults; when this link was made they were {meant}.", file=sys.stderr)
 

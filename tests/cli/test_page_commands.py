@@ -211,3 +211,10 @@ def test_a_tolerated_attacker_needs_no_data_and_the_lambda_is_told(name: str, ca
     again = document([*facts, "--lam", repr(found["lam"]), "--attacker", "advantage=0.1"], capsys)
     assert again["guarantee"] == found["guarantee"]
     assert again["attacker"] == found["attacker"]
+
+
+def test_another_method_is_accounted_for_with_the_regularisation_of_its_own_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    link = "?dataset=teaching&mechanism=dp-gd&epsilon=1&compare=output-gaussian"
+    compared = document(["accounting", link], capsys)
+    own = document(["accounting", "--dataset", "teaching", "--mechanism", "output-gaussian"], capsys)
+    assert compared == own, "as on the page, whose table is of the method's run"

@@ -158,7 +158,7 @@ def test_nonsense_is_reported_once_and_dropped(page: str, session: dict[str, Any
 def test_every_control_of_the_sidebar_is_a_field_whose_values_are_read_back(mechanism: str, session: dict[str, Any]) -> None:
     run = RunSpec("teaching", mechanism=mechanism)
     address.put(run)
-    fields = sidebar.controls(session)
+    _, fields = sidebar.controls(session)
     assert set(fields) == {f.name for f in dataclasses.fields(RunSpec)} - {"params"} | {
         f"{mechanism}.{name}" for name in list_mechanisms()[mechanism].knobs()
     }
@@ -214,7 +214,8 @@ def test_the_sidebar_stands_for_the_run_of_the_address(run: RunSpec) -> None:
         patch.setattr(address.st, "session_state", state)
         address.seed(run.to_query())
         assert not address.problems()
-        assert sidebar.read(sidebar.controls(state).values()).to_query() == run.to_query()
+        _, fields = sidebar.controls(state)
+        assert sidebar.read(fields.values()).to_query() == run.to_query()
         assert not address.problems()
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -64,7 +64,7 @@ def compare_choice(spec: RunSpec) -> Field[str]:
 def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
     """The run that is accounted for, by the control."""
     name = choice.draw()
-    run = spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
+    run = noise_comparison.with_method(spec, name)
     if run is not spec:
         mine = list_mechanisms()[spec.mechanism].label
         panels.note(f"You asked for this method, at its defaults; the sidebar’s is {mine}.")

@@ -81,6 +81,11 @@ def top_first() -> None:
     time.sleep(TOP)
 
 
+def _different(older: dict[str, str], spec: RunSpec) -> dict[str, str]:
+    """Older defaults that mean something else for a run than today's."""
+    return fields.readable(lambda: versions.changed(older, setting_of(spec), resolve(spec).budget), older)
+
+
 def problems(*, run: bool = True) -> None:
     """Shows problems of the address or of the last thing typed: field, cause, fix; and older defaults of a run.
 
@@ -90,6 +95,8 @@ def problems(*, run: bool = True) -> None:
     for problem in address.problems():
         panels.problem(problem, "The page goes on without it.")
     older = address.meant_before()
+    if older:
+        older = _different(older, RunSpec.from_query(st.query_params.to_dict(), []))
     if older and (run or any(key in SETTINGS or "." in key for key in st.query_params)):
         meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
         with st.container(border=True, key="buttons-older"):
@@ -102,7 +109,7 @@ def others(spec: RunSpec, methods: Iterable[str]) -> None:
     """A note where an older link's method is compared with methods whose defaults were others then; after `problems`."""
     older = address.of_others()
     if older:
-        older = fields.readable(lambda: versions.changed(older, setting_of(spec), resolve(spec).budget), older)
+        older = _different(older, spec)
     named: dict[str, list[str]] = {}
     for method in methods:
         for key in (key for key in older if key.startswith(f"{method}.")):

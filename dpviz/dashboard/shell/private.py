@@ -1,10 +1,11 @@
 """All that the app uses of Streamlit beyond its public interface. A test of each stands in `tests/dashboard/test_private.py`.
 
 Streamlit 1.67 has no public way to: name a session and close it, tell a page from another one, hear of "Back", tell whether the
-browser has spoken of a control, catch a page's error, let go of what a session holds, draw a control without a copy of that, or
-send a page to a browser that has just connected again.
+browser has spoken of a control, catch a page's error, let go of what a session holds, draw a control without a copy of that,
+load the names of icons beforehand, or send a page to a browser that has just connected again.
 """
 
+import importlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,6 +79,12 @@ class _State(Mapping[str, Any]):
 def look_keys_up() -> None:
     """Controls look at their own key only: each would copy the whole state of its session, a tenth of a page's time."""
     SafeSessionState.filtered_state = property(_State)  # type: ignore[assignment,method-assign]
+
+
+def load_icons() -> None:
+    """Loads the names of icons, which Streamlit reads when the first one is drawn."""
+    for name in ("emojis", "material_icon_names"):
+        importlib.import_module(f"streamlit.{name}")
 
 
 def host_allowed(header: str) -> bool:

@@ -185,8 +185,8 @@ def _load() -> None:
 
     while front.page_waits():
         time.sleep(front.TOGETHER)
-    for name in ("sklearn.datasets", "streamlit.emojis", "streamlit.material_icon_names"):  # scipy.stats comes with the first
-        importlib.import_module(name)
+    importlib.import_module("sklearn.datasets")  # and scipy.stats with it
+    private.load_icons()
     for package in (dashboard, papers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

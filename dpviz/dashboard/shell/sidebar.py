@@ -23,7 +23,7 @@ from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import PRIVATE, SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Changes, Whole
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import MOST_UNITS, get_model
@@ -88,7 +88,7 @@ class Sidebar:
             state["dataset"] = wanted
         address.arrive(self._keys)
         _dataset_there()
-        self._run = controls(state)
+        self._method, self._run = controls(state)
         self.spec = read(self._run.values())
         if own is not None:
             own.check(self.spec)
@@ -121,7 +121,7 @@ class Sidebar:
                 with st.container() if self._shows == "run" else unseen:
                     if self._measured:
                         metric.draw(state["dataset"], state["intercept"])
-                    _of_mechanism(run, self.spec)
+                    _of_mechanism(self._method, run, self.spec)
                 for changes, heading in _HEADINGS.items():
                     seen = self._shows == "run" or (self._shows == "data" and changes is Changes.DATA)
                     with st.container() if seen else unseen:
@@ -183,8 +183,8 @@ class _Datasets(DatasetName):
         return dataset_label(value)
 
 
-def controls(state: Any) -> dict[str, RunField[Any]]:
-    """The controls of the run, by their keys in the address: those of every run, and those of the mechanism that is chosen.
+def controls(state: Any) -> tuple[type[Mechanism], dict[str, RunField[Any]]]:
+    """The mechanism that is chosen, and the controls of every run and its own, by their keys in the address.
 
     A mechanism that refuses the model is reported and replaced.
     """
@@ -211,7 +211,7 @@ def controls(state: Any) -> dict[str, RunField[Any]]:
         run[key] = RunField(key, knob, mechanism.defaults()[name])
     for one in run.values():
         one.start()
-    return run
+    return mechanism, run
 
 
 def _words(name: str) -> dict[str, Any]:
@@ -230,16 +230,16 @@ def read(run: Iterable[RunField[Any]]) -> RunSpec:
     return spec
 
 
-def _of_mechanism(run: dict[str, RunField[Any]], spec: RunSpec) -> None:
-    """Draws the hyperparameters among the run's controls, and the width of a network.
+def _of_mechanism(method: type[Mechanism], run: dict[str, RunField[Any]], spec: RunSpec) -> None:
+    """Draws the hyperparameters of the method that the controls were made for, and the width of a network.
 
-    The session's method may be another one by now: a script that is being stopped may still change it, and the next one draws it.
+    The run's method may be another one by now: a script that is being stopped may still change it, and the next one draws it.
     """
-    knobs, rules = {tuple(key.split(".")): one for key, one in run.items() if "." in key}, _rules(spec)
-    for method in {method for method, _ in knobs}:  # one, or none
-        st.markdown(f"**{words.markdown(get_mechanism(method).label)}**")
-    for (_, name), one in knobs.items():
-        one.draw(rule=rules.get(name, ""))
+    rules = _rules(spec)
+    if method.knobs():
+        st.markdown(f"**{words.markdown(method.label)}**")
+    for name in method.knobs():
+        run[f"{method.id}.{name}"].draw(rule=rules.get(name, ""))
     model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")

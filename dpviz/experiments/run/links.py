@@ -82,7 +82,7 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:
-    """Older defaults of hyperparameters that differ from what today's rules give a run with these public facts.
+    """Older defaults that differ from what today's rules give a run with these public facts.
 
     >>> from dpviz.models import get_model
     >>> facts = [get_model("mlp").setting(n, 9, 0.01) for n in (9_999, 10_000)]
@@ -96,6 +96,8 @@ def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[
 
     def differs(key: str) -> bool:
         name, _, knob = key.partition(".")
+        if not knob:
+            return key != "lam" or setting.lam != float(older[key])
         built = get_mechanism(name)()
         return bool(built.value(knob, row, budget) != built.knobs()[knob].parse(key, older[key]))
 
@@ -103,7 +105,9 @@ def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[
 
 
 def elsewhere(query: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
-    """The settings of an address without a version when there were none, which is version 1, where they are others now.
+    """The settings of an address without a version when there were none, which is version 1, where defaults are others now.
+
+    `changed` leaves those of them that differ for the run.
 
     Args:
         keys: those that matter where it is opened, beside the hyperparameters of the address's method.

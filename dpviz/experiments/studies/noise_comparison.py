@@ -40,21 +40,18 @@ class Accounted:
     compared: Calibration
 
 
-def mechanism_of(spec: RunSpec, name: str) -> Mechanism:
-    """The run's own mechanism with its knobs, or another one with defaults."""
-    return spec.build() if name == spec.mechanism else list_mechanisms()[name]()
+def with_method(spec: RunSpec, name: str) -> RunSpec:
+    """The run itself, or another method's with its default hyperparameters and, where λ is automatic, its own λ."""
+    return spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
 
 
-def accounted(spec: RunSpec, name: str = "") -> Accounted | None:
-    """A mechanism's release on a run's data, and its calibration; None where no Gaussian release has a bound.
-
-    Args:
-        name: mechanism id, the run's own by default.
+def accounted(spec: RunSpec) -> Accounted | None:
+    """A run's Gaussian release and its calibration; None where no Gaussian release has a bound.
 
     Raises:
         InvalidInput: the budget or a knob means nothing for this mechanism.
     """
-    mechanism, setting = mechanism_of(spec, name or spec.mechanism), setting_of(spec)
+    mechanism, setting = spec.build(), setting_of(spec)
     if mechanism.refusal(setting) is not None:
         return None
     if not isinstance(mechanism, ReleasesGaussians):
@@ -72,7 +69,7 @@ def with_releases(spec: RunSpec) -> tuple[str, ...]:
         if cls.refusal(setting) is not None:
             continue
         try:
-            mechanism = mechanism_of(spec, name)
+            mechanism = with_method(spec, name).build()
             if isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None:
                 names.append(name)
         except InvalidInput:  # its knobs, at their defaults, do not fit these rows

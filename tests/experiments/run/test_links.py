@@ -103,6 +103,21 @@ def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click()
     assert "names no version" not in _said(page)
 
 
+def test_a_default_that_means_the_same_for_the_run_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
+    run = {"dataset": "teaching", "epsilon": "1", "row_scaling": "unit", "lam": "0.01"}
+    for mechanism, names in {"dp-sgd": ["Clip norm 1"], "objective-tight": []}.items():
+        said = _said(opened("", **run, mechanism=mechanism))
+        shown = {name for name in ("Clip norm 1", "Sampling rate", "Curvature share") if name in said}
+        assert shown == set(names)
+        assert ("names no version" in said) == bool(names)
+        assert main(["accounting", f"?{urlencode(run | {'mechanism': mechanism})}"]) in (0, 2)
+        told = capsys.readouterr().err
+        assert ("clip_norm=1" in told, "sampling_rate" in told, "curvature_share" in told) == (bool(names), False, False)
+    setting = get_model("logistic").setting(100, 3, 0.001)
+    assert links.changed({"lam": "0.001"}, setting, Budget(1.0)) == {}
+    assert links.changed({"lam": "0.001"}, replace(setting, lam=0.002), Budget(1.0)) == {"lam": "0.001"}
+
+
 def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
     for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "5"}):
         assert "names no version" not in _said(opened("", **query))
