@@ -110,13 +110,6 @@ def test_encode_refuses_what_it_cannot_mean(values: list, cause: str) -> None:
         encode(pd.DataFrame({"column": values}))
 
 
-def test_row_scalings() -> None:
-    x = np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4]])
-    np.testing.assert_allclose(norms.unit(x), [[0.6, 0.8], [0, 0], [0.6, 0.8]])
-    np.testing.assert_allclose(norms.into_ball(x), [[0.6, 0.8], [0, 0], [0.3, 0.4]])
-    assert np.linalg.norm(add_intercept(norms.unit(x)), axis=1).max() == pytest.approx(1.0)
-
-
 def made(x: np.ndarray, y: np.ndarray) -> dpviz.Dataset:
     names = [f"f{k}" for k in range(x.shape[1])]
     return build(

@@ -35,16 +35,6 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "byte order mark only": (b"\xef\xbb\xbf", "file", "is empty"),
     "header without rows": (b"a,b,label\n", "file", "header but no rows"),
     "one column, wrong delimiter": (GOOD.replace(b",", b":"), "file", "one column only"),
-    "names separated otherwise": (
-        GOOD.replace(b"age,job,label", b"age;job;label"),
-        "file",
-        "names by semicolon and the rows by comma",
-    ),
-    "two lines of names": (
-        b"size,height,label\n" + table(header="cm,inches,kind", row=lambda k: f"{k},{k / 2},{k % 2}"),
-        "header",
-        "the first two lines both look like names",
-    ),
     "a row too short": (GOOD + b"5,a\n", "file", "line 22 has 2 values where line 1 has 3"),
     "a row too long": (GOOD + b"5,a,yes,1\n", "file", "line 22 has 4 values where line 1 has 3"),
     "a blank cell line": (GOOD + b",\n", "file", "line 22 has 2 values"),
