@@ -235,20 +235,3 @@ def test_every_form_says_what_it_is(name: str) -> None:
         if name == "majority":
             assert cal.sensitivity == 2
             assert cal.claimed_budget is None
-
-
-@pytest.mark.parametrize(
-    ("name", "n", "params", "noise"),
-    [
-        # 2 C sqrt(T)/(n mu), with mu from the exact Gaussian mechanism (Balle and Wang 2018, Theorem 8)
-        ("dp-gd", 45_222, {"steps": 50, "clip_norm": 1.0}, 0.0011666688457332313),
-        # sqrt(8 ln(2/delta) + 4 epsilon)/epsilon (Kifer, Smith, Thakurta 2012, Algorithm 1)
-        ("kst-objective", 1000, {"relation": "add-remove"}, 10.08209210254704),
-        # the constants of both theorems 1 of Kang et al., with the open constant c = 1
-        ("input-perturbation", 1000, {"lam": 0.01, "steps": 50}, 0.07590932062298118),
-        ("dbdp", 1000, {"lam": 0.01, "steps": 50}, 0.7587135646925731),
-    ],
-)
-def test_noise_in_figures_computed_apart_from_the_engine(name: str, n: int, params: dict[str, Any], noise: float) -> None:
-    cal = dpviz.calibrate(name, n=n, d=5, epsilon=1.0, delta=1e-5, **({"lam": 1e-3} | params))
-    assert cal.noise_scale == pytest.approx(noise, rel=1e-9)

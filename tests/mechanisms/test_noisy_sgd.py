@@ -63,22 +63,6 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     np.testing.assert_array_equal(fit.record.visits[0, 0], visits)
 
 
-def test_full_batches_are_gradient_descent_with_exact_noise() -> None:
-    problem = make_problem(n=200, d=4)
-    mechanism = DPSGD(sampling_rate=1.0, epochs=30.0, step_size=1.0)
-    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
-    from dpviz.mechanisms.gradient.dp_gd import DPGD
-
-    assert cal.noise_scale == pytest.approx(
-        DPGD(steps=30, step_size=1.0).calibrate(problem.setting, Budget(1.0, 1e-5)).noise_scale, rel=2e-5
-    )
-    clean = mechanism.fit(Training(problem, [cal.noiseless()], spawn(0, 1))).theta[0, 0]
-    gd = DPGD(steps=30, step_size=1.0)
-    fit = gd.fit(Training(problem, [gd.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()], spawn(0, 1)))
-    np.testing.assert_allclose(clean, fit.theta[0, 0], atol=1e-5)
-    np.testing.assert_array_equal(fit.record.visits, np.full((1, 1, 200), 30.0), strict=True)
-
-
 def test_removing_a_row_moves_the_sum_by_at_most_one_contribution() -> None:
     problem = make_problem(n=30)
     mechanism = DPSGD(relation="add-remove", clip_norm=0.5, sampling_rate=0.5)

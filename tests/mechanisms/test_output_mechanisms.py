@@ -76,15 +76,6 @@ def test_noise_is_never_below_what_is_proved() -> None:
                 assert float(gaussian_epsilon(1e-6, exact / (0.95 * cal.noise_scale))) > cal.proved_budget.epsilon
 
 
-@pytest.mark.parametrize("calibration", ["exact", "proposition-2", "published"])
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 30.0])
-def test_enough_noise_proves_the_budget_that_is_asked_for_to_the_last_bit(calibration: str, epsilon: float) -> None:
-    cal = calibrate("outpert-gd", n=1000, d=5, epsilon=epsilon, delta=1e-6, calibration=calibration)
-    enough = cal.details["exact_sensitivity"] / cal.noise_scale <= gaussian_mu(Budget(epsilon, 1e-6)) * (1 + 1e-12)
-    assert enough
-    assert cal.proved_budget == Budget(epsilon, 1e-6)
-
-
 def test_classical_noise_is_not_called_enough_where_it_is_not() -> None:
     small = calibrate("bolt-on-psgd", n=1000, d=5, epsilon=0.5, delta=1e-6, noise="classical")
     assert small.proved_budget == small.claimed_budget
@@ -114,7 +105,7 @@ def test_published_noise_proves_its_epsilon_from_the_needed_noise_on(name: str, 
 def test_noise_a_little_below_what_is_needed_proves_less() -> None:
     budget = Budget(2.0, 1e-6)
     needed = 3.0 / gaussian_mu(budget)
-    for share in (1.0, 1.001, 2.0):
+    for share in (1 - 1e-13, 1.0, 1.001, 2.0):
         assert proved_by_gaussian(budget, share * needed, needed, 3.0) == budget
     for share in (0.5, 0.99, 0.9999):
         proved = proved_by_gaussian(budget, share * needed, needed, 3.0)

@@ -108,14 +108,6 @@ def test_two_mechanisms_with_one_id_are_an_error_that_names_both(tmp_path: Path,
     assert "strange_methods.rounding.Rounded" in said
 
 
-@pytest.mark.long
-def test_an_entry_point_that_is_no_mechanism_is_named(tmp_path: Path) -> None:
-    install(tmp_path, SOURCE.replace("{id}", "rounded"), "strange_methods.rounding:knob")
-    said = run(tmp_path, "import dpviz; dpviz.list_mechanisms()").stderr.strip().splitlines()[-1]
-    assert "strange_methods.rounding:knob" in said
-    assert "neither a mechanism nor a module" in said
-
-
 @pytest.mark.parametrize(
     "target", ["unittest:TestCase", "dpviz.mechanisms.base:Mechanism", "dpviz.mechanisms.base:knob", "dpviz:list_mechanisms"]
 )
