@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 
 
 def rows(n: int = 400, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:

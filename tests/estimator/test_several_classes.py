@@ -8,7 +8,6 @@ import itertools
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from support_estimator import rows
 
 import dpviz

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from support_estimator import rows
 
 import dpviz

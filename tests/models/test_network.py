@@ -292,25 +292,6 @@ def test_retraining_needs_a_network_at_a_minimum(tumours: Problem) -> None:
         away.leave_one_out([0])
 
 
-def test_linear_models_have_no_factored_curvature() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="factored"):
-        influence_of(make_problem(), solver="factored")
-
-
-def test_rows_that_are_mostly_zeros_give_the_same_sums() -> None:
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((7000, 40)) * (rng.random((7000, 40)) < 0.1)
-    rows = Rows(x / np.maximum(1.0, np.linalg.norm(x, axis=1))[:, None], rng.choice([-1.0, 1.0], 7000))
-    model = get_model("mlp-64")
-    theta = rng.standard_normal((9, model.setting(7000, 40, LAM).m)) / 4
-    index = np.sort(rng.permutation(7000)[:700])
-    rows.__dict__["sparse"] = True
-    for part in (rows, rows.batch(index)):
-        single = model.sum_gradient(theta.astype(np.float32), part, clip_norm=0.5)
-        double = model.sum_gradient(theta, part, clip_norm=0.5)
-        assert np.linalg.norm(single - double) < 5e-5 * np.linalg.norm(double)
-
-
 def test_the_first_training_is_adam_with_both_corrections() -> None:
     """Kingma, Ba 2015, Algorithm 1, written down once more in double precision; one batch holds all rows."""
     problem = make_problem(n=_BATCH, d=2, model="mlp-2", lam=1e-2)

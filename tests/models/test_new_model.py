@@ -220,7 +220,6 @@ def test_defaults_of_losses_and_models_agree_with_what_is_written_out() -> None:
             start, step = margin[:20].copy(), margin[20:].copy()
             expected = Loss.line_sums(loss, start.copy(), step.copy(), 3, clip)
             np.testing.assert_allclose(loss.line_sums(start, step, 3, clip), expected, rtol=2e-5)
-    assert MODELS["svm"].loss.probability(np.zeros(1)) is None
 
 
 def test_sensitivities_are_observed_within_the_bound() -> None:

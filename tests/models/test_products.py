@@ -8,7 +8,6 @@ from dpviz.common import threads
 from dpviz.common.random import Drawn, PoissonBatches, generator, spawn
 from dpviz.mechanisms import Training, all_rows, get_mechanism
 from dpviz.models import Rows, feature_noise_of, get_model, kernels, line_losses_of, products
-from dpviz.models.linear import LinearModel
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.row_budget import RowBudget
@@ -301,11 +300,3 @@ def test_bits_of_a_replica_do_not_depend_on_the_others(kind: type[np.floating]) 
     whole = rows.products(kind).gradient(theta, Logistic(), 0.3)
     for some in (slice(0, 1), slice(5, 25), slice(100, 130)):
         np.testing.assert_array_equal(rows.products(kind).gradient(theta[some], Logistic(), 0.3), whole[some])
-
-
-def test_a_linear_model_with_a_loss_of_ones_own_trains() -> None:
-    model = LinearModel("own", "Own", PseudoHuber(width=0.7))
-    for table in pair():
-        value, right = model.measure(model.minimise(table, 0.01)[None], table)
-        assert np.isfinite(value).all()
-        assert right[0] >= 0.5
