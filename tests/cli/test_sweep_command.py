@@ -88,13 +88,6 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     assert table["objective"].to_numpy() == pytest.approx(kept["objective"].to_numpy())
 
 
-@pytest.mark.long
-def test_processes_and_threads_agree(tmp_path: Path, expected: pd.DataFrame) -> None:
-    for backend in ("loky", "threading"):
-        assert sweep(f"{FLAGS} --jobs 2 --backend {backend} --no-cache --out {tmp_path}/{backend}.parquet") == 0
-        pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / f"{backend}.parquet"), expected)
-
-
 def test_a_second_call_takes_up_finished_cells(
     tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,19 +212,6 @@ def test_two_dask_workers_give_the_same_numbers(
     assert len(list((cache / "cells").glob("*.cell"))) == 4, "finished cells are kept here, not at the workers"
     store = CellStore(cache / "cells")
     assert all(store.get(cell) is not None for cell in SPEC.cells())
-
-
-@pytest.fixture
-def scheduler() -> Iterator[str]:
-    """The address of a Dask scheduler that has no workers."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
-    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1", protocol="tcp") as made:
-        yield made.scheduler_address
-
-
-def test_a_cluster_without_workers_is_refused(scheduler: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sweep(f"{FLAGS} --backend dask --scheduler {scheduler}") == 2
-    assert "no workers" in capsys.readouterr().err
 
 
 def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

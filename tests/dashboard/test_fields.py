@@ -210,6 +210,7 @@ RUNS = st.sampled_from(list(list_mechanisms())).flatmap(_of_mechanism)
 def test_the_sidebar_stands_for_the_run_of_the_address(run: RunSpec) -> None:
     """Every control that an address can hold is written, read and shown without losing a digit."""
     state: dict[str, Any] = {}
+    assert resolve(RunSpec.from_query(run.to_query())).key() == resolve(run).key()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(address.st, "session_state", state)
         address.seed(run.to_query())

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from support import Cancelled, cancel_after
 
 import dpviz
-from dpviz.common.random import generator, spawn
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import setup_for
 
@@ -73,20 +72,6 @@ def test_numbers_recomputed_from_the_released_parameters() -> None:
     np.testing.assert_allclose(result.accuracy, (predicted == ds.y[split.test][:, None]).mean(axis=0))
 
 
-def test_dp_gd_is_the_plain_loop() -> None:
-    result = dpviz.run(SPEC)
-    problem = setup_for(SPEC).problem
-    sigma, lam = result.calibration.noise_scale, problem.lam
-    longest = 0.5 / np.linalg.norm(problem.rows.X, axis=1)  # slope at which a gradient is clipped
-    for s, stream in enumerate(spawn(SPEC.seed, 4)):
-        rng, theta = generator(stream), np.zeros(31)
-        for _ in range(50):
-            slope = -np.minimum(longest, 1 / (1 + np.exp(problem.rows.signed @ theta)))
-            gradient = problem.rows.signed.T @ slope / problem.n + sigma * rng.standard_normal(31)
-            theta -= (gradient + lam * theta) / (0.25 + lam)
-        np.testing.assert_allclose(result.theta[s], theta, rtol=1e-8)
-
-
 def test_non_private_agrees_with_scikit_learn() -> None:
     spec = dpviz.RunSpec(dataset="breast-cancer", mechanism="non-private", lam=1e-2)
     result, shared = dpviz.run(spec), setup_for(spec)
@@ -108,20 +93,6 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
         dpviz.run(other, monitor=cancel_after(0.2))
     assert "optimum" not in setup_for(other).problem.__dict__
     assert math.isfinite(dpviz.run(other).objective.mean())
-
-
-def test_a_monitor_can_cancel() -> None:
-    seen: list[float] = []
-
-    def monitor(done: float) -> None:
-        seen.append(done)
-        if done > 0.5:
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        dpviz.run(SPEC, monitor)
-    assert seen == sorted(seen)
-    assert seen[-1] < 0.6
 
 
 def test_divergence_is_an_error_that_says_what_to_do() -> None:

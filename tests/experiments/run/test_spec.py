@@ -8,13 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dpviz
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
-from dpviz.mechanisms import get_mechanism
-from dpviz.mechanisms.knobs import Choice, Knob, Number, Whole
 from dpviz.models import get_model
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -91,51 +87,6 @@ def test_two_processes_give_the_same_key_and_the_same_bits() -> None:
     assert len(set(here["told"])) == 4
 
 
-def values(knob: Knob) -> st.SearchStrategy[Any]:
-    """All values that a knob may have."""
-    match knob:
-        case Whole():
-            numbers: st.SearchStrategy[Any] = st.integers(int(knob.low), int(knob.high))
-        case Number():
-            numbers = st.floats(knob.low, knob.high)
-        case Choice():
-            return st.sampled_from(knob.options)
-        case _:
-            return st.booleans()
-    return numbers | st.sampled_from([0, None]) if knob.automatic else numbers
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> dpviz.RunSpec:
-    mechanism = draw(st.sampled_from(list(dpviz.list_mechanisms())))
-    params = {}
-    for name, knob in get_mechanism(mechanism).knobs().items():
-        if draw(st.booleans()):
-            params[name] = draw(values(knob))
-    return dpviz.RunSpec(
-        dataset=draw(st.sampled_from(["breast-cancer", "teaching", "census-500"])),
-        model=draw(st.sampled_from(["logistic", "svm"])),
-        mechanism=mechanism,
-        epsilon=draw(st.floats(1e-3, 1e3)),
-        delta=draw(st.none() | st.floats(1e-12, 1e-4)),
-        lam=draw(st.floats(1e-6, 10)),
-        seeds=draw(st.integers(1, 10_000)),
-        split_seed=draw(st.integers(0, 2**32 - 1)),
-        seed=draw(st.integers(0, 2**32 - 1)),
-        params=params,
-        intercept=draw(st.booleans()),
-    )
-
-
-@settings(max_examples=150)
-@given(specs())
-def test_url_round_trip(spec: dpviz.RunSpec) -> None:
-    back = dpviz.RunSpec.from_query(spec.to_query())
-    assert dpviz.resolve(back).key() == dpviz.resolve(spec).key()
-    as_text = "?" + "&".join(f"{k}={v}" for k, v in spec.to_query().items())
-    assert dpviz.resolve(dpviz.RunSpec.from_query(as_text)).key() == dpviz.resolve(spec).key()
-
-
 def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
     assert dpviz.RunSpec().to_query() == {}
     assert dpviz.RunSpec.from_query("?utm_source=x&steps=3&nsgd.steps=1") == dpviz.RunSpec()
@@ -145,19 +96,12 @@ def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
     ("query", "field"),
     [
         ("epsilon=abc", "epsilon"),
-        ("epsilon=nan", "epsilon"),
-        ("epsilon=", "epsilon"),
-        ("delta=1.5", "delta"),
         ("dataset=", "dataset"),
         ("model=cnn", "model"),
         ("mechanism=<script>", "mechanism"),
         ("mechanism=dp-gd&dp-gd.steps=1e9", "steps"),
         ("mechanism=dp-gd&dp-gd.noise=x", "noise"),
-        ("seeds=1.5", "seeds"),
-        ("seeds=99999999", "seeds"),
-        ("split_seed=-1", "split_seed"),
         ("intercept=maybe", "intercept"),
-        ("lam=1e-10", "lam"),
     ],
 )
 def test_bad_urls_are_reported_and_the_rest_is_kept(query: str, field: str) -> None:

@@ -59,20 +59,6 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     assert len(list(attempts([CELL]))) == 1
 
 
-def test_workers_compute_what_one_thread_does_and_keep_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output", "dp-sgd"], epsilons=[0.1, 1.0], seeds=5)
-    alone = list(run_cells(spec.cells()))
-    monkeypatch.setattr(cells, "workers_for", lambda _: 3)
-    store = CellStore(tmp_path)
-    told: list[float] = []
-    beside = list(run_cells(spec.cells(), store=store, monitor=told.append))
-    for one, other in zip(alone, beside, strict=True):
-        pd.testing.assert_frame_equal(one, other)
-    assert told[-1] == pytest.approx(1.0)
-    assert told == sorted(told)
-    assert all(store.get(cell) is not None for cell in spec.cells())
-
-
 @pytest.mark.parametrize("dataset", mostly_long(["census-1500", "breast-cancer", "census-10000"], "census-1500"))
 def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(dataset: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """For every mechanism: by worker processes, by threads beside others, and each cell alone, which is what a page does."""

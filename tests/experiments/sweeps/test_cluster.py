@@ -240,16 +240,3 @@ def test_a_scheduler_that_dies_in_the_middle_of_a_sweep(machines: Cluster, tmp_p
     assert said.count("\n") == 1, said
     assert "of 402 parts are finished. They are kept." in said
     assert "dpviz sweep --dataset teaching" in said
-
-
-@pytest.mark.long
-def test_a_worker_that_is_frozen_when_it_is_asked_for_its_version(
-    machines: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cluster, "SILENCE", 3.0)
-    machines.workers[0].send_signal(signal.SIGSTOP)
-    flags = "--dataset teaching --mechanisms majority --epsilons 1 --no-cache --quiet"
-    assert main(["sweep", *flags.split(), "--backend", "dask", "--scheduler", machines.address]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "does not answer" in said
