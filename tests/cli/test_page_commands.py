@@ -125,6 +125,7 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "attack --shadows 64 --targets 16 --no-cache": "most exposed:",
         "groups --group x1 --cuts 0.1,0.5": "below 0.1",
         "calibrate": "sensitivity from:",
+        "claims dbdp-noise-rate": "result:            fails",
     }.items():
         assert main(given(command)) == 0
         captured = capsys.readouterr()
@@ -189,9 +190,9 @@ def test_what_cannot_be_computed_is_one_line_and_code_1(
 
 def test_every_command_has_help_and_loads_nothing_heavy_for_it() -> None:
     code = (
-        "import sys\nfrom dpviz.cli.main import COMMANDS, parser\n"
+        "import sys, dpviz.cli.start\nfrom dpviz.cli.main import COMMANDS, parser\n"
         "made = parser('')\nassert all(name in made.format_help() for name in COMMANDS)\n"
-        "print([m for m in ('numpy', 'pandas', 'scipy', 'sklearn', 'plotly', 'streamlit') if m in sys.modules])"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'sklearn', 'joblib', 'plotly', 'streamlit') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert out.stdout.strip() == "[]"

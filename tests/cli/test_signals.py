@@ -121,17 +121,6 @@ def test_a_sweep_that_is_ended_takes_its_workers_along(
     assert not list(tmp_path.rglob(".part-*"))
 
 
-def test_nothing_heavy_is_loaded_before_signals_are_heard() -> None:
-    code = "import dpviz, dpviz.cli.start, sys; print([m for m in ('numpy', 'pandas', 'scipy', 'joblib') if m in sys.modules])"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert out.stdout.strip() == "[]"
-
-
-def test_python_m_is_the_command() -> None:
-    out = subprocess.run([sys.executable, "-m", "dpviz", "--version"], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert out.stdout.startswith("dpviz ")
-
-
 RUN = "--dataset census-20000 --mechanism dp-gd --set steps=5000 --seeds 300"
 #: command -> options with which it works for more than a second, or waits for standard input; none where it is over at once
 LONG = {

@@ -185,18 +185,6 @@ def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypa
     until(lambda: job.over)
 
 
-def test_attacks_claims_and_sweeps_share_the_two_places(slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
-    monkeypatch.setattr(jobs, "LIGHT", 0.0)
-    first, second = start(pool, "a"), pool.submit(Job("attack", released(slow.go)))
-    until(lambda: {first, second} == set(pool._heavy))
-    third = pool.submit(Job("claim", released(slow.go)))
-    until(lambda: pool.position(third) == 1)
-    assert len(pool._heavy) == jobs.HEAVY
-    slow.go.set()
-    until(lambda: all(job.over for job in (first, second, third)))
-    assert third.results == [1]
-
-
 def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(
     slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
 ) -> None:

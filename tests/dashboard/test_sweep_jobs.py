@@ -168,21 +168,6 @@ def test_going_on_while_the_thread_still_stops(slow: Slow, pool: jobs.Pool) -> N
     assert len(job.table()) == 2 * 2 * 12
 
 
-def test_a_restart_takes_up_finished_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
-    first = start(jobs.Pool(), store=CellStore(tmp_path))
-    until(lambda: first.over)
-    victim = sorted(tmp_path.glob("*.cell"))[0]
-    victim.write_bytes(b"damaged")
-    computed: list[str] = []
-    true = Cell.attempt
-    monkeypatch.setattr(Cell, "attempt", lambda self, monitor: computed.append(self.key()) or true(self, monitor))
-    second = start(pool, store=CellStore(tmp_path))
-    until(lambda: second.over)
-    assert computed == [victim.stem], "only the damaged one is computed again"
-    pd.testing.assert_frame_equal(first.table(), second.table())
-    assert len(state_of(pool, second).notices) == 1
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.figures import data, heat, lines, plane
+from dpviz.figures import data, heat, lines
 from dpviz.figures.claims import verdict_colour
 from dpviz.figures.style import (
     ABOVE,
@@ -122,16 +122,6 @@ def test_shipped_configuration() -> None:
     assert CONFIG["server"]["maxUploadSize"] == 50
     assert CONFIG["browser"]["gatherUsageStats"] is False
     assert CONFIG["client"]["showErrorDetails"] == "none"
-
-
-def test_zero_lines_are_exact_for_planes() -> None:
-    axis = np.linspace(-1, 1, 21)
-    gx, gy = np.meshgrid(axis, axis)
-    x, y = plane.zero_lines(np.stack([0.3 * gx - 0.7 * gy + 0.11, gx + 5 * gy - 0.2]), (axis, axis))
-    there = ~np.isnan(x)
-    residual = np.minimum(abs(0.3 * x - 0.7 * y + 0.11), abs(x + 5 * y - 0.2))[there]
-    assert there.sum() > 40
-    assert residual.max() < 1e-12
 
 
 @pytest.mark.parametrize("entries", [1, 6])

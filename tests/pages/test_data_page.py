@@ -144,14 +144,6 @@ def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(data_folder: Pat
     assert not support_pages.opened("", dataset="data/people.csv").exception
 
 
-@pytest.mark.long
-def test_a_download_without_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
-    page = opened()
-    page.button(key="get-adult").click().run()
-    assert "the server cannot be reached" in text(page)
-
-
 def test_the_form_says_what_is_meant() -> None:
     frame = read_csv(csv()).frame
     form = describe(frame.drop(columns="answer"))

@@ -14,7 +14,6 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import address, text
 
 import dpviz
-from dpviz.dashboard.rows import selection
 from dpviz.experiments.run.links import signed
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies import inspected
@@ -102,17 +101,6 @@ def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
     assert not page.warning
 
 
-def test_axes_are_in_the_address() -> None:
-    page = opened(dataset="breast-cancer", x="mean area", y="worst texture")
-    assert not page.warning
-    assert page.selectbox(key="own.x").value == "mean area"
-    page.selectbox(key="own.x").set_value(selection.COMPONENTS[0]).run()
-    assert address(page) == signed({"dataset": "breast-cancer", "seeds": "2", "y": "worst texture"})
-    page = opened(x="no such feature")
-    assert page.warning[0].value.startswith("**Across**")
-    assert "x" not in address(page)
-
-
 def test_groups_are_followed_by_every_panel() -> None:
     page = opened(mechanism="pidp-sgd")
     ids = setup_for(dpviz.RunSpec(dataset="teaching")).split.train
@@ -180,19 +168,6 @@ def test_pictures_for_digits_and_units_for_people() -> None:
     page = opened(dataset="census-300", mechanism="dbdp", seeds="1")
     table = next(t.value for t in page.table if t.value.index.name == "moved most, own units")
     assert len(table) == 8
-
-
-def test_influence_is_computed_once_for_all_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    inspected.clear()
-    calls = []
-    real = inspected.influence_of
-    monkeypatch.setattr(inspected, "influence_of", lambda problem: calls.append(1) or real(problem))
-    for mechanism in ("dp-gd", "dbdp"):
-        for epsilon in (0.5, 2.0):
-            inspected.row_influence(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, epsilon=epsilon, seed=int(epsilon)))
-    assert len(calls) == 1
-    inspected.row_influence(dpviz.RunSpec(dataset="teaching", lam=0.01))
-    assert len(calls) == 2
 
 
 def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:

@@ -41,6 +41,8 @@ def test_a_student_finds_the_four_answers() -> None:
     assert "falls as 1/n" in said
     assert re.search(r"all of them together make −\d", said), "averaging lowers the bound, by a number"
     assert re.search(r"helps only a little|hardly helps", said)
+    without = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training", **{"rsgd-ar.averaging": "false"}))
+    assert "No averaging here" in without
 
 
 @pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])

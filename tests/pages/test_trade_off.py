@@ -26,7 +26,6 @@ from dpviz.experiments.sweeps.sweep import run_sweep
 from dpviz.papers.figures import base
 from dpviz.papers.timing import Measured
 
-PAGE = next((Path(__file__).parents[2] / "pages").glob("*Trade-off.py"))
 FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
 
 
@@ -343,19 +342,6 @@ def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kep
     page = AppTest.from_function(script, args=(shown,), default_timeout=LIMIT).run()
     assert not page.exception
     assert ("tune" in page.session_state) == kept
-
-
-def test_who_cancels_anothers_sweep_only_stops_watching_it(held: Callable[[], None]) -> None:
-    mine, other = opened(), opened()
-    job = mine.session_state["dpviz.sweep"]
-    assert other.session_state["dpviz.sweep"] is job
-    other.button(key="cancel-sweep").click().run()
-    assert "Cancelled" in text(other)
-    assert not job.over
-    mine.run()
-    assert "Cancelled" not in text(mine)
-    held()
-    assert "needs ε" in text(done(mine))
 
 
 def test_a_search_costs_what_all_its_models_cost() -> None:

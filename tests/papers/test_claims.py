@@ -11,7 +11,6 @@ from support_claims import instead, planted
 from support_stand_in import StandIn
 
 import dpviz
-from dpviz.cli.main import main
 from dpviz.mechanisms import Calibration, HasRule, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.base import Fit, RuleView
 from dpviz.models import Setting, feature_noise_of
@@ -240,15 +239,3 @@ def test_differences_carry_their_interval() -> None:
     assert (wide.at_least(0.0), wide.at_least(-0.02), wide.at_least(0.04)) == (None, True, False)
     assert (numbers.Interval(0.01, 0.001).leads(0.005), numbers.Interval(0.004, 0.0).leads(0.005)) == (True, False)
     assert numbers.Interval(0.0, 0.0).leads(0.0) is False
-
-
-def test_the_shell_lists_tests_and_refuses(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["claims"]) == 0
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in list_claims())
-    assert main(["claims", "dbdp-noise-rate"]) == 0
-    out = capsys.readouterr().out
-    assert "result:            fails" in out
-    assert "dpviz claims dbdp-noise-rate" in out
-    assert main(["claims", "nothing"]) == 2
-    assert main(["claims", "dbdp-noise-rate", "--seed", "x"]) == 2

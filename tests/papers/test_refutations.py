@@ -77,11 +77,6 @@ def test_pages_with_a_badge_say_so(page: str) -> None:
         assert ("refuted" in said) == (epsilon == "1")
 
 
-def test_the_page_of_guarantees_counts_them_at_their_budget_only() -> None:
-    assert "audits refute 3" in text(settled(opened("Guarantees", epsilon="1")))
-    assert "audits refute" not in text(settled(opened("Guarantees", epsilon="10")))
-
-
 def test_the_shell_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     for epsilon in ("1", "10"):
         command = f"calibrate --n 1000 --d 5 --mechanism dbdp-pi --epsilon {epsilon} --delta 1e-5"
