@@ -116,7 +116,7 @@ TEXTS = {
 }
 #: (page, language of the block) -> where its blocks run, or why they do not
 RUN_ELSEWHERE = {
-    ("README.md", "sh"): "setting up, starting and testing: .ci/run and tests/browser/test_ways_of_starting.py",
+    ("README.md", "sh"): "setting up, starting and testing: .ci/run and tests/dashboard/test_outside.py",
     ("docs/journeys.md", "sh"): "tests/cli/test_journeys.py",
     ("docs/python.md", "{eval-rst}"): "directives of the site: tests/browser/test_site_of_the_docs.py",
     ("docs/architecture.md", ""): "no code: the tree of folders",

@@ -1,5 +1,6 @@
 """Every page in a narrow window and at 200 % zoom: nothing scrolls sideways, every control and chart has a name."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -45,3 +46,6 @@ def test_no_page_scrolls_sideways_and_everything_has_a_name(reader: Callable[...
             assert page.evaluate(WIDER) <= 0, (name, width)
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (name, width)
             assert page.evaluate(UNNAMED) == [], (name, width)
+        levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+        assert levels[0] == levels.count(1) == 1, name
+        assert all(b <= a + 1 for a, b in itertools.pairwise(levels)), name

@@ -1,8 +1,6 @@
 """The first page as a person meets it."""
 
-import itertools
 import re
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
@@ -10,7 +8,6 @@ import pytest
 
 from dpviz.experiments.run.links import KEY
 
-Make = Callable[..., Any]
 PICTURE = ".dpviz-accuracy svg"
 
 
@@ -54,34 +51,3 @@ def test_a_link_restores_the_run_and_back_goes_back(one: Any) -> None:
     assert query(page) == link
     page.go_forward()
     one.waits_for(second)
-
-
-#: tests of addresses without a browser try many more
-BAD = [
-    ("epsilon=nan", "Privacy budget ε"),
-    ("dataset=../../etc/passwd", "Dataset"),
-    ("mechanism=<img src=http://192.0.2.1/x.png>", "Mechanism"),
-    ("mechanism=![x](http://192.0.2.1/x.png)", "Mechanism"),
-]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("bad", "field"), BAD)
-def test_a_bad_address_is_explained_and_the_page_works(one: Any, bad: str, field: str) -> None:
-    page = one.open(f"?{bad}")
-    warning = page.locator("[data-testid=stAlert]").first.inner_text()
-    assert field in warning
-    assert len(warning) > 30
-    assert "at ε = 1 " in one.sentence
-    one.press("ArrowLeft")
-    assert page.locator("[data-testid=stAlert]").count() == 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", ["/", "/Sensitivity_and_rates", "/Privacy_accounting"])
-def test_headings_are_in_order(reader: Make, path: str) -> None:
-    page = reader().open("?dataset=teaching", path)
-    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))

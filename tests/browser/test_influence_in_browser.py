@@ -73,18 +73,3 @@ def test_a_lasso_over_many_points_answers(one: Any, dataset: str) -> None:
     page.get_by_role("button", name="Clear the group").wait_for()
     rows = page.locator("table", has_text="The chosen group").inner_text().split("\n")
     assert any(int(word.replace(",", "")) > 10_000 for word in " ".join(rows).split() if re.fullmatch(r"\d+,\d+", word))
-
-
-@pytest.mark.long
-def test_the_chosen_row_goes_along_to_other_pages_and_back(one: Any) -> None:
-    page = one.open("?dataset=teaching&row=8&y=principal component 1", PATH)
-    page.get_by_role("link", name="One private model").click()
-    page.wait_for_function("/ is right /.test(document.querySelector('.st-key-headline')?.innerText)")
-    one.settled()
-    assert page.locator("[data-testid=stAlert]").count() == 0
-    page.get_by_role("link", name="Influence and noise").click()
-    page.wait_for_function("/moves the model most/.test(document.querySelector('.st-key-headline')?.innerText)")
-    one.settled()
-    assert page.get_by_label("Row id", exact=True).input_value() == "8"
-    assert "row=8" in page.url
-    assert "y=principal" in page.url

@@ -135,16 +135,3 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
     other.settled()
     other.context.close()
     watched.until(lambda state: state["files"] <= start["files"] and len(state["threads"]) <= len(start["threads"]))
-
-
-@pytest.mark.long
-def test_forget_it_now_leaves_nothing_while_its_owner_stays(visitor: Callable[[str], Any], watched: Watched) -> None:
-    owner = visitor(watched.address)
-    give(owner, csv(), "people.csv")
-    made_mine(owner)
-    assert watched.told()["rows"]
-    owner.page.get_by_role("button", name="Forget it now").click()
-    owner.page.get_by_text("your upload").wait_for(state="detached")
-    owner.settled()
-    watched.until(lambda state: not state["rows"] and not state["texts"])
-    owner.context.close()

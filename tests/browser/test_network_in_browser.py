@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
 
 Make = Callable[..., Any]
-
-
-def model_of(page: Any) -> str | None:
-    return parse_qs(urlparse(page.url).query).get("model", [None])[-1]
 
 
 def bend(page: Any) -> float:
@@ -36,28 +31,3 @@ def test_the_line_of_a_network_bends(reader: Make, model: str, curved: bool) -> 
     page = reader().open(f"?dataset=teaching&model={model}&lam=0.0001&seeds=3")
     assert (bend(page) > 0.1) == curved
     assert curved or bend(page) < 0.1 / 128  # ends are written to a tenth of a pixel
-
-
-@pytest.mark.long
-def test_the_width_goes_along_and_back(one: Any) -> None:
-    page = one.open("?dataset=teaching&model=mlp-12&seeds=2")
-    one.unfold("More settings, compare, report")
-    units = page.get_by_role("spinbutton", name="Hidden units")
-    assert units.input_value() == "12"
-    before = one.sentence
-    units.fill("5")
-    units.press("Enter")
-    one.waits_for_another(before)
-    one.settled()
-    assert model_of(page) == "mlp-5"
-    page.get_by_role("link", name="Privacy accounting", exact=True).click()
-    page.wait_for_function("() => location.pathname.includes('Privacy_accounting')")
-    page.get_by_role("heading", name="Best possible attack").wait_for()
-    one.settled()
-    assert model_of(page) == "mlp-5"
-    one.unfold("More settings, compare, report")
-    assert page.get_by_role("spinbutton", name="Hidden units").input_value() == "5"
-    page.go_back()
-    page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')")
-    one.settled()
-    assert model_of(page) == "mlp-5"

@@ -65,26 +65,6 @@ def some_cells(page: Any, cache: Path, before: dict[str, int], least: int = 2) -
 
 
 @pytest.mark.long
-def test_a_sweep_streams_stops_and_goes_on_from_finished_cells(own_server: Any, reader: Make, tmp_path: Path) -> None:
-    one = reader(address=own_server.address)
-    page = open_page(one, LONG)
-    some_cells(page, tmp_path, {})
-    assert "needs ε ≥" in one.sentence or "reaches it" in one.sentence, "the read-out answers from what there is"
-    page.locator(".st-key-cancel-sweep button").click()
-    page.get_by_text("Cancelled at").wait_for()
-    page.wait_for_timeout(1500)  # a cell that was nearly done may still be written
-    kept = finished(tmp_path)
-    page.wait_for_timeout(1500)
-    assert finished(tmp_path) == kept, "nothing goes on after a cancel"
-    assert page.locator(POINTS).count() > 0, "what was finished is shown"
-    page.locator(".st-key-go-on button").click()
-    page.wait_for_selector(".st-key-cancel-sweep")
-    over(page)
-    assert len(finished(tmp_path)) == 4 * 5
-    assert {name: finished(tmp_path)[name] for name in kept} == kept, "finished cells are not computed again"
-
-
-@pytest.mark.long
 def test_a_killed_server_goes_on_and_a_damaged_cell_is_one_notice(own_server: Any, reader: Make, tmp_path: Path) -> None:
     page = open_page(reader(address=own_server.address), LONG)
     some_cells(page, tmp_path, {}, 4)
@@ -193,16 +173,6 @@ def test_saved_numbers_and_settings_are_those_of_the_shell(reader: Make, tmp_pat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
-def test_the_page_fits_and_has_words(reader: Make, width: int, scheme: str) -> None:
-    page = open_page(reader(width=width, scheme=scheme), f"{QUICK}&tune=steps,clip_norm&odds=true")
-    over(page)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollWidth <= window.innerWidth")
-    assert page.locator("[data-testid=stException]").count() == 0
-
-
-@pytest.mark.long
 def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_controls(one: Any) -> None:
     # the code of the controls comes late, as on a slow line
     late = re.compile(r"/static/js/(Slider|NumberInput|Selectbox|Checkbox|TextInput)[^/]*\.js")
@@ -219,28 +189,3 @@ def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_
     over(page)
     asked = query(page)
     assert (asked["lam"], asked["mechanism"], asked["seeds"]) == ("0.01", "cms-output", "3")
-
-
-@pytest.mark.long
-def test_tuning_draws_a_heat_map_and_a_click_applies_the_best_cell(own_server: Any, reader: Make) -> None:
-    one = reader(address=own_server.address)
-    page = open_page(one, f"{QUICK}&mechanism=dp-gd&dp-gd.steps=20".replace("mechanism=cms-output&", ""))
-    over(page)
-    one.unfold("Tune DP-GD at ε = 1")
-    page.locator(".st-key-tune-start button").click()
-    page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
-    page.wait_for_selector(".st-key-tune-cancel", state="detached")
-    one.settled()  # a click while the page is drawn anew is lost
-    assert page.get_by_text("costs privacy").count() == 1
-    best = page.locator(".st-key-tune-best button")
-    words = best.inner_text()
-    best.click()
-    page.wait_for_function("() => location.search.includes('dp-gd.step_size=') || !location.search.includes('lam=0.01')")
-    over(page)
-    page.wait_for_selector(".st-key-tuning .js-plotly-plot .heatmaplayer image")
-    spec = dpviz.RunSpec.from_query({k: v for k, v in query(page).items() if k in RUN or "." in k})
-    assert spec.mechanism == "dp-gd"
-    first, second = query(page)["tune"].split(",")
-    knob = spec.build().knobs()[first]
-    assert f"{knob.label.lower()} {knob.in_words(getattr(spec.build(), first))} and" in words
-    assert second != first
