@@ -24,7 +24,7 @@ view = running.start(spec, chosen, theme, kept)
 with answer:
     running.live(view, answers.headline, answers.beside, every=running.PICTURES)
 running.live(view, running.progress)
-running.live(view, curves.picture, answers.guessing, answers.falling, every=running.PICTURES)
+running.live(view, curves.picture, answers.guessing, every=running.PICTURES)
 settings.draw(spec, own)
 running.live(view, numbers.per_method, numbers.open_least, every=running.PICTURES)
 if view is not None:

@@ -10,14 +10,7 @@ from dpviz.figures.traces import line_trace, marker_trace, upright
 
 
 def trace(
-    epoch: Floats,
-    value: Floats,
-    positions: Sequence[int],
-    averages: Floats,
-    restarts: Sequence[float],
-    theme: Theme,
-    *,
-    height: int = 440,
+    epoch: Floats, value: Floats, positions: Sequence[int], averages: Floats, restarts: Sequence[float], theme: Theme
 ) -> go.Figure:
     """A sensitivity bound over training, one curve per batch position.
 
@@ -41,7 +34,7 @@ def trace(
     return figure(
         theme,
         traces,
-        height=height + LEGEND_LINE * named,
+        height=440 + LEGEND_LINE * named,
         shapes=[upright(t, line) for t in restarts[:60]],
         margin=margin(left=84, top=14 + LEGEND_LINE * named),
         x={"title": "passes over the data"},

@@ -50,7 +50,6 @@ def fill(name: str) -> SweepJob:
     inspected.row_influence(spec)
     inspected.retrained(spec, [1, 2])
     inspected.noisy_rows(spec)
-    inspected.rule_counts(spec, 2.0)
     releases(spec, [0.5, 1.0])
     next(table for table in guarantees.watch(spec) if table.metrics)
     influence_map.place(seen, dataset_of(spec), selection.COMPONENTS)

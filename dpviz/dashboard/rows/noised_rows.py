@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import received
@@ -21,12 +20,9 @@ from dpviz.influence import Influence
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
 
-#: budgets that stand beside the present one
-OTHERS = (0.1, 0.3, 1.0, 3.0, 10.0)
-
 
 def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
-    """The answer in words, the rule on a histogram, the rounds, and other budgets."""
+    """The answer in words, the rule on a histogram, and the rounds."""
     cal = run.calibration
     message = received(run)
     st.markdown(words.markdown(message[:1].upper() + message[1:]) + ".")
@@ -52,7 +48,6 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
                 st.markdown(f"- {words.markdown(note)}")
     if run.timeline is not None:
         rounds(run, theme)
-    budgets(run)
 
 
 def _no_rule(run: Inspected) -> None:
@@ -151,37 +146,6 @@ def rounds(run: Inspected, theme: Theme) -> None:
     )
     table = pd.DataFrame({"round": np.arange(1, count + 1), f"{run.timeline_counts}, mean": per_round})
     charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table, of=run.spec)
-
-
-def budgets(run: Inspected) -> None:
-    """The rows that receive noise at other budgets."""
-    cal = run.calibration
-    if cal.noise_scale == 0:
-        return
-    st.subheader("What happens at other ε", anchor=False)
-    n = len(run.row_ids)
-    ruled = run.views is not None
-    if ruled and not _cheap(run) and not st.toggle("Apply the rule at other ε too (takes a moment)", key="other-budgets"):
-        return
-    lines = []
-    for epsilon in sorted({*OTHERS, run.spec.epsilon}):
-        try:
-            scale, passing = inspected.rule_counts(run.spec, epsilon)
-        except InvalidInput as problem:
-            lines.append((words.three(epsilon), "cannot be met", words.markdown(problem.cause)))
-            continue
-        if passing is None:
-            rows = "all rows" if run.ever is not None else "no single row"
-        else:
-            rows = f"{n - passing:,} of {n:,}"
-        here = " (now)" if epsilon == run.spec.epsilon else ""
-        lines.append((f"{words.three(epsilon)}{here}", rows, words.three(scale)))
-    head = "Rows that the rule sends to noise, before the first step" if ruled else "Rows that receive noise of their own"
-    tables.table(lines, ("ε", head, f"Noise scale ({cal.noise_name})"))
-
-
-def _cheap(run: Inspected) -> bool:
-    return len(run.row_ids) * run.parameters <= inspected.RULE_WORK
 
 
 def idea(run: Inspected, influence: Influence, theme: Theme) -> None:

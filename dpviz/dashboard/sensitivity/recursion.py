@@ -85,9 +85,6 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
             st.markdown(f"**What if every step had noise?** {words.markdown(explanation.iteration(event, steps, budget))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
-    _variants(run, mechanism, setting, theme)
-    with st.expander("One pass in detail"):
-        _one_pass(run, trace, theme)
     _formula(
         run,
         RECURSION,
@@ -120,50 +117,6 @@ def _trace_table(trace: Any) -> pd.DataFrame:
     for j, position in enumerate(trace.positions):
         table[f"batch {position}"] = trace.value[:, j]
     return table
-
-
-def _one_pass(run: RunSpec, trace: Any, theme: Theme) -> None:
-    first = 1.0 if trace.epoch[-1] >= 2 else 0.0
-    inside = np.flatnonzero((trace.epoch >= first - 1e-9) & (trace.epoch <= first + 1 + 1e-9))
-    pick = np.unique(np.linspace(0, len(trace.positions) - 1, 3).round().astype(int))
-    fig = recursion.trace(
-        trace.epoch[inside],
-        trace.value[inside][:, pick],
-        trace.positions[pick].tolist(),
-        (trace.event == "average")[inside],
-        (),
-        theme,
-        height=320,
-    )
-    summary = (
-        f"Pass {int(first) + 1}: each curve falls a little at every step (contraction) and jumps once, when the "
-        f"batch with the replaced "
-        "row has its turn (expansion). An early jump is contracted by all batches that follow; a late one is not."
-    )
-    charts.chart(fig, "one-pass", summary, of=run)
-
-
-def _variants(run: RunSpec, mechanism: HasTrace, setting: Setting, theme: Theme) -> None:
-    """The end of the recursion with each part switched, as bars."""
-    switches = [name for name, knob in mechanism.knobs().items() if isinstance(knob, Switch)]
-    if not switches:
-        return
-    cases: dict[str, float] = {}
-    for bits in range(1 << len(switches)):
-        chosen = {name: bool(bits >> k & 1) for k, name in enumerate(switches)}
-        label = ", ".join(f"{mechanism.knobs()[n].label.lower()} {'on' if on else 'off'}" for n, on in chosen.items())
-        cases[label] = replace(mechanism, **chosen).sensitivity_bounds(setting)[0].value
-    now = mechanism.sensitivity_bounds(setting)[0].value
-    items = [lines.Bar(k, v, words.three(v), strong=v == now) for k, v in cases.items()]
-    look = charts.method_look(mechanism.id, theme)
-    summary = "The same training with its parts switched: " + "; ".join(f"{k}: {words.three(v)}" for k, v in cases.items()) + "."
-    charts.chart(
-        lines.bars(items, look, theme, x="worst-case distance at the end"),
-        "variants",
-        summary,
-        lambda: pd.DataFrame({"variant": list(cases), "sensitivity": list(cases.values())}),
-        of=run,
-    )
 
 
 def headline(spec: RunSpec) -> None:

@@ -8,7 +8,6 @@ from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.trade_off import running
 from dpviz.experiments.studies.no_better import LEAST, no_better_methods
-from dpviz.experiments.studies.non_monotone import non_monotone
 from dpviz.experiments.sweeps import curves
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
@@ -95,39 +94,6 @@ def guessing(view: running.View) -> None:
         for row in poor.to_dict("records")
     ]
     panels.note(f"No better than the majority label: {'; '.join(parts)}.")
-
-
-def falling(view: running.View) -> None:
-    """The methods that get worse as epsilon grows, with the cause; nothing while numbers come in."""
-    table = view.table()
-    if not len(table) or not view.status().state.over or no_value(view, table):
-        return
-    measure, names = view.choices.metric, labels()
-    drops = view.job.once(("falls", measure.column), lambda: non_monotone(table, measure.column))
-    real, luck = ([one for one in drops if one.certain == certain] for certain in (True, False))
-    sentences = []
-    if real:
-        parts = [
-            f"{names[one.mechanism]} is best at ε = {words.three(one.epsilon)} ({words.measured(measure, one.best)}, "
-            f"{words.measured(measure, one.last)} at ε = {words.three(one.largest)})"
-            for one in real
-        ]
-        sentences.append(
-            f"Less noise is not better everywhere: {'; '.join(parts)}. Training minimises the loss and not the {measure.within}; "
-            "with little noise a method approaches its own training without noise."
-        )
-        if measure.needs == "labels" and measure.id != "accuracy":
-            sentences.append(
-                "There the usual threshold may call no row of a rare class positive; noise does so for some rows by chance."
-            )
-    if luck:
-        parts = [f"{names[one.mechanism]} from ε = {words.three(one.epsilon)}" for one in luck]
-        sentences.append(
-            f"A fall that {view.spec.seeds} noise draws cannot tell from luck (all budgets share them): {', '.join(parts)}. "
-            "More draws can."
-        )
-    if sentences:
-        panels.note(" ".join(sentences))
 
 
 def beside(view: running.View) -> None:

@@ -40,8 +40,6 @@ SAMPLE = 200
 NETWORK_SAMPLE, NETWORK_PERSON, NETWORK_WORK = 40, 1e7, 5e7
 #: gradients to which a network is retrained, relative to the row's own: its influence is no closer than that
 NETWORK_TOLERANCE = 1e-4
-#: rows x parameters up to which the rule is looked at for other budgets too
-RULE_WORK = 4e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +120,11 @@ _noisy: Cache[Floats] = Cache("rows with noise", MAX_BYTES, lambda made: made.nb
 _planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
     "principal planes", 64 << 20, lambda made: made[0].nbytes + 64
 )
-_counts: Cache[tuple[float, int | None]] = Cache("noise at other budgets", 1 << 20, lambda made: 256)
 
 
 def clear() -> None:
     """Forgets everything."""
-    for store in (_runs, _influences, _retrained, _noisy, _planes, _counts):
+    for store in (_runs, _influences, _retrained, _noisy, _planes):
         store.clear()
 
 
@@ -256,19 +253,6 @@ def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
 
     noisy = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
     return noisy if noisy.size else None
-
-
-def rule_counts(spec: RunSpec, epsilon: float) -> tuple[float, int | None]:
-    """Noise scale at another budget, and how many rows the rule in use lets pass before the first step (None: no rule)."""
-    there = replace(spec, epsilon=epsilon)
-
-    def make(_: Monitor) -> tuple[float, int | None]:
-        calibration, mechanism = calibration_of(there), there.build()
-        if not isinstance(mechanism, HasRule):
-            return calibration.noise_scale, None
-        return calibration.noise_scale, int(mechanism.rule_views(setup_for(there).problem, calibration)[0].passes.sum())
-
-    return _counts.compute(resolve(there).key(), make, owner=spec.dataset)
 
 
 def principal_plane(rows: Floats) -> Plane:
