@@ -239,20 +239,15 @@ def approximation(influence: Influence) -> str:
     return f"approximate: its curvature is the Gauss–Newton matrix{form}, not the Hessian"
 
 
-def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
-    """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
-
+def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats:
+    """(n, d) rows as one replica of a method that puts noise on rows saw them."""
     mechanism = spec.build()
-    if not isinstance(mechanism, NoisesRows):
-        return None
+    assert isinstance(mechanism, NoisesRows)
 
     def make(_: Monitor) -> Floats:
-        problem = setup_for(spec).problem
-        made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
-        return np.empty(0) if made is None else made
+        return mechanism.noisy_rows(setup_for(spec).problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
 
-    noisy = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
-    return noisy if noisy.size else None
+    return _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
 
 
 def principal_plane(rows: Floats) -> Plane:
