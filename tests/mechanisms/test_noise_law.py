@@ -62,10 +62,7 @@ def combinations(name: str) -> Iterator[dict[str, Any]]:
 
 
 def trial(name: str, params: dict[str, Any], share: float = 1.0) -> Trial:
-    short = RECIPES[name][1]
-    if params.get("epsilon_is", "local") != "local":
-        short = short | {"batches": 1}
-    return Trial(ALL[name].from_params(short | params), share, MORE.get(name, 500))
+    return Trial(ALL[name].from_params(RECIPES[name][1] | params), share, MORE.get(name, 500))
 
 
 def test_every_mechanism_has_a_recipe() -> None:

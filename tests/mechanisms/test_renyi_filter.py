@@ -30,28 +30,22 @@ def row_gradients(problem: Problem, theta: np.ndarray, clip: float) -> np.ndarra
     return g * np.minimum(1.0, clip / np.maximum(np.linalg.norm(g, axis=1), 1e-300))[:, None]
 
 
-def contributions(g: np.ndarray, spent: np.ndarray, budget: float, leave: bool) -> np.ndarray:
+def contributions(g: np.ndarray, spent: np.ndarray, budget: float) -> np.ndarray:
     """(n, m) what each row adds to one step by the published rule; `spent` grows by its cost."""
-    cost = (g**2).sum(axis=1)
-    if leave:
-        spent += cost
-        return g * (spent <= budget * (1 + 1e-12))[:, None]
-    used = g * np.sqrt(np.clip((budget - spent) / np.maximum(cost, 1e-300), 0, 1))[:, None]
-    spent += (used**2).sum(axis=1)
-    return used
+    spent += (g**2).sum(axis=1)
+    return g * (spent <= budget * (1 + 1e-12))[:, None]
 
 
-def replay(problem: Problem, path: np.ndarray, clip: float, budget: float, leave: bool) -> np.ndarray:
+def replay(problem: Problem, path: np.ndarray, clip: float, budget: float) -> np.ndarray:
     """(T, n, m) what each row contributes along a given path of parameters."""
     spent = np.zeros(problem.n)
-    return np.array([contributions(row_gradients(problem, theta, clip), spent, budget, leave) for theta in path])
+    return np.array([contributions(row_gradients(problem, theta, clip), spent, budget) for theta in path])
 
 
-@pytest.mark.parametrize("when_spent", ["leave", "give what is left"])
 @pytest.mark.parametrize("clip", [1.0, 0.3])
-def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -> None:
+def test_matches_a_row_by_row_run(model_id: str, clip: float) -> None:
     problem = make_problem(n=60, d=3, model=model_id)
-    built = build(full_steps=2, stretch=10.0, clip_norm=clip, when_spent=when_spent)
+    built = build(full_steps=2, stretch=10.0, clip_norm=clip)
     cal = built.calibrate(problem.setting, BUDGET)
     t = int(cal.details["steps"])
     # slopes at 0: 1/2 for the logistic loss, 1 for the hinge; a row of length 1 affords (C/slope)^2 as many steps
@@ -62,7 +56,7 @@ def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -
     theta, step, budget = np.zeros(3), problem.setting.unit_step, 2 * clip**2
     spent, visits, timeline = np.zeros(60), np.zeros(60), []
     for _ in range(t):
-        used = contributions(row_gradients(problem, theta, clip), spent, budget, when_spent == "leave")
+        used = contributions(row_gradients(problem, theta, clip), spent, budget)
         active = (used != 0).any(axis=1)
         visits += active
         timeline.append(active.sum())
@@ -72,17 +66,13 @@ def test_matches_a_row_by_row_run(model_id: str, when_spent: str, clip: float) -
     assert record.visits is not None
     assert record.timeline is not None
     np.testing.assert_allclose(record.rule_margin[0, 1], spent / budget - 1, atol=1e-9)
-    if when_spent == "leave":
-        np.testing.assert_array_equal(record.visits[0, 1], visits)
-        np.testing.assert_array_equal(record.timeline[0, 1], timeline)
-        assert (visits < t).any()
-        np.testing.assert_array_equal(record.rule_margin[0, 1] > 1e-9, visits < t)
-    else:
-        assert spent.max() <= budget * (1 + 1e-9)
+    np.testing.assert_array_equal(record.visits[0, 1], visits)
+    np.testing.assert_array_equal(record.timeline[0, 1], timeline)
+    assert (visits < t).any()
+    np.testing.assert_array_equal(record.rule_margin[0, 1] > 1e-9, visits < t)
 
 
-@pytest.mark.parametrize("leave", [True, False])
-def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str, leave: bool) -> None:
+def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str) -> None:
     rng, worst = np.random.default_rng(5), 0.0
     for k in range(60):
         problem = make_problem(n=12, d=3, model=model_id, seed=k)
@@ -91,7 +81,7 @@ def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str,
         if k % 3 == 0:  # the worst path: the replaced row is wrong in both datasets
             row = int(np.argmax(np.abs(problem.rows.signed - other.rows.signed).sum(axis=1)))
             path[:] = -4 * problem.rows.signed[row] * rng.choice([-1, 1])
-        here, there = (replay(p, path, 1.0, 3.0, leave).sum(axis=1) for p in (problem, other))
+        here, there = (replay(p, path, 1.0, 3.0).sum(axis=1) for p in (problem, other))
         worst = max(worst, float(((here - there) ** 2).sum()) / (4 * 3.0))
     assert worst <= 1 + 1e-9
     assert worst > 0.3  # counting only one of the two rows, a quarter of the bound, is broken
@@ -141,8 +131,8 @@ def test_large_tables_in_single_precision_give_the_same_to_rounding(name: str, m
     np.testing.assert_array_equal(single.record.visits, double.record.visits)
 
 
-@pytest.mark.parametrize(("leave", "paid"), [(True, 7), (False, 7), (True, 256)])
-def test_no_row_overspends_in_single_precision(leave: bool, paid: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("paid", [7, 256])
+def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, model = np.random.default_rng(3), get_model("svm")
 
     def most() -> float:
@@ -154,7 +144,7 @@ def test_no_row_overspends_in_single_precision(leave: bool, paid: int, monkeypat
             row = Rows(x / np.linalg.norm(x), np.ones(1))
             theta = (-4.0 * row.X).astype(np.float32)
             budget = steps * clip**2
-            rule = _Filter(1, 1, budget, leave, True, slack=1e-6, free=0)
+            rule = _Filter(1, 1, budget, True, slack=1e-6, free=0)
             sums = [model.sum_gradient(theta, row, clip_norm=clip, rule=rule)[0] for _ in range(steps + 3)]  # type: ignore[arg-type]
             assert rule.visits[0, 0] >= steps
             spent.append(sum(float(s @ s) for s in sums) / budget)
@@ -165,18 +155,17 @@ def test_no_row_overspends_in_single_precision(leave: bool, paid: int, monkeypat
     assert most() > 1
 
 
-@pytest.mark.parametrize("leave", [True, False])
+@pytest.mark.parametrize("record", [True, False])
 @pytest.mark.parametrize("free", [0, 1])
-def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(leave: bool, free: int) -> None:
-    rule = _Filter(10, 2, 1.0, leave, False, slack=1e-12, free=free)
+def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(record: bool, free: int) -> None:
+    rule = _Filter(10, 2, 1.0, record, slack=1e-12, free=free)
     costs = np.zeros((2, 10))
     costs[0, :4] = costs[1, 4] = 4.0  # four and one rows demand more than they have
     costs[:, 9] = 1.0  # demands all it has
     for step in range(2):
         for block in (slice(4, 10), slice(0, 4)):
-            rule(block, np.sqrt(costs[:, block]))
-        few = [6, 9] if leave else [10, 10]  # what is left is spent before a row stops
-        expected = [10, 10] if step < free else few if step == 0 else [5, 8]
+            rule.rule(block, np.sqrt(costs[:, block]))  # type: ignore[operator]
+        expected = [10, 10] if step < free else [6, 9] if step == 0 else [5, 8]
         np.testing.assert_array_equal(rule.take_active(), expected)
 
 
@@ -192,7 +181,7 @@ def test_no_row_takes_part_in_a_step_that_its_budget_does_not_pay_for(n: int) ->
     X = np.zeros((n, 2))
     X[:, 0] = np.where(np.arange(n) % 2 == 0, *length)
     problem = Problem(Rows(X, np.where(np.arange(n) % 4 < 2, 1.0, -1.0)), get_model("logistic"), 1e-3)
-    built = build(full_steps=full, stretch=4.0, clip_norm=1.0, when_spent="leave", step_size=0.01)
+    built = build(full_steps=full, stretch=4.0, clip_norm=1.0, step_size=0.01)
     cal = built.calibrate(problem.setting, Budget(1e6, 1e-5))
     assert cal.details["steps"] > steps + 2
     fit = built.fit(Training(problem, [cal], spawn(0, 1)))

@@ -88,7 +88,7 @@ def training_rows(name: str, params: Params, patch: Patch) -> None:
 
 
 def row_budgets(name: str, params: Params, patch: Patch) -> None:
-    filtered.test_matches_a_row_by_row_run("logistic", 1.0, params.get("when_spent", "leave"))
+    filtered.test_matches_a_row_by_row_run("logistic", 1.0)
 
 
 def paid(name: str, params: Params, patch: Patch) -> None:

@@ -18,7 +18,7 @@ from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, Individual
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_gradients
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
-from dpviz.models import Setting, count
+from dpviz.models import Setting
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
 from dpviz.models.row_budget import RowBudget
@@ -80,12 +80,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
     )
     step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob()
-    when_spent: str = knob(
-        "leave",
-        "When spent",
-        "A row that cannot pay for its next gradient is left out from then on (as published), or uses up what is left.",
-        options=("leave", "give what is left"),
-    )
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if knob == "full_steps":
@@ -182,7 +176,6 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             n,
             e * s,
             paid * self.bound(problem.setting) ** 2,
-            self.when_spent == "leave",
             record,
             # rounding may put T0 full-length gradients above T0 C^2: by a hair that is far below the noise in double
             # precision, and in single by less than half of what all contributions are shortened by
@@ -220,14 +213,15 @@ class _Filter:
 
     Attributes:
         budget: B.
-        demand: (R, n) sum of squared clipped gradients, the unused ones included where rows leave for good.
+        demand: (R, n) sum of squared clipped gradients, the unused ones included.
         visits: (R, n) steps in which a row took part.
         spent: (R, n) sum of squared gradients that were used, at most B.
     """
 
-    def __init__(self, n: int, replicas: int, budget: float, leave: bool, record: bool, *, slack: float, free: int) -> None:
+    def __init__(self, n: int, replicas: int, budget: float, record: bool, *, slack: float, free: int) -> None:
         """
         Args:
+            record: whether visits and spent are kept.
             slack: share of B by which rounding may exceed it.
             free: steps all of whose gradients B pays for.
         """
@@ -236,19 +230,14 @@ class _Filter:
         kept = (n if record else 0, replicas)
         self.demand = self._rule.spent[:, :replicas].T
         self.visits: NDArray[np.int32] = np.zeros(kept, np.int32).T
-        self.spent = np.zeros(kept).T if leave else self.demand
-        self._leave, self._record, self._slack = leave, record, slack
+        self.spent = np.zeros(kept).T
+        self._record = record
         self._end_step(free)
 
     @property
     def rule(self) -> Rule:
         """The rule of a step, as an object that kernels know where nothing else is to be done."""
-        return self._rule if self._simple and not self._record else self
-
-    @property
-    def _simple(self) -> bool:
-        """True where rows take part with all of their gradient or not at all."""
-        return self._leave or self._free > 0
+        return self if self._record else self._rule
 
     def _end_step(self, free: int) -> None:
         """The steps that are left of those that B pays for."""
@@ -256,20 +245,9 @@ class _Filter:
         self._rule.all = free > 0
 
     def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
-        cost = norms * norms
-        if self._simple:
-            weights = self._rule(block, norms)
-        else:
-            demand = self.demand[:, block]
-            left = self.budget - demand
-            left[left < self._slack * self.budget] = 0.0  # what rounding leaves is nothing
-            weights = np.sqrt(np.minimum(1.0, left / np.maximum(cost, 1e-300)))
-            demand += np.minimum(cost, left)
-            self._rule.add_active(count(weights > 0).astype(float))
-        if self._record:
-            self.visits[:, block] += weights > 0
-            if self._leave:
-                self.spent[:, block] += cost * weights
+        weights = self._rule(block, norms)
+        self.visits[:, block] += weights > 0
+        self.spent[:, block] += norms * norms * weights
         return weights
 
     def take_active(self) -> NDArray[np.float64]:
