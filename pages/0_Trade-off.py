@@ -26,7 +26,7 @@ with answer:
 running.live(view, running.progress)
 running.live(view, curves.picture, answers.guessing, every=running.PICTURES)
 settings.draw(spec, own)
-running.live(view, numbers.per_method, numbers.open_least, every=running.PICTURES)
+running.live(view, numbers.per_method, every=running.PICTURES)
 if view is not None:
     numbers.examined(view)
     numbers.downloads(view)

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from dpviz.dashboard.kit import panels, repeat, tables, words
-from dpviz.dashboard.shell import address, links, pinned, sidebar
+from dpviz.dashboard.shell import links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
-from dpviz.dashboard.trade_off.answers import at_budget, labels, least_for, no_value
+from dpviz.dashboard.trade_off.answers import at_budget, labels, no_value
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps import curves
@@ -72,20 +72,6 @@ def _regularised(view: running.View) -> str:
     if len(values) == 1:
         return f"λ = {words.three(*values)} at this ε"
     return f"λ by each method’s rule, {words.three(min(values))} to {words.three(max(values))} at this ε"
-
-
-def open_least(view: running.View) -> None:
-    """A button that opens the proved method that needs least for the value wanted."""
-    table = view.table()
-    if not len(table) or no_value(view, table):
-        return
-    least = least_for(view, view.wanted(table))
-    if least is None or least.epsilon is None:
-        return
-    epsilon = float(f"{least.epsilon * 1.0005:.3g}") if not least.below else least.epsilon
-    label = labels()[least.mechanism]
-    if st.button(f"Open {label} at ε = {words.three(epsilon)}, the least that is proved", key="open-best"):
-        address.go("app.py", view.sweep.run(least.mechanism, epsilon).to_query())
 
 
 def examined(view: running.View) -> None:
