@@ -21,17 +21,7 @@ DESCRIPTION = "Writes model.json and card.md. No seed is stored. Every call give
 
 def add(parser: Parser) -> None:
     """Adds the options."""
-    one_run.add(parser)
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
-    parser.add_argument("--all-rows", action="store_true", help="train on all rows and not on 80 %% of them")
-    parser.add_argument(
-        "--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows"
-    )
-    parser.add_argument(
-        "--private-ranges",
-        action="store_true",
-        help="find ranges and categories that are not declared privately, for a tenth of epsilon",
-    )
+    add_release(parser)
     parser.add_argument("--tried", metavar="N", help="how many settings were tried on these rows, for the card")
     parser.add_argument(
         "--audit", default="0", metavar="RUNS", help="audit the method with so many models trained on each of two datasets"
@@ -39,7 +29,32 @@ def add(parser: Parser) -> None:
     parser.add_argument(
         "--i-know-this-is-not-proved", dest="unproved", action="store_true", help="allow a guarantee that is only claimed"
     )
+
+
+def add_release(parser: Parser) -> None:
+    """Adds the options of a model that is published, for `dpviz tune`, too."""
+    one_run.add(parser)
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
+    parser.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
+    parser.add_argument(
+        "--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows"
+    )
+    parser.add_argument(
+        "--private-ranges",
+        action="store_true",
+        help="find ranges and categories that are not declared privately, for a tenth of ε and δ",
+    )
     parser.add_argument("--ledger", metavar="FILE.toml", help="enter the release into this ledger, which may refuse it")
+
+
+def how(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a release that its options stand for."""
+    from dpviz.spending import Ledger
+
+    return {name: getattr(options, name) for name in ("all_rows", "ranges_from_data", "private_ranges")} | {
+        "ledger": None if options.ledger is None else Ledger(options.ledger),
+        "call": options.typed[:500],
+    }
 
 
 def named(out: str) -> str:
@@ -64,7 +79,6 @@ def run(options: argparse.Namespace) -> None:
     """Trains the model and writes it."""
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.releasing import check_place, release
-    from dpviz.spending import Ledger
 
     out = Path(named(options.out))
     check_place(out)
@@ -78,15 +92,11 @@ def run(options: argparse.Namespace) -> None:
     with Bar() as bar:
         made = release(
             replace(one_run.run_spec(options), seed=RunSpec.seed),  # that of a link belongs to the explorer
-            all_rows=options.all_rows,
             unproved=options.unproved,
-            ranges_from_data=options.ranges_from_data,
-            private_ranges=options.private_ranges,
             tried=tried,
             audit_runs=runs,
             monitor=bar,
-            ledger=None if options.ledger is None else Ledger(options.ledger),
-            call=options.typed[:500],
+            **how(options),
         )
     made.save(out)
     cal, values = made.calibration, summary(made, out)

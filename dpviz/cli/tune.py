@@ -7,7 +7,7 @@ from typing import Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.cli.release import named, summary
+from dpviz.cli.release import add_release, how, named, summary
 from dpviz.common.validate import InvalidInput, number_from_text
 
 HELP = "release the best model of a private search over settings; epsilon pays for the choice"
@@ -19,8 +19,7 @@ DESCRIPTION = (
 
 def add(parser: Parser) -> None:
     """Adds the options."""
-    one_run.add(parser)
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
+    add_release(parser)
     parser.add_argument(
         "--try",
         dest="values",
@@ -38,14 +37,6 @@ def add(parser: Parser) -> None:
         help="distribution of their number (logarithmic, which costs least)",
     )
     parser.add_argument("--held-out", default="0.2", metavar="SHARE", help="rows that models are scored on, 0.05 to 0.5 (0.2)")
-    parser.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
-    parser.add_argument(
-        "--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows"
-    )
-    parser.add_argument(
-        "--private-ranges", action="store_true", help="find those that are not declared privately, for a tenth of ε and δ"
-    )
-    parser.add_argument("--ledger", metavar="FILE.toml", help="enter the search into this ledger, which may refuse it")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,7 +47,6 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.releasing import check_place
     from dpviz.releasing.tuning import private_search
-    from dpviz.spending import Ledger
 
     out = Path(named(options.out))
     check_place(out)
@@ -68,12 +58,8 @@ def run(options: argparse.Namespace) -> None:
             mean_runs=number_from_text("--mean-runs", options.mean_runs),
             distribution=options.distribution,
             held_out=number_from_text("--held-out", options.held_out),
-            all_rows=options.all_rows,
-            ranges_from_data=options.ranges_from_data,
-            private_ranges=options.private_ranges,
-            ledger=None if options.ledger is None else Ledger(options.ledger),
-            call=options.typed[:500],
             monitor=bar,
+            **how(options),
         )
     made.save(out)
     cal, values = made.calibration, summary(made, out) | {"searched": made.searched}
