@@ -103,7 +103,7 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
         low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
         x, y = stack(shown, (high - low) / 40)
         x = 10**x
-        axis = {"type": "log", "range": [low, high], "exponentformat": "power", "dtick": 1 if high - low <= 8 else 2}
+        axis = {"type": "log", "range": [low, high], "exponentformat": "power", "dtick": math.ceil((high - low) / 4)}
     return figure(
         theme,
         [_dots(look, x, y, "gap %{customdata:.3g}<extra></extra>") | {"customdata": gap}],
@@ -118,4 +118,4 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
 def _dots(look: Look, x: Floats, y: Floats, hover: str) -> Trace:
     size = 15 if len(x) <= 60 else 9
     marker = {"color": faint(look.colour, 0.75), "size": size, "line": {"color": look.colour, "width": 1}}
-    return marker_trace(x, y, marker, hover, showlegend=False, customdata=np.arange(len(x)))
+    return marker_trace(x, y, marker, hover, showlegend=False, customdata=np.arange(len(x)), cliponaxis=False)

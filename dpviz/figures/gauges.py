@@ -99,7 +99,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
         y={"visible": False, "range": [-0.62, sum(heights) - 0.58]},
         barmode="overlay",
         shapes=shapes,
-        margin=margin(top=4),
+        margin=margin(top=4, right=26),
     )
 
 

@@ -15,7 +15,7 @@ _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
 
 MAP = 430  # pixels of the map with its legend
 _BAR = 74  # pixels of the colour scale below the map
-_TITLE_BELOW = note("influence", 0.5, 0, paper="xy", yshift=-72)  # of a colour scale that stands below the map
+_SCALED = 24  # pixels of the ticks of the axis above it
 WEBGL_FROM = 10_000  # points above which the browser needs WebGL to stay fluid
 DENSE, CELLS, STRONGEST = 4_000, 60, 150  # rows from which their density is drawn; its cells a side; rows drawn on it as points
 _FLOOR = 1e-4  # influences below this share of the largest one look alike
@@ -75,10 +75,11 @@ def training_map(
         ring = {"symbol": "circle-open", "size": base + 14, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
         traces.append(drawn.marks(chosen, ring, showlegend=False, customdata=row_ids[chosen]))
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
-    notes = drawn.names(chosen) + ([_TITLE_BELOW] if narrow else [])
+    notes = drawn.names(chosen) + ([_title_below(scaled)] if narrow else [])
+    lower = (_BAR + _SCALED * scaled) if narrow else 0
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
-    layout = _layout(names, scaled, more, below=narrow)
-    return figure(theme, traces, height=MAP + more + (_BAR if narrow else 0), coloraxis=scale, annotations=notes, **layout)
+    layout = _layout(names, scaled, more, below=lower)
+    return figure(theme, traces, height=MAP + more + lower, coloraxis=scale, annotations=notes, **layout)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,17 +193,19 @@ def _looks(n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | N
     )
 
 
-def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: bool = False) -> Trace:
-    """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for the colour scale there."""
+def _title_below(scaled: bool) -> Trace:
+    """The title of a colour scale that stands below the map, and below the title of its axis."""
+    return note("influence", 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)
+
+
+def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: int = 0) -> Trace:
+    """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for a colour scale there."""
     axis: Trace = {} if scaled else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return {
         # clicks reach the page where dragging moves the picture; box and lasso are tools of the picture's own bar
         "dragmode": "pan",
         "margin": margin(
-            left=70 if scaled else 34,
-            right=16 if below else 112,
-            top=40 + 2 * LEGEND_LINE + more,
-            bottom=58 + (_BAR if below else 0),
+            left=70 if scaled else 34, right=16 if below else 112, top=40 + 2 * LEGEND_LINE + more, bottom=58 + below
         ),
         "legend": {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "x": axis | {"title": plain(names[0])},

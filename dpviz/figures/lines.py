@@ -74,7 +74,7 @@ def curves(
         y_axis["range"] = [math.log10(v) if log_y else factor * v for v in y_range]
     if percent:
         y_axis["ticksuffix"] = " %"
-    x_axis: Trace = {"title": x, **_log([t["x"] for t in traces])}
+    x_axis: Trace = {"title": x, **_log([t["x"] for t in traces], 4)}
     if ticks is not None:
         x_axis |= {"tickvals": list(ticks), "ticktext": list(ticks.values())}
     words: Trace = {"xanchor": "left", "xshift": 5, "yanchor": "bottom", "textangle": -90, "bgcolor": theme.paper}
@@ -115,13 +115,13 @@ def _entry(name: str) -> list[str]:
     return textwrap.wrap(name, LEGEND_WIDTH)
 
 
-def _log(values: Sequence[Floats]) -> Trace:
-    """A logarithmic axis with ticks for the values on it."""
+def _log(values: Sequence[Floats], most: int = 6) -> Trace:
+    """A logarithmic axis with ticks for the values on it, about `most` at most."""
     positive = np.concatenate([np.ravel(v) for v in values]) if values else np.ones(1)
     positive = positive[np.isfinite(positive) & (positive > 0)]
     decades = math.log10(positive.max() / positive.min()) if len(positive) else 1.0
     # few decades: 1, 2, 5 between the powers, so that at least two ticks are in sight
-    return {"type": "log", "exponentformat": "power", "dtick": "D2" if decades < 1.2 else max(1, math.ceil(decades / 6))}
+    return {"type": "log", "exponentformat": "power", "dtick": "D2" if decades < 1.2 else max(1, math.ceil(decades / most))}
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def bars(
         bargap=0.58,
         margin=margin(left=12, top=12),
         x={"title": x, "range": [low, high]}
-        | ({} if most is None else {"tickvals": np.arange(low, most + 1e-9, (most - low) / 5)}),
+        | ({} if most is None else {"tickvals": np.arange(20 * math.ceil(low / 20), most + 1e-9, 20)}),
         # names stand above their bars, so that nothing is cut off on narrow screens
         y={"visible": False, "range": [len(items) - 0.5, -0.85]},
     )

@@ -41,7 +41,7 @@ def rule_histogram(
     ]
     highest = max(1, int(np.histogram(place, edges)[0].max()))
     shapes, notes = _thresholds(limits, left, right, theme)
-    title = [plain(line) for line in wrap(label, 34)]  # two such pictures stand side by side
+    title = [plain(line) for line in wrap(label, 26)]  # fits at 390 pixels
     above, below, plot = 16 + 2 * LEGEND_LINE, 42 + 24 * len(title), 230
     return figure(
         theme,
@@ -54,7 +54,7 @@ def rule_histogram(
         margin=margin(left=70, top=above, bottom=below),
         # room for the thresholds' labels above the bars
         y={"title": "training rows", "range": [0, highest * (1.06 + 0.12 * len(limits))]},
-        x={"title": "<br>".join(title), "range": [left, right], **ticks(left, right)},
+        x={"title": "<br>".join(title), "range": [left, right], **ticks(left, right, most=3)},
     )
 
 

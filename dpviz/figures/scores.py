@@ -7,6 +7,7 @@ from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, 
 from dpviz.figures.traces import band_trace, error_bars, line_trace, upright
 
 _PLOT, _HOVER = 260, "%{x:.2f}: %{y:.1f} %<extra></extra>"
+_SHARE = {"range": [-1, 102], "ticksuffix": " %", "nticks": 6}
 
 
 def distributions(table: pd.DataFrame, names: tuple[str, str], at: float, theme: Theme, *, probabilities: bool) -> go.Figure:
@@ -41,13 +42,12 @@ def curve(table: pd.DataFrame, look: Look, theme: Theme, *, x: str, y: str, diag
     """
     private, base = (table[table["model"] == model] for model in ("private", "non-private"))
     traces: list[Trace] = [
-        band_trace(private["x"], 100 * private["high"], 100 * private["low"], faint(look.colour, 0.25)),
-        _line(private["x"], 100 * private["mean"], f"{plain(look.name)}: {y}", look.colour),
-        _line(base["x"], 100 * base["mean"], f"non-private: {y}", theme.ink),
+        band_trace(100 * private["x"], 100 * private["high"], 100 * private["low"], faint(look.colour, 0.25)),
+        _line(100 * private["x"], 100 * private["mean"], plain(look.name), look.colour),
+        _line(100 * base["x"], 100 * base["mean"], "non-private", theme.ink),
     ]
     shapes = [_diagonal(theme)] if diagonal else []
-    axis = {"range": [-1, 102], "ticksuffix": " %"}
-    return _figure(traces, theme, {"title": x, "range": [-0.01, 1.01], "tickformat": ".0%"}, axis, entries=2, shapes=shapes)
+    return _figure(traces, theme, _SHARE | {"title": x}, _SHARE | {"title": y}, entries=2, shapes=shapes)
 
 
 def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
@@ -61,28 +61,29 @@ def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
         part = table[table["model"] == model]
         share = part["rows"] / max(float(part["rows"].sum()), 1.0)
         observed, low, high = (100 * part[name] for name in ("observed", "low", "high"))
-        trace = _line(part["predicted"], observed, plain(look.name) if model == "private" else model, colour)
+        trace = _line(100 * part["predicted"], observed, plain(look.name) if model == "private" else model, colour)
         trace |= {
             "mode": "lines+markers",
+            "cliponaxis": False,
             "marker": {"symbol": symbol, "color": colour, "size": 7 + 18 * share**0.5},
             "error_y": error_bars(observed, low, high, color=colour),
             "text": [f"{rows:,.0f} rows" for rows in part["rows"]],
-            "hovertemplate": "%{x:.2f}: %{y:.1f} %, %{text}<extra></extra>",
+            "hovertemplate": "%{x:.0f} %: %{y:.1f} %, %{text}<extra></extra>",
         }
         traces.append(trace)
-    x = {"title": "predicted probability", "range": [-0.01, 1.01], "tickformat": ".0%"}
-    return _figure(traces, theme, x, {"range": [-1, 102], "ticksuffix": " %"}, entries=2, shapes=[_diagonal(theme)])
+    x, y = _SHARE | {"title": "predicted probability"}, _SHARE | {"title": "positive rows"}
+    return _figure(traces, theme, x, y, entries=2, shapes=[_diagonal(theme)])
 
 
 def _line(x: pd.Series, y: pd.Series, name: str, colour: str) -> Trace:
-    return line_trace(x, y, {"color": colour, "width": 3}, _HOVER, name=name)
+    return line_trace(x, y, {"color": colour, "width": 3}, "%{x:.0f} %: %{y:.1f} %", name=name)
 
 
 def _diagonal(theme: Theme) -> Trace:
     line = {"color": theme.majority, "width": 2, "dash": "dash"}
-    return upright(0, line, x1=1, y1=100, yref="y", layer="below")
+    return upright(0, line, x1=100, y1=100, yref="y", layer="below")
 
 
 def _figure(traces: list[Trace], theme: Theme, x: Trace, y: Trace, *, entries: int, shapes: list[Trace]) -> go.Figure:
     top = 16 + LEGEND_LINE * entries
-    return figure(theme, traces, height=_PLOT + top + 58, margin=margin(left=62, top=top), x=x, y=y, shapes=shapes)
+    return figure(theme, traces, height=_PLOT + top + 58, margin=margin(left=88, top=top), x=x, y=y, shapes=shapes)

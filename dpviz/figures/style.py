@@ -251,7 +251,8 @@ def figure(
         # the same revision keeps a reader's zoom while controls move
         "uirevision": "keep",
         "dragmode": False,
-        "xaxis": _axis(theme, x),
+        # labels that are turned lie over the title
+        "xaxis": {"tickangle": 0} | _axis(theme, x),
         "yaxis": _axis(theme, y | {"title": ""}),
     }
     settings: Trace = base | layout

@@ -37,6 +37,6 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
         height=146 + 27 * len(order),
         shapes=[upright(0, {"color": theme.majority, "width": 1})],
         margin=margin(left=180, top=88),
-        x={"title": "weight"},
+        x={"title": "weight", "nticks": 4},
         y=named_rows([names[i] for i in order]),
     )

@@ -220,3 +220,9 @@ def test_a_target_beyond_the_non_private_model_is_said_to_be_out_of_reach() -> N
         said = words.least_for(missed, target, {}, None, measure=measure, top=top)
         assert ("Nor does the non-private model" in said) == out, (measure.id, target, top)
         assert not out or words.measured(measure, top) in said
+
+
+def test_a_sensitivity_is_as_precise_as_the_noise_beside_it() -> None:
+    known = dpviz.calibrate("dp-gd", n=320, d=3, epsilon=1.0, delta=1e-5)
+    assert words.sensitivity(known) == words.three(known.sensitivity) != known.sensitivity_text
+    assert words.sensitivity(dataclasses.replace(known, sensitivity=np.inf)) == "no bound"

@@ -196,8 +196,8 @@ def how(spec: RunSpec, accountants: Sequence[Option]) -> None:
     """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
         for o in accountants:
-            note = f" {words.markdown(o.note)}." if o.note else ""
-            st.markdown(f"**{words.markdown(o.name)}**: σ = {o.sigma:.10g}. {words.markdown(o.source)}.{note}")
+            note = f" {words.markdown(o.note[:1].upper() + o.note[1:])}." if o.note else ""
+            st.markdown(f"**{words.markdown(o.name)}**: σ = {words.three(o.sigma)}. {words.markdown(o.source)}.{note}")
             st.latex(o.formula)
         st.markdown("**Best possible attack**")
         st.latex(
@@ -292,7 +292,7 @@ def _published(row: noise_comparison.PublishedNoise) -> tuple[str, ...]:
         row.mechanism.label,
         words.three(row.published.noise_scale) if row.own_constants or not proved else "–",
         words.three(row.needed) if proved else "no noise of this kind is proved",
-        f"{row.ratio:.3g}" if math.isfinite(row.ratio) else "–",
+        words.three(row.ratio) if math.isfinite(row.ratio) else "–",
         words.guarantee(row.in_use, row.mechanism()),
         says,
     )

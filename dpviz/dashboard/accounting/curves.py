@@ -139,7 +139,7 @@ def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delt
     fig = lines.curves(drawn, theme, x="steps T", y="ε")
     at = table[table["steps"] == 1000].iloc[0]
     summary = (
-        f"ε after T steps at δ = {words.three(delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1000: "
+        f"ε after T steps at δ = {words.three(delta)}, {relation.value}, q = {q:g}, z = {z:g}; at T = 1,000: "
         + "; ".join(f"{name} {words.three(at[name])}" for name in table.columns[1:])
         + "."
     )

@@ -275,7 +275,7 @@ def rows(methods: Sequence[Line], sort: str, metric: Metric, overlay: Outcome | 
 def how(spec: RunSpec, attacker: Attacker | None = None) -> None:
     """The calls that repeat the table."""
     with st.expander("How is this computed?"):
-        st.markdown("Every method is calibrated for the budget on the left, with its default hyperparameters, and then trained.")
+        st.markdown("Every method is calibrated for this budget, with its default hyperparameters, and then trained.")
         if attacker is not None:
             st.markdown(
                 "Its ε is the largest with which the most that any attacker reaches, by the trade-off curve of what the method "

@@ -76,6 +76,11 @@ def three(value: float) -> str:
     return text.replace("e-0", "e-").replace("-", "−")
 
 
+def sensitivity(cal: Calibration) -> str:
+    """The sensitivity, as precise as the noise beside it; "no bound" where the method has none."""
+    return three(cal.sensitivity) if math.isfinite(cal.sensitivity) else cal.sensitivity_text
+
+
 def times(value: float) -> str:
     """ "1 time", "0.4 times"."""
     return f"{three(value)} time{'' if value == 1 else 's'}"

@@ -242,7 +242,7 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) ->
     """Formulas of the bounds, the kinds of neighbours, and the call."""
     with st.expander("How is this computed?"):
         for b in bounds:
-            st.markdown(f"**{words.markdown(b.label)}** = {b.value:.10g}. {words.markdown(b.source)}")
+            st.markdown(f"**{words.markdown(b.label)}** = {words.three(b.value)}. {words.markdown(b.source)}")
             st.latex(b.formula)
         for kind in observed.kinds_of(setting):
             st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")

@@ -147,8 +147,8 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
         cases = (
             (there, event, add_remove, True, False),
             ("replace-one as remove and add", event, TWO_HOP, True, True),
-            ("replace-one by the opposite pair, not proved", event, opposite, False, False),
-            ("z halved in an add-remove accountant: not what replace-one means", scaled(event, 0.5), add_remove, False, False),
+            ("opposite pair: not proved", event, opposite, False, False),
+            ("z halved, add-remove: not replace-one", scaled(event, 0.5), add_remove, False, False),
         )
         rows = [(name, account.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
     return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])
