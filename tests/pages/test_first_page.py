@@ -20,6 +20,7 @@ from dpviz.dashboard.shell import metric, server, sidebar
 from dpviz.dashboard.work import cached_runs
 from dpviz.experiments.run.links import signed
 from dpviz.models import get_model
+from dpviz.models.solvers.many import NotConverged
 
 opened = partial(support_pages.opened, "")
 
@@ -303,18 +304,25 @@ def test_controls_that_a_stopped_run_did_not_reach_keep_what_they_said(lost: tup
     assert (address(page), sentence(page)) == (before, said)
 
 
-def test_what_ends_a_page_in_the_middle_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (dpviz.InvalidInput("file", "was changed", "Choose it again."), "**file**: was changed. Choose it again."),
+        (
+            NotConverged("no minimum. Take a larger λ."),
+            "**training**: no minimum. Take a larger λ. Change a setting on the left.",
+        ),
+    ],
+)
+def test_what_ends_a_page_in_the_middle_is_said_in_words(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(*args: object, **more: object) -> None:
-        raise dpviz.InvalidInput("file", "was changed", "Choose it again.")
+        raise error
 
     page = opened()
     monkeypatch.setattr(views, "scale", changed)
     page.run()
-    assert [w.value.replace("\\", "") for w in page.warning] == [
-        "**file**: was changed. Choose it again. The rest of this page is missing."
-    ]
+    assert [w.value.replace("\\", "") for w in page.warning] == [f"{words} The rest of this page is missing."]
     assert page.title, "what was drawn before stays"
-    error = dpviz.InvalidInput("file", "was changed", "Choose it again.")
     record = logging.LogRecord("x", logging.ERROR, "", 0, "Uncaught", (), (type(error), error, None))
     assert server._in_a_line(record)
     assert (record.getMessage(), record.exc_info) == (f"A page ended early: {error}", None)

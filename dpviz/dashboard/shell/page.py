@@ -62,6 +62,8 @@ def _lesson(name: str) -> None:
 
 def _stopped(error: Exception) -> bool:
     """Says in words what ended a page in the middle, as a file does that was changed meanwhile; whether it did."""
+    if isinstance(error, FloatingPointError):  # a solver that does not converge, or training that diverges
+        error = InvalidInput("training", str(error).rstrip("."), "Change a setting on the left.")
     if not isinstance(error, InvalidInput):
         return False
     panels.problem(error, "The rest of this page is missing.")

@@ -150,7 +150,7 @@ def prepare(guarded: Middleware) -> None:
 def _in_a_line(record: logging.LogRecord) -> bool:
     """Writes what is wrong with a value from outside without a traceback; the person was told."""
     error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, InvalidInput):
+    if isinstance(error, InvalidInput | FloatingPointError):
         record.msg, record.args, record.exc_info = "A page ended early: %s", (error,), None
     return True
 
