@@ -224,6 +224,28 @@ def test_what_was_learned_from_an_upload_goes_with_it(slow: Slow, monkeypatch: p
     assert done.results == [], "a session may hold it for longer"
 
 
+def test_what_a_session_alone_still_holds_goes_with_the_upload_too(pool: jobs.Pool) -> None:
+    held = pool.submit(Job("done", lambda monitor: iter([1]), dataset="mine", kept=False))
+    until(lambda: held.over and held not in pool._alive)
+    assert held.results == [1]
+    assert pool.find("done") is None
+    assert pool.submit(held) is held
+    assert pool.find("done") is None, "control: what is done is not taken up again"
+    pool.forget("mine")
+    assert held.results == []
+    assert held.state is State.FAILED
+
+
+def test_the_time_left_of_work_that_was_taken_up_again_is_that_of_what_is_still_to_do(pool: jobs.Pool) -> None:
+    go = threading.Event()
+    job = Job("a", released(go))
+    job._worked = 1e6  # before it was stopped
+    pool.submit(job)
+    until(lambda: (job.status().left or 0) > 0)
+    assert job.status().left < 1e3
+    go.set()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
 def test_a_job_and_the_threads_that_it_starts_let_pages_go_first_on_the_processor() -> None:
     def nice() -> int:

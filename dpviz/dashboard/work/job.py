@@ -13,7 +13,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import front
 
 T = TypeVar("T")
 Stream = Callable[[Monitor], Iterator[T]]
@@ -84,9 +83,10 @@ class Job(Generic[T]):
 
     Attributes:
         key: equal keys are the same job, whichever session asks.
+        doing: what it computes, for people.
         dataset: what the work learns from; the job goes when the dataset goes. "" where it belongs to no session.
         series: jobs of one series are done one after the other; "" is no series.
-        kept: whether the pool keeps it when it is done, because it holds what it has found.
+        kept: whether the pool keeps it when it is done; where not, the sessions that asked for it do.
         watchers: sessions that want it; it is paused where none of them is there.
         declined: sessions that cancelled it. Where others want it, it goes on for them.
         results: what was yielded; only the last one where `keep_all` is false.
@@ -98,12 +98,13 @@ class Job(Generic[T]):
         key: str,
         stream: Stream[T] | None,
         *,
+        doing: str = "",
         dataset: str = "",
         series: str = "",
         keep_all: bool = False,
         kept: bool = True,
     ) -> None:
-        self.key, self.dataset, self.series, self.kept = key, dataset, series, kept
+        self.key, self.doing, self.dataset, self.series, self.kept = key, doing, dataset, series, kept
         self._stream, self._keep_all = stream, keep_all
         self.results: list[T] = []
         self.problem: tuple[str, str] | None = None
@@ -115,6 +116,7 @@ class Job(Generic[T]):
         self._state = State.QUEUED
         self._share = 0.0  # of the work, or of the part of it that the monitor speaks of
         self._worked = 0.0  # seconds, without those in which it was not its turn
+        self._before = 0.0  # of these, those before the work was taken up again
         self._since = time.monotonic()
 
     def work(self, monitor: Monitor) -> State:
@@ -144,12 +146,13 @@ class Job(Generic[T]):
 
     def status(self, position: int = 0) -> Status:
         """Its progress."""
-        left = None if self._share < 0.03 or self.over else self._worked * (1 - self._share) / self._share
+        left = None if self._share < 0.03 or self.over else (self._worked - self._before) * (1 - self._share) / self._share
         return Status(self.state, self.done, left, position)
 
     def discard(self) -> None:
         """Lets go of what it has found and of what that is made from: the data that it was learned from goes."""
         self.results, self._stream = [], None
+        self._set(State.FAILED)
 
     @property
     def state(self) -> State:
@@ -208,7 +211,7 @@ class Job(Generic[T]):
             self._since = time.monotonic()
 
         _give_way()
-        front.in_background()
+        self._share, self._before = 0.0, self._worked
         end: State | None = State.FAILED
         try:
             self.check()

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Collection
 from typing import Any
+from weakref import WeakSet
 
 from dpviz.common import memory
 from dpviz.dashboard.work import front
@@ -35,6 +36,7 @@ class Pool:
     def __init__(self) -> None:
         self._turn = threading.Condition(threading.RLock())
         self._jobs: dict[str, Job[Any]] = {}
+        self._known: WeakSet[Job[Any]] = WeakSet()  # also those that are forgotten here and held by a session
         self._alive: list[Job[Any]] = []  # have a thread
         self._starting: list[Job[Any]] = []  # wait for one
         self._heavy: dict[Job[Any], float] = {}  # hold a place, with the seconds that they had worked when they got it
@@ -54,7 +56,10 @@ class Pool:
             who: the session that wants it. A job that it has cancelled stays so; one that was stopped for lack of
                 others who want it goes on.
         """
+        if job.state is State.DONE:
+            return job
         with self._turn:
+            self._known.add(job)
             entry = self._jobs.setdefault(job.key, job)
             if who not in entry.declined:
                 entry.watchers.add(who)
@@ -173,7 +178,7 @@ class Pool:
     def forget(self, owner: str) -> None:
         """Stops and forgets the jobs about a dataset that goes, and what they have found."""
         with self._turn:
-            gone = [job for job in self._jobs.values() if job.dataset == owner]
+            gone = [job for job in self._known if job.dataset == owner]
             for job in gone:
                 self.remove(job)
         for job in gone:
@@ -185,7 +190,7 @@ class Pool:
             self._tidy()
 
     def _tidy(self) -> None:
-        for owner in {job.dataset for job in self._jobs.values() if not uploads.there(job.dataset)}:
+        for owner in {job.dataset for job in self._known if not uploads.there(job.dataset)}:
             self.forget(owner)
         idle = [job for job in self._jobs.values() if job not in self._alive and job not in self._starting]
         for job in idle[: max(0, len(idle) - KEPT)]:

@@ -12,7 +12,6 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status, Stopped
 from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, workers_for
 
@@ -123,7 +122,6 @@ class SweepJob(Job[pd.DataFrame]):
         """Computes cells, without those that behave as one that could not be computed."""
 
         def work(i: int, tick: Monitor) -> None:
-            front.in_background()
             k = todo[i]
             table = pd.DataFrame() if _name(self.cells[k]) in failed else self._attempt(self.cells[k], tick)
             if not len(table):
@@ -159,6 +157,7 @@ class SweepJob(Job[pd.DataFrame]):
         """Lets go of the tables."""
         with self._lock:
             self._tables, self._problems, self._shares, self._made = {}, {}, {}, {}
+        super().discard()
 
     def _finish(self, k: int, table: pd.DataFrame) -> None:
         with self._lock:
