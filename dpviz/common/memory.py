@@ -87,8 +87,8 @@ class Cache(Generic[T]):
     ) -> T:
         """The value that is kept, or what `make` gives, which is then kept.
 
-        A thread that asks while another one makes the value waits for it. Where the other one fails or is cancelled, the
-        next one makes it. So work that pauses for long, such as low-priority jobs, must use `put`.
+        A thread that asks while another one makes the value waits for it, however long that one pauses. Where the other one
+        fails or is cancelled, the next one makes it.
 
         Args:
             make: called with a monitor, which it tells of its progress.

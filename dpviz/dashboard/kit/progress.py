@@ -1,4 +1,4 @@
-"""A computation that is not kept, in front of the reader: progress after a moment, and words where it fails."""
+"""A computation that a press starts on the page's own thread: progress after a moment, and words where it fails."""
 
 import time
 from collections.abc import Callable
@@ -17,11 +17,12 @@ T = TypeVar("T")
 EVERY = 0.5  # seconds of work before progress is shown, and between two looks at it
 
 
-def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) -> T | None:
+def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str, doing: str) -> T | None:
     """The result of `compute` on a run, with progress where it takes long; None where it fails, said so.
 
     Args:
         name: unique among the computations of a page.
+        doing: what is computed, for people.
     """
     with st.container(key=f"working-{name}"):
         slot = st.empty()
@@ -31,7 +32,7 @@ def working(spec: RunSpec, compute: Callable[[RunSpec, Monitor], T], name: str) 
         nonlocal last
         if time.monotonic() - last > EVERY:
             last = time.monotonic()
-            slot.progress(min(max(share, 0.0), 1.0), f"Training: {share:.0%}")  # here Streamlit stops what is not wanted any more
+            slot.progress(min(max(share, 0.0), 1.0), f"{doing}: {share:.0%}")  # here Streamlit stops what is not wanted any more
 
     with Boundary(f"the run {resolve(spec).key()}") as work:
         result = compute(spec, monitor)

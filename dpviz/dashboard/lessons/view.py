@@ -121,7 +121,7 @@ def _measured(lesson: Lesson) -> Answer | None:
         def compute(spec: RunSpec, _: Monitor) -> Answer:
             return lesson.measure(spec)
 
-        made = progress.working(lesson.spec, compute, f"lesson-{lesson.id}")
+        made = progress.working(lesson.spec, compute, f"lesson-{lesson.id}", "Computing the answer")
         if made is not None:
             st.session_state[_ANSWERS][lesson.id] = made
     return _known(lesson.id)

@@ -50,7 +50,7 @@ def draw(spec: RunSpec) -> None:
                 call="the app",
             )
 
-        made = progress.working(spec, compute, "release")
+        made = progress.working(spec, compute, "release", "Training a model to publish")
         st.session_state[RELEASED] = None if made is None else (spec, made.packed(), made.calibration)
     spec_of, content, cal = st.session_state.get(RELEASED) or (None, b"", None)
     if cal is not None and spec_of == spec:
