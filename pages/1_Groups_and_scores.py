@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
 from dpviz.dashboard.kit import folds, guarantee
-from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
+from dpviz.dashboard.shell import fields, guessing, metric, page, pinned, sidebar
 
 theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
 own = fields.Group(KEYS, settings.of)
@@ -17,7 +17,7 @@ view = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.beside(spec
 if view is not None:
     with answer:
         over_epsilon.headline(view, own["of"].value())
-        guessing.say(guessing.of(spec))
+        guessing.say(metric.measured(view.outcome))
     over_epsilon.draw(view, own["of"].value(), theme)
     page.top_first()
     over_epsilon.table(view, own["of"].value())

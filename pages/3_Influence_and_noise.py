@@ -8,7 +8,7 @@ from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, new_rows, noised_rows, person, retraining, selection
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
-from dpviz.dashboard.work import in_front
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.studies import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
@@ -21,13 +21,15 @@ spec = sidebar.sidebar(own, budget=budget, measured=True)
 with right:
     selection.others(spec)
 reports = st.container()
-inspection = in_front.computed(spec, inspected.inspect, "rows")
-if inspection is not None:
-    influence = inspected.row_influence(spec)
+doing = "Training and measuring each row's influence"
+found = tasks.computed("rows", doing, inspected.inspect_with_influence, spec)
+if found is not None:
+    inspection, influence = found
     attacked = exposed_rows.known(spec)
     chosen = selection.choose(own, inspection, influence.newton_norm)
     kept = pinned.beside(spec)
-    a = None if kept is None else in_front.computed(kept, inspected.inspect, "pinned rows")
+    theirs = None if kept is None else tasks.computed("pinned-rows", doing, inspected.inspect_with_influence, kept)
+    a = None if theirs is None else theirs[0]
     with answer:
         influence_map.headline(inspection, influence)
         influence_map.guessing_note(inspection)

@@ -15,10 +15,10 @@ spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 page.problems()
 with right:
     subject = comparison.chosen(spec, own["compare"])
-if comparison.computed(subject):
+found = comparison.computed(subject)
+if found is not None:
     run, released, calibration = subject.run, subject.released, subject.calibration
-    options = [] if released is None else comparison.options(released, subject.compared)
-    attack, kept = comparison.attack_of(subject), pinned.outcome()
+    (options, attack), kept = found, pinned.outcome()
     with answer:
         comparison.headline(subject, options, attack)
         guessing.watch(run)

@@ -21,6 +21,6 @@ def _fresh() -> Iterator[None]:
 def test_the_time_of_a_run_counts_no_waiting() -> None:
     pauses = iter([0.4])
     start = time.perf_counter()
-    cached_runs.compute_in_background(SPEC, lambda share: time.sleep(next(pauses, 0.0)))
+    cached_runs.outcome(SPEC, lambda share: time.sleep(next(pauses, 0.0)))
     taken, kept = time.perf_counter() - start, cached_runs.stored(SPEC)
     assert 0 < kept.seconds <= taken - 0.4

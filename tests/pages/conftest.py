@@ -3,13 +3,15 @@
 import pytest
 from support import LIMIT
 
+from dpviz.dashboard.one_run import views
 from dpviz.dashboard.shell import page
-from dpviz.dashboard.work import front, in_front
+from dpviz.dashboard.work import front, tasks
 
 
 @pytest.fixture(autouse=True)
 def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_front, "PATIENCE", LIMIT)
-    monkeypatch.setattr(in_front, "ALMOST", LIMIT)
+    monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
+    monkeypatch.setattr(views, "PATIENCE", LIMIT)
+    monkeypatch.setattr(views, "ALMOST", LIMIT)
     monkeypatch.setattr(front, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)

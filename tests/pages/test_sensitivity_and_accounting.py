@@ -12,7 +12,7 @@ from support import LIMIT
 from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
-from dpviz.dashboard.kit import recorder
+from dpviz.dashboard.kit import charts, recorder
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of, setting_of
@@ -138,12 +138,32 @@ def test_the_regime_button_moves_the_run() -> None:
 def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     page = settled(opened(ACCOUNTING, mechanism="output-gaussian"))
     before = next(c.value for c in page.caption if c.value.startswith("At this noise every"))
-    monkeypatch.setattr(tasks, "observe", lambda *given, **more: (None, False))  # as while the job is at work
+    observe = tasks.observe
+
+    def pending(section: str, *given: Any, **more: Any) -> tuple[Any, bool]:
+        """As while the job of a curve is at work."""
+        at_work = section in ("delta-curve", "relations", "composition")
+        return (tasks.before(section), False) if at_work else observe(section, *given, **more)
+
+    monkeypatch.setattr(tasks, "observe", pending)
+    drawn: dict[str, Any] = {}
+    chart = charts.chart
+
+    def told(figure: Any, key: str, *given: Any, of: Any = None, **more: Any) -> Any:
+        drawn[key] = of
+        return chart(figure, key, *given, of=of, **more)
+
+    monkeypatch.setattr(charts, "chart", told)
     paler, container = [], st.container
     monkeypatch.setattr(st, "container", lambda *given, **more: (paler.append(more.get("key")), container(*given, **more))[1])
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert before in [c.value for c in page.caption]
     assert {"older-delta-curve", "older-relations", "older-composition"} <= set(paler)
+    assert (drawn["delta-curve"].epsilon, drawn["relations"].epsilon, drawn["composition"]) == (1.0, 1.0, None)
+    assert "Until then the picture shows the run before: Output perturbation (Gaussian) at ε = 1." in text(page)
+    assert not [key for key in page.session_state.filtered_state if "drawn" in str(key)], (
+        "what is kept is kept by jobs, which go with an upload"
+    )
     report = recorder.recorded(page.session_state).document(
         dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0), "x"
     )

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,8 +13,9 @@ from support_pages import addressed, text
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.work import cached_runs, in_front, pool
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.work import cached_runs, pool, tasks
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.spec import RunSpec
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -22,15 +24,17 @@ APP = Path(__file__).parents[2] / "app.py"
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Runs in the background wait in their monitor until they are let go."""
-    go, real = threading.Event(), cached_runs.compute_in_background
+    go, real = threading.Event(), cached_runs._compute
 
-    def slow(spec: RunSpec, monitor: Monitor) -> None:
-        while not go.wait(0.01):
+    def slow(spec: RunSpec, monitor: Monitor) -> Outcome:
+        while threading.current_thread().name == "dpviz-job" and not go.wait(0.01):
             monitor(0.25)
-        real(spec, monitor)
+        return real(spec, monitor)
 
-    monkeypatch.setattr(in_front, "PATIENCE", 0.0)
-    monkeypatch.setattr(cached_runs, "compute_in_background", slow)
+    monkeypatch.setattr(views, "PATIENCE", 0.0)
+    monkeypatch.setattr(views, "ALMOST", 0.0)
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
+    monkeypatch.setattr(cached_runs, "_compute", slow)
     cached_runs.clear()
     pool.pool().clear()
     yield go.set
@@ -45,7 +49,7 @@ def done(page: AppTest) -> AppTest:
 
 def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None]) -> None:
     first = cached_runs.outcome(RunSpec("teaching", seeds=2))
-    page = addressed("").run()
+    page = done(addressed("").run())
     assert "at ε = 1 " in text(page)
     assert page.select_slider(key="epsilon").set_value(2.0).run()
     assert "at ε = 1 " in text(page)
@@ -80,57 +84,128 @@ def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
     assert "at ε = 2 " in text(done(page))
 
 
-def test_what_fails_is_said_and_tried_again(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_front, "PATIENCE", LIMIT)
+def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
+    held: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "PATIENCE", LIMIT)
+    tried = []
 
-    def refuse(spec: RunSpec, monitor: Monitor) -> None:
+    def refuse(spec: RunSpec, monitor: Monitor) -> Outcome:
+        tried.append(spec)
         raise InvalidInput("epsilon", "is too small for this", "Take a larger one.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(views.cached_runs, "compute_in_background", refuse)
+        patch.setattr(cached_runs, "_compute", refuse)
         page = addressed("").run()
         assert "epsilon: is too small for this" in text(page)
+        assert "epsilon: is too small for this" in text(page.run())
+        assert len(tried) == 1
     held()
-    assert " is right " in text(page.run())
+    assert " is right " in text(page.button(key="again-run").click().run())
 
 
-def test_a_job_does_not_step_aside_for_what_it_computes_itself() -> None:
-    page_waits: list[bool] = []
-
-    def stream(monitor: Monitor) -> Iterator[None]:
-        cached_runs.clear()
-        spec = RunSpec("teaching", mechanism="dp-gd", seeds=2)
-        cached_runs.outcome(spec, lambda share: page_waits.append(in_front.pool()._page_waits()))
-        yield None
-
-    job = Job("x", stream)
-    pool.pool().submit(job, "me")
-    assert job.wait(LIMIT)
-    assert job.problem is None
-    pool.pool().clear()
+def test_a_run_is_trained_once_for_all_who_ask(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, compute, trained = RunSpec("teaching", seeds=2), cached_runs._compute, []
+    monkeypatch.setattr(cached_runs, "_compute", lambda run, monitor: trained.append(run) or compute(run, monitor))
+    groups = Job("groups", lambda monitor: iter([cached_runs.outcome(spec, monitor)]))
+    asked = [pool.pool().submit(job) for job in (tasks.training(spec), groups, tasks.training(spec))]
+    until(lambda: groups.state is State.RUNNING)
+    held()
+    until(lambda: all(job.over for job in asked))
+    assert asked[0] is asked[2]
+    assert asked[0].results == asked[1].results
+    assert len(trained) == 1
 
 
-def test_what_depends_on_more_than_the_run_is_work_of_its_own_for_each() -> None:
-    """With one key for all groupings the second one was computed in the page's script, which nobody could stop."""
+class Work:
+    """Work of a page that a test lets go, or lets fail; in which threads it was done."""
+
+    def __init__(self) -> None:
+        self.go, self.fails, self.threads = threading.Event(), False, list[str]()
+
+    def __call__(self, spec: RunSpec, monitor: Monitor) -> str:
+        self.threads.append(threading.current_thread().name)
+        if self.fails:
+            raise InvalidInput("x", "is wrong", "Change it.")
+        while not self.go.wait(0.01):
+            monitor(0.5)
+        return "the result"
+
+
+def asking(work: Work, **more: Any) -> AppTest:
+    """A page that draws something, and asks for what the work gives."""
 
     def script() -> None:
-        import threading
-
         import streamlit as st
 
-        from dpviz.dashboard.work import in_front
+        from dpviz.dashboard.kit import panels, recorder
+        from dpviz.dashboard.work import tasks
         from dpviz.experiments.run.spec import RunSpec
 
-        def work(spec: object, monitor: object) -> None:
-            places.append((given, threading.current_thread().name == "dpviz-job"))
+        recorder.begin("Page")
+        panels.headline("The answer.", of=None)
+        if st.session_state.pop("again", False):
+            st.rerun()
+        found = tasks.computed("x", "Counting rows", st.session_state.work, RunSpec("teaching"), **st.session_state.more)
+        st.text(f"found: {found}")
 
-        given, places = st.session_state.given, st.session_state.places
-        in_front.computed(RunSpec("teaching"), work, "tested", given)
+    pool.pool().clear()
+    page = AppTest.from_function(script, default_timeout=LIMIT)
+    page.session_state.work, page.session_state.more = work, more
+    return page
 
-    page = AppTest.from_function(script)
-    page.session_state.places = []
-    for given in ("a", "b"):
-        page.session_state.given = given
+
+def found(page: AppTest) -> str:
+    assert not page.exception
+    return page.text[0].value
+
+
+def test_what_is_computed_for_a_page_is_computed_once_and_by_a_job() -> None:
+    """A page computed itself what its job had found and a cache had dropped."""
+    work = Work()
+    work.go.set()
+    page = asking(work)
+    for _ in range(3):
+        assert found(page.run()) == "found: the result"
+    pool.pool().clear()  # as where many other jobs came since
+    assert found(page.run()) == "found: the result"
+    assert work.threads == ["dpviz-job"]
+    for given, times in (("a", 2), ("b", 3), ("b", 3)):
+        page.session_state.more = {"given": given}
         page.run()
-        assert not page.exception
-        assert (given, True) in page.session_state.places
+        assert work.threads == ["dpviz-job"] * times
+
+
+def test_a_press_is_remembered_through_a_failure_a_cancel_and_a_page_that_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work()
+    work.fails = True
+    page = asking(work, ask="Count").run()
+    assert not work.threads
+    page.session_state.again = True  # as where a sweep above the button has just ended
+    page.button(key="start.x").click().run()
+    for _ in range(2):
+        assert "is wrong" in page.error[0].value
+        page.run()
+    assert len(work.threads) == 1
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
+    work.fails = False
+    page.button(key="again-x").click().run()
+    page.button(key="cancel-x").click().run()
+    assert "**Cancelled.**" in page.markdown[-1].value
+    page.button(key="again-x").click().run()
+    work.go.set()
+    assert found(done(page)) == "found: the result"
+
+
+def test_a_report_without_a_part_says_why_and_has_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work()
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
+    page = asking(work).run()
+    report = page.session_state["dpviz.recorder"]
+    assert report.answers == ("The answer.", "The answer.")
+    (part,) = report.parts.values()
+    assert part.text.startswith("Counting rows: still being computed")
+    (bar,) = page.get("progress")
+    assert bar.proto.text.startswith("Counting rows: ")
+    work.go.set()
+    assert not done(page).session_state["dpviz.recorder"].parts

@@ -12,7 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.shell import fields, links, metric, pinned
 from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import in_front, tasks
+from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
@@ -80,27 +80,15 @@ def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
     return Subject(run, subject.mechanism, subject.calibration, subject.compared, subject.released)
 
 
-def computed(subject: Subject) -> bool:
-    """True where the page's tables are there; progress where they are not. With many small batches they take seconds."""
-    released, calibration = subject.released, subject.compared
+def computed(subject: Subject) -> tuple[list[Option], Attack | None] | None:
+    """The noise that each accountant asks for, and the best possible attack; None until they are there, after seconds."""
 
-    def compute(_: RunSpec, monitor: Monitor) -> None:
-        attack_of(subject)
+    def compute(run: RunSpec, monitor: Monitor) -> tuple[list[Option], Attack | None]:
+        attack = strongest_attack(subject.mechanism, setting_of(run), subject.calibration)
         monitor(0.5)
-        if released is not None:
-            options(released, calibration)
+        return [] if subject.released is None else side_by_side.options(subject.released, subject.compared.budget), attack
 
-    return in_front.ready(subject.run, compute, "accounting", doing="Accounting")
-
-
-def attack_of(subject: Subject) -> Attack | None:
-    """The best possible attack on a method with the run's data; the same number on every page."""
-    return strongest_attack(subject.mechanism, setting_of(subject.run), subject.calibration)
-
-
-def options(released: Event, cal: Calibration) -> list[Option]:
-    """The noise that each accountant asks for."""
-    return side_by_side.options(released, cal.budget)
+    return tasks.computed("accounting", "Accounting", compute, subject.run)
 
 
 def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | None) -> None:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, folds, panels, recorder, repeat, words
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
@@ -68,31 +69,42 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
 
 
 def _observed(
-    key: str, doing: str, make: Callable[[T], Chart], compute: Callable[..., T], *given: object, of: RunSpec | None = None
+    key: str, doing: str, make: Callable[[T], Chart], compute: Callable[..., T], *given: object, run: RunSpec, of: RunSpec | None
 ) -> T | None:
     """Draws a table that takes seconds with many small batches, when a job has it, and returns it.
 
     Until then the picture before stays, paler. Then, and in a closed fold, a report computes it.
+
+    Args:
+        run: whose data the table goes with.
+        of: the run that the picture shows; None where it depends on what is `given` alone.
     """
-    table: Any = None
-    place, fresh = f"dpviz.drawn.{key}", False
+
+    def work(_: Monitor) -> tuple[RunSpec | None, T, Chart]:
+        table = compute(*given)
+        return of, table, make(table)
+
+    made, fresh = None, False
     if not folds.closed():
-        table, fresh = tasks.observe(key, doing, lambda monitor: compute(*given), given=given)
-    if fresh:
-        st.session_state[place] = make(table)
-    if place in st.session_state and not folds.closed():
-        old: Chart = st.session_state[place]
+        look = st.context.theme.type  # the picture has its colours
+        made, fresh = tasks.observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
+    if made is not None:
+        shown, table, picture = made
         with st.container(key=f"{'drawn' if fresh else 'older'}-{key}"):
-            charts.chart(old.figure, key, old.words, old.table if callable(old.table) else None, of=of)
-    if not fresh:
-        recorder.keep(key, lambda: make(compute(*given)), of=of)
-    return table if fresh else None
+            if not fresh:
+                before = "settings before" if shown is None else f"run before: {pinned.title(shown)}"
+                panels.note(f"Until then the picture shows the {before}.")
+            charts.chart(picture.figure, key, picture.words, picture.table if callable(picture.table) else None, of=shown)
+        if fresh:
+            return cast(T, table)
+    recorder.keep(key, lambda: make(compute(*given)), of=of)
+    return None
 
 
 def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
     make = partial(_delta_curve, spec=spec, theme=theme, released=released, cal=cal)
-    _observed("delta-curve", "Computing the curve", make, tables.delta_curve, released, cal.budget.delta, of=spec)
+    _observed("delta-curve", "Computing the curve", make, tables.delta_curve, released, cal.budget.delta, run=spec, of=spec)
 
 
 def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
@@ -124,7 +136,11 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     with columns[2]:
         z = MULTIPLIER.draw()
     given = z, q, resolve(spec).budget.delta, relation
-    composed = _observed("composition", "Composing", lambda growth: _composed(theme, growth, *given), tables.composition, *given)
+
+    def make(growth: tables.Composition) -> Chart:
+        return _composed(theme, growth, *given)
+
+    composed = _observed("composition", "Composing", make, tables.composition, *given, run=spec, of=None)
     for name, why in ({} if composed is None else composed.refused).items():
         panels.note(f"{name}: {why}.")
 
@@ -149,7 +165,7 @@ def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delt
 def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
     make = partial(_relations, theme=theme, cal=cal)
-    _observed("relations", "Comparing relations", make, tables.relations, released, cal.budget.delta, of=spec)
+    _observed("relations", "Comparing relations", make, tables.relations, released, cal.budget.delta, run=spec, of=spec)
 
 
 def _relations(table: pd.DataFrame, theme: Theme, cal: Calibration) -> Chart:

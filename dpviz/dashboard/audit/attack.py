@@ -136,7 +136,7 @@ def show(task: Job[Any], spec: RunSpec, theme: Theme, overlay: Outcome | None) -
         with right:
             _clouds(result, chosen, spec, theme)
 
-    tasks.follow(task, draw, "Training", every=1.0)
+    tasks.follow(task, draw, "Training models on both datasets", every=1.0)
 
 
 def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import in_front
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import Grouping
@@ -26,7 +26,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     def work(run: RunSpec, monitor: Monitor) -> GroupCosts:
         return cost_by_group(run, grouping, monitor)
 
-    costs = in_front.computed(spec, work, "cost-by-group", grouping)
+    costs = tasks.computed("group-costs", "Cost by group", work, spec, given=grouping)
     if costs is None:
         return
     table = costs.table

@@ -12,7 +12,7 @@ from dpviz.dashboard.groups import settings
 from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
 from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
-from dpviz.dashboard.work import cached_runs, in_front
+from dpviz.dashboard.work import cached_runs, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
@@ -68,7 +68,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         a = None if kept is None else single(cached_runs.outcome(kept, monitor))
         return Seen(outcome, single(outcome), report(made, chosen), len(made.refused), a, kept)
 
-    return in_front.computed(spec, work, "groups", (chosen, kept))
+    return tasks.computed("over-epsilon", f"Training at {len(EPSILONS) + 1} budgets", work, spec, given=(chosen, kept))
 
 
 def controls(own: Group, spec: RunSpec) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.dashboard.kit import charts, panels, progress, words
+from dpviz.dashboard.kit import charts, panels, words
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
 from dpviz.dashboard.shell import sidebar
+from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.spec import RunSpec
@@ -43,6 +44,11 @@ def go_on() -> None:
     if st.session_state.get(_LEFT):
         time.sleep(PAUSE)
         st.rerun()
+
+
+def hold() -> None:
+    """Sets the present ε once more, because its run is not there yet."""
+    st.session_state[_LEFT] = (st.session_state["epsilon"], *st.session_state[_LEFT])
 
 
 def moving() -> bool:
@@ -90,7 +96,9 @@ def _move(by: int) -> None:
 
 def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     """The decision lines after each step of training, with a button that plays them."""
-    path = progress.working(outcome.spec, lambda spec, _: trajectory(spec), "training")
+    path, fresh = tasks.observe("steps", "Training step by step", lambda _: trajectory(outcome.spec), of=outcome.spec)
+    if not fresh:
+        return
     drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
     if path is None or drawn is None:
         panels.empty("Only the last model of this method is released, so there are no public steps to show. DP-GD has them.")

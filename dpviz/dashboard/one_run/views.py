@@ -7,13 +7,12 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, progress, tables, words
+from dpviz.dashboard.kit import charts, panels, recorder, tables, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
 from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
-from dpviz.dashboard.work import cached_runs, in_front
+from dpviz.dashboard.work import cached_runs, tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
@@ -24,48 +23,36 @@ from dpviz.models import get_model
 from dpviz.reporting.calls import written
 
 QUICK = 0.35  # seconds of a run that a page draws before its sidebar
-_SHOWN = "dpviz.run-shown"  # the run that was shown last
+PATIENCE = 0.35  # seconds that the page waits for a run before it is drawn without it
+ALMOST = 0.55  # the same for a run that should be there by then
+#: what was shown before is paler until the new run is there
+_PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture {opacity: .45}</style>"
 
 
 def run(spec: RunSpec) -> Outcome | None:
     """The outcome of a run, or that of the run before until it is there; None where there is none, said so."""
-    last = _before()
-    # a page that moves ε by itself shows each value
-    if not playing.moving() and cached_runs.stored(spec) is None:
-        meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
-        patience = in_front.ALMOST if _alike(last, spec, in_front.ALMOST) else None
-        if not in_front.ready(spec, cached_runs.compute_in_background, meanwhile=meanwhile, patience=patience):
-            return _measured(last)
-    outcome = progress.working(spec, cached_runs.outcome, "run")
-    if outcome is not None:
-        st.session_state[_SHOWN] = spec
-    return _measured(outcome)
+    last: Outcome | None = tasks.before("run")
+    meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
+    patience = ALMOST if _alike(last, spec, ALMOST) else PATIENCE
+    outcome, fresh = tasks.result_of("run", tasks.training(spec), meanwhile=meanwhile, patience=patience)
+    if not fresh and outcome is not None:
+        st.html(_PALE)
+        recorder.close("This run was not there when the report was saved. Save it again.")
+    if not fresh and playing.moving() and not watching.over(st.session_state["watched.run"]):
+        playing.hold()  # each value is shown
+    return None if outcome is None else metric.measured(outcome)
 
 
 def soon(spec: RunSpec) -> bool:
     """True where a run has pictures at once: it is in memory, or a quick one that differs in ε only was just shown."""
     if cached_runs.stored(spec) is not None:
         return True
-    return _alike(_before(), spec, QUICK)
+    return _alike(tasks.before("run"), spec, QUICK)
 
 
 def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:
     """True where the run before differs in ε only and took at most so long."""
     return last is not None and last.seconds <= seconds and replace(last.spec, epsilon=spec.epsilon) == spec
-
-
-def _before() -> Outcome | None:
-    """The run that was shown last, where it is still in memory."""
-    spec: RunSpec | None = st.session_state.get(_SHOWN)
-    try:
-        return None if spec is None else cached_runs.stored(spec)
-    except InvalidInput:  # its data has gone
-        return None
-
-
-def _measured(outcome: Outcome | None) -> Outcome | None:
-    """In the metric that is chosen."""
-    return None if outcome is None else outcome.measured_by(metric.chosen(outcome.spec.dataset, outcome.spec.intercept).id)
 
 
 def around(beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:

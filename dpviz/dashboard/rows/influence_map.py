@@ -55,7 +55,7 @@ def guessing_note(run: Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
     measure = metric.chosen(run.spec.dataset, run.spec.intercept)
     if looks_no_better(run.spec, run.theta, measure.id):
-        guessing.say(guessing.of(run.spec))
+        guessing.watch(run.spec)
 
 
 def beside(run: Inspected, a: Inspected) -> None:

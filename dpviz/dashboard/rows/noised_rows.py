@@ -4,13 +4,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.progress import Monitor, each
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import received
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import metric
-from dpviz.dashboard.work import cached_runs, in_front
+from dpviz.dashboard.work import cached_runs, tasks
+from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.noised import noise_timeline
@@ -178,12 +181,16 @@ def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
     if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
         lines: list[tuple[str, ...]] = []
         measure = metric.chosen(run.spec.dataset, run.spec.intercept)
-        for other in sorted({0.0, share, 1.0}):
-            spec = inspected.sharing(run.spec, other)
-            assert spec is not None
-            outcome = in_front.computed(spec, cached_runs.outcome, f"idea-{other:g}")
-            if outcome is None:
-                return
+        shares = sorted({0.0, share, 1.0})
+
+        def train(spec: RunSpec, monitor: Monitor) -> list[Outcome]:
+            runs = [run for run in (inspected.sharing(spec, other) for other in shares) if run is not None]
+            return [cached_runs.outcome(run, inside) for run, inside in each(monitor, runs)]
+
+        trained = tasks.computed("idea", f"Training {label} with {len(shares)} shares", train, run.spec, given=shares)
+        if trained is None:
+            return
+        for other, outcome in zip(shares, trained, strict=True):
             cost = outcome.measured_by(measure.id).cost
             if not cost.there:
                 panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}.")

@@ -5,9 +5,11 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.arrays import Floats
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, repeat, words
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.work import in_front
+from dpviz.dashboard.work import tasks
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.retraining import against_truth
@@ -29,11 +31,15 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         order = group[np.argsort(-influence.newton_norm[group], kind="stable")]
         at = np.sort(order) if inspected.unasked(influence, len(group)) else np.sort(order[: inspected.sample(influence)])
     whose = "of the group" if chosen.group.any() else "of the training set"
+    ask = ""
     if not inspected.unasked(influence, len(at)) and not inspected.is_retrained(run.spec, at):
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
-        if not st.button(f"Retrain without each of {len(at):,} rows {whose}"):
-            return
-    truth = in_front.computed(run.spec, lambda spec, monitor: inspected.retrained(spec, at, monitor), "retrain", at.tobytes())
+        ask = f"Retrain without each of {len(at):,} rows {whose}"
+
+    def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
+        return inspected.retrained(spec, at, monitor)
+
+    truth = tasks.computed("retrain", "Retraining without each row", retrain, run.spec, given=at.tobytes(), ask=ask)
     if truth is not None:
         scatter(run, influence, truth, whose, theme)
 

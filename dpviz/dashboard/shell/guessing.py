@@ -1,15 +1,11 @@
 """The note that a model is no better than the majority label, or loses much to training: the same on every page."""
 
-from collections.abc import Iterator
-
 import streamlit as st
 
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, metric
-from dpviz.dashboard.work import cached_runs, tasks, watching
+from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.no_better import lost_to_training, no_better
@@ -70,27 +66,14 @@ def tried(outcome: Outcome) -> None:
     right.button("Use it", on_click=address.put, args=(best.spec,), key="use-trial")
 
 
-def of(spec: RunSpec) -> Outcome:
-    """A run that is in memory or quick, in the metric of the pages."""
-    return cached_runs.outcome(spec).measured_by(metric.chosen(spec.dataset, spec.intercept).id)
-
-
 def watch(spec: RunSpec) -> None:
     """The note on pages that train no such model themselves: the run is computed beside the page."""
-    if cached_runs.stored(spec) is not None:
-        say(of(spec))
-        return
-
-    def work(monitor: Monitor) -> Iterator[bool]:
-        cached_runs.compute_in_background(spec, monitor)
-        yield True
-
-    task = watching.watch(Job(f"guessing {resolve(spec).key()}", work, dataset=spec.dataset), "watched.guessing")
+    task = watching.watch(tasks.training(spec), "watched.guessing")
     if not watching.over(task):
         watching.wait(task, _SOON)
 
     def draw() -> None:
-        if task.results and cached_runs.stored(spec) is not None:
-            say(of(spec))
+        if task.results:
+            say(metric.measured(task.results[-1]))
 
     watching.live(task, draw, every=1.0)

@@ -9,6 +9,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.experiments.run.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
 from dpviz.mechanisms.knobs import Choice, Form, Pick
@@ -48,6 +49,11 @@ class Measure(Choice):
 
 
 FIELD: Field[str] = Field(KEY, Measure(label="Metric", help=_HELP, options=tuple(METRICS), names=_NAMES), "accuracy", few=0)
+
+
+def measured(outcome: Outcome) -> Outcome:
+    """A run's outcome in the metric that is chosen."""
+    return outcome.measured_by(chosen(outcome.spec.dataset, outcome.spec.intercept).id)
 
 
 def draw(dataset: str, intercept: bool) -> None:

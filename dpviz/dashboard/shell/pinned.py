@@ -10,7 +10,7 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.dashboard.kit import panels, words
 from dpviz.dashboard.shell import address, metric
 from dpviz.dashboard.shell.fields import Field, Typed
-from dpviz.dashboard.work import cached_runs, in_front
+from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.metrics import Metric
@@ -79,8 +79,8 @@ def _swap(kept: RunSpec, present: RunSpec) -> None:
 def outcome() -> Outcome | None:
     """The outcome of run A; None where none is kept."""
     kept = PINNED.value()
-    result = None if kept is None else in_front.computed(kept, cached_runs.outcome, "pinned")
-    return None if result is None else result.measured_by(metric.chosen(result.spec.dataset, result.spec.intercept).id)
+    result = None if kept is None else tasks.outcome("pinned", kept)
+    return None if result is None else metric.measured(result)
 
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:

@@ -10,7 +10,6 @@ import dpviz
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
-from dpviz.dashboard.work import front
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import Baseline
 from dpviz.experiments.run.spec import RunSpec
@@ -65,18 +64,8 @@ _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nb
 
 
 def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
-    """The outcome of a run, from memory where it is there."""
-    key = resolve(spec).key()
-    result = _store.get(key)
-    if result is not None:
-        return result
-    with front.waiting():
-        return _store.compute(key, lambda listen: _compute(spec, listen), owner=spec.dataset, monitor=monitor)
-
-
-def compute_in_background(spec: RunSpec, monitor: Monitor) -> None:
-    """Computes and keeps a run that no page waits for; a page that asks for it meanwhile does not wait for this."""
-    _store.put(resolve(spec).key(), _compute(spec, monitor), owner=spec.dataset)
+    """The outcome of a run, from memory where it is there. Pages ask for it by `tasks.outcome`."""
+    return _store.compute(resolve(spec).key(), lambda listen: _compute(spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def stored(spec: RunSpec) -> Outcome | None:

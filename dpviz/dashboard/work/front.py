@@ -1,4 +1,4 @@
-"""Pages that are being drawn, and runs that one waits for: background work steps aside for them."""
+"""Pages that are being drawn: background work steps aside for them."""
 
 import threading
 import time
@@ -8,8 +8,6 @@ from weakref import WeakSet
 
 _lock = threading.Lock()
 _drawing: WeakSet[threading.Thread] = WeakSet()
-_background: WeakSet[threading.Thread] = WeakSet()
-_waiting = 0
 _own = threading.local()  # `patience`: seconds that the page of this thread may still wait for jobs
 
 TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
@@ -42,30 +40,8 @@ def patience(seconds: float) -> Iterator[float]:
         _own.patience = max(0.0, left - (time.monotonic() - start))
 
 
-def in_background() -> None:
-    """Says that this thread works for a job, which would otherwise step aside for itself."""
-    with _lock:
-        _background.add(threading.current_thread())
-
-
-@contextmanager
-def waiting() -> Iterator[None]:
-    """Says that a page waits for what is computed inside, unless a job computes it."""
-    global _waiting
-    if threading.current_thread() in _background:
-        yield
-        return
-    with _lock:
-        _waiting += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _waiting -= 1
-
-
 def page_waits() -> bool:
-    """True where a page is being drawn, or waits for a run."""
+    """True where a page is being drawn."""
     with _lock:
         drawing = list(_drawing)
-    return _waiting > 0 or any(thread.is_alive() for thread in drawing)
+    return any(thread.is_alive() for thread in drawing)

@@ -1,23 +1,27 @@
-"""Work that yields one result after the other, as a job: attacks, tests of claims, observations."""
+"""What a page computes, as jobs beside it: one way to ask for a result, to see how far it is, and to start it again."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels
-from dpviz.dashboard.work import watching
+from dpviz.dashboard.kit import panels, recorder, words
+from dpviz.dashboard.work import cached_runs, watching
+from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import Job, State, Stream
 from dpviz.dashboard.work.pool import pool
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import list_mechanisms
+from dpviz.reporting import Text
 
 T = TypeVar("T")
 Work = Callable[[Monitor], Any]
 
-POLL = 0.4  # seconds between two looks at an observation under way
-PATIENCE = 0.6  # an observation that is done by then needs no progress bar
+POLL = 0.4  # seconds between two looks at a result under way
+PATIENCE = 0.6  # a result that is there by then needs no progress bar
 
 
 def find(key: str) -> Job[Any] | None:
@@ -59,12 +63,39 @@ def attacked(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
     return task
 
 
+def training(spec: RunSpec) -> Job[Outcome]:
+    """A run as a job, the same one for all who ask for the run."""
+    what = f"Training {list_mechanisms()[spec.mechanism].label} at ε = {words.three(spec.epsilon)}"
+    return _job(what, partial(cached_runs.outcome, spec), of=spec, kept=False)
+
+
+def outcome(section: str, spec: RunSpec) -> Outcome | None:
+    """The outcome of a run; None until it is there; see `observe`."""
+    result, fresh = result_of(section, training(spec))
+    return result if fresh else None
+
+
+def computed(section: str, what: str, compute: Callable[[RunSpec, Monitor], T], of: RunSpec, **more: Any) -> T | None:
+    """What `compute` makes of a run, of which parts are in a cache; None until it is there; see `observe`."""
+    result, fresh = observe(section, what, partial(compute, of), of=of, kept=False, **more)
+    return result if fresh else None
+
+
 def observe(
-    section: str, what: str, work: Work, *, of: RunSpec | None = None, given: object = "", dataset: str = "", ask: str = ""
+    section: str,
+    what: str,
+    work: Work,
+    *,
+    of: RunSpec | None = None,
+    given: object = "",
+    dataset: str = "",
+    kept: bool = True,
+    ask: str = "",
 ) -> tuple[Any, bool]:
     """(result, whether it is of this very setting); draws progress, buttons and problems.
 
     While something new is computed the section's last result comes back with False, and (None, False) where there is none.
+    A result that is not there stands with its reason in the page's report.
 
     Args:
         section: one place of one page; remembers its last result.
@@ -73,28 +104,77 @@ def observe(
         of: the run that the result is of; None where it depends on what is `given` alone.
         given: what else the result depends on.
         dataset: what the work learns from, where that is no run's.
+        kept: see `Job`; False where the work keeps in a cache what it makes.
         ask: words of a button without which nothing starts; "" starts at once.
     """
-    key, place = f"{what} {given} {'' if of is None else resolve(of).key()}", f"observed.{section}"
-    shown: Job[Any] | None = st.session_state.get(place)
-    last = shown.results[-1] if shown is not None and shown.results else None
-    if find(key) is None and ask:
-        slot = st.empty()
-        if not slot.button(ask, key=f"start.{section}", type="primary"):
-            return last, False
-        slot.empty()  # what it starts may be there before the page is drawn again
+    return result_of(section, _job(what, work, of=of, given=given, dataset=dataset, kept=kept), ask=ask)
+
+
+def _job(what: str, work: Work, *, of: RunSpec | None, given: object = "", dataset: str = "", kept: bool) -> Job[Any]:
+    # a hash: a failure is logged with the key, and names of columns and rows are not for the log
+    key = f"{what} {hash(repr(given))} {'' if of is None else resolve(of).key()}"
 
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    task = watching.watch(Job(key, stream, dataset=dataset if of is None else of.dataset), f"watched.{section}")
-    if not watching.over(task) and not watching.wait(task, PATIENCE):
-        watching.live(task, lambda: watching.progress(task, what, f"cancel.{section}"), working=True, every=POLL)
+    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, kept=kept)
+
+
+def before(section: str) -> Any:
+    """The last result of a section; None where there is none or its data has gone."""
+    shown: Job[Any] | None = st.session_state.get(f"observed.{section}")
+    return shown.results[-1] if shown is not None and shown.results else None
+
+
+def result_of(
+    section: str, job: Job[Any], *, ask: str = "", meanwhile: str = "", patience: float | None = None
+) -> tuple[Any, bool]:
+    """The result of a job that yields one, as of `observe`.
+
+    Args:
+        meanwhile: what the page shows until it is there, in words; the progress then stands in the corner.
+        patience: seconds that the page waits for it, `PATIENCE` by default.
+    """
+    done, asked, last = f"observed.{section}", f"asked.{section}", before(section)
+    shown: Job[Any] | None = st.session_state.get(done)
+    known = find(job.key)
+    if shown is not None and shown.key == job.key and shown.state is State.DONE:
+        known = job = shown
+    if ask and known is None and st.session_state.get(asked) != hash(job.key):
+        # a callback: a press must not be lost where the page is drawn anew before it comes to the button
+        press = {asked: hash(job.key)}
+        st.button(ask, key=f"start.{section}", type="primary", on_click=st.session_state.update, args=(press,))
         return last, False
-    if task.state is State.DONE:
-        st.session_state[place] = task
-        return task.results[-1], True
-    problem = ("cancelled; nothing was kept", "Start it again, or choose something smaller.")
-    panels.failed(*(task.problem or problem))
-    st.button("Start again", key=f"again.{section}", on_click=watching.again, args=(task,))
+    job = watching.watch(job, f"watched.{section}")
+    st.session_state[asked] = hash(job.key)
+    if not watching.over(job):
+        watching.wait(job, PATIENCE if patience is None else patience)
+    state = watching.state(job)  # once: the job may end between two looks
+    if state is State.DONE:
+        st.session_state[done] = job
+        return job.results[-1], True
+    missing = "still being computed when the report was saved; save it again."
+    if not state.over:
+        with st.container(key=f"{'working' if meanwhile else 'first'}-{section}"):
+            watching.live(job, lambda: _progress(job, section, meanwhile), working=True, every=POLL)
+    else:
+        if state is State.FAILED and job.problem is not None:
+            missing = " ".join(job.problem)
+            panels.failed(*job.problem)
+        else:
+            missing = "cancelled."
+            st.markdown("**Cancelled.** Nothing was kept of this. Choose another setting, or start it again.")
+        st.button("Start again", key=f"again-{section}", on_click=watching.again, args=(job,))
+    recorder.keep(section, Text(f"{job.doing}: {missing}"))
     return last, False
+
+
+def _progress(job: Job[Any], section: str, meanwhile: str) -> None:
+    """A box with the progress of a job at work and a way to cancel it."""
+    if watching.over(job):
+        return  # the page is about to be drawn again
+    with st.container(border=True):
+        st.progress(job.done, watching.message(job, job.doing))
+        if meanwhile:
+            st.caption(meanwhile)
+        st.button("Cancel", on_click=watching.cancel, args=(job,), key=f"cancel-{section}")

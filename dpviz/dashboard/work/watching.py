@@ -46,8 +46,10 @@ def watch(job: J, place: str) -> J:
     Args:
         place: session state key of what the session watches in this part of the app.
     """
-    entry = _submit(job)
     before = st.session_state.get(place)
+    if before is not None and before.key == job.key and before.state is State.DONE:
+        job = before  # the pool may have forgotten it
+    entry = _submit(job)
     if before is not None and before is not entry:
         pool().leave(before, me())
     st.session_state[place] = entry
@@ -115,22 +117,6 @@ def message(job: Job[Any], doing: str) -> str:
     """In words: what a job does, how far it is, or how many come before it."""
     now = status(job)
     return text(now, f"{doing}: {now.done:.0%}")
-
-
-def progress(job: Job[Any], doing: str, key: str, meanwhile: str = "") -> None:
-    """A box with the progress of a job at work and a way to cancel it.
-
-    Args:
-        key: of the button.
-        meanwhile: what the page shows until it is done, in words.
-    """
-    if over(job):
-        return  # the page is about to be drawn again
-    with st.container(border=True):
-        st.progress(job.done, message(job, doing))
-        if meanwhile:
-            st.caption(meanwhile)
-        st.button("Cancel", on_click=cancel, args=(job,), key=key)
 
 
 def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:

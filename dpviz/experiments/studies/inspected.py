@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import STANDARD, spawn
 from dpviz.experiments.run.resolve import fit_key, resolve
 from dpviz.experiments.run.run import run
@@ -174,6 +174,11 @@ def row_influence(spec: RunSpec) -> Influence:
         return made
 
     return _influences.compute(fit_key(spec), make, owner=spec.dataset)
+
+
+def inspect_with_influence(spec: RunSpec, monitor: Monitor = silent) -> tuple[Inspected, Influence]:
+    """`inspect` and `row_influence`."""
+    return inspect(spec, part(monitor, 0.0, 0.8)), row_influence(spec)
 
 
 def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:
