@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.sources import folder
-from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
 
 #: beginnings of file names that stand for a set, beside its catalogue name
 FILES: dict[str, tuple[str, ...]] = {
@@ -80,6 +81,11 @@ def present(name: str) -> bool:
 def _stem(file: str) -> str:
     """ "BANK_full.csv.gz" -> "bank-full"."""
     return re.sub(r"[ _]+", "-", file.split(".")[0].lower())
+
+
+def build(mechanism: str, knobs: Mapping[str, Any]) -> Mechanism:
+    """A mechanism with these knobs in the papers' panels and claims."""
+    return get_mechanism(mechanism).from_params(pinned(mechanism) | dict(knobs))
 
 
 def pinned(mechanism: str) -> dict[str, float]:

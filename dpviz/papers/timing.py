@@ -11,7 +11,7 @@ from dpviz.common.progress import Monitor, each, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import one_blas_thread
 from dpviz.datasets import Dataset, load_dataset
-from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, Training, list_mechanisms
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.papers import sets
@@ -107,7 +107,7 @@ def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Mo
     yield Measured(name, notes, sizes, table)
     for size, share in each(monitor, sizes, float):
         problem = drawn(figure, dataset, size)
-        built = [(racer, get_mechanism(racer).from_params(with_rows(figure.knobs[racer], size))) for racer in racers]
+        built = [(racer, sets.build(racer, with_rows(figure.knobs[racer], size))) for racer in racers]
         for turn in in_turns(problem, built, Budget(figure.epsilon, figure.delta), turns=TURNS, monitor=share):
             if turn["turn"].iloc[0]:
                 table = pd.concat([table, turn], ignore_index=True) if len(table) else turn

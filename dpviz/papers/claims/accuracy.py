@@ -10,6 +10,7 @@ import pandas as pd
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
 from dpviz.models import MODELS, Setting, get_model
+from dpviz.papers import sets
 from dpviz.papers.checks import ALMOST_ZERO, Check
 from dpviz.papers.claims.context import TRIALS, Context, Measured, Test
 from dpviz.papers.claims.tables import constant, lines, span
@@ -190,7 +191,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
 
 def _steps(mechanism: str, chosen: Sequence[dict[str, Any]], setting: Setting) -> str:
     """Numbers of steps and step sizes that were chosen, one for each budget."""
-    built = [get_mechanism(mechanism).from_params(knobs) for knobs in chosen]
+    built = [sets.build(mechanism, knobs) for knobs in chosen]
     return ", ".join(f"{one.step_count(setting):,} of {one.step_size:g}/L" for one in built)  # type: ignore[attr-defined]
 
 

@@ -16,7 +16,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, Training, get_mechanism
+from dpviz.mechanisms import Mechanism, Training
 from dpviz.papers import sets
 from dpviz.papers.checks import Check
 from dpviz.papers.times import TimeCheck
@@ -111,7 +111,7 @@ class Context:
     def build(self, mechanism: str, **knobs: Any) -> Mechanism:
         """A mechanism with these knobs, or what stands in for it."""
         swap: Swap | None = self.swaps.get(mechanism)
-        return get_mechanism(mechanism).from_params(sets.pinned(mechanism) | knobs) if swap is None else swap(knobs)
+        return sets.build(mechanism, knobs) if swap is None else swap(knobs)
 
     def hook(self, name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
         """A function that a planted alternative may replace."""
