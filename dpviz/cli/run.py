@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 from dpviz.cli import answers, metrics, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpviz.experiments.run.metrics import Metric
     from dpviz.experiments.run.run import Result
+    from dpviz.experiments.studies.cost import Cost
 
 _MOST_LOST = 6  # lines about what a table lost on its way
 
@@ -35,10 +40,73 @@ def run(options: argparse.Namespace) -> None:
         result = dpviz.run(spec, bar)
     if _rare(result) and not chosen:
         chosen = metrics.chosen(["balanced-accuracy"])
-    answers.give(options, _lines(options, result, chosen), _values(result, chosen))
+    found = _Measured.of(result, chosen)
+    answers.give(options, _lines(options, found), _values(found))
 
 
-def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]) -> list[tuple[str, object]]:
+@dataclass(frozen=True)
+class _Measured:
+    """A run, measured once for both forms of the answer.
+
+    Attributes:
+        chosen: metrics that are printed beside accuracy.
+        values: of each noise draw in accuracy and these.
+        baselines: likewise, of the models without noise.
+        cost: of privacy, in accuracy.
+    """
+
+    result: Result
+    chosen: Sequence[Metric]
+    values: pd.DataFrame
+    baselines: pd.DataFrame
+    cost: Cost
+
+    @classmethod
+    def of(cls, result: Result, chosen: Sequence[Metric]) -> Self:
+        """Measures a run in accuracy and in metrics."""
+        from dpviz.experiments.studies.cost import split_cost
+
+        names = ["accuracy", *(metric.id for metric in chosen if metric.id != "accuracy")]
+        cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+        return cls(result, chosen, result.metrics_in(names), result.setup.baselines_in(names), cost)
+
+    @cached_property
+    def guessing(self) -> list[tuple[str, str]]:
+        """A line for each metric in which the model is no better than the majority label, or loses much to training."""
+        from dpviz.experiments.run.metrics import get_metric
+        from dpviz.experiments.studies.cost import in_metric
+        from dpviz.experiments.studies.no_better import guessing, lost_to_training
+
+        result, spec = self.result, self.result.spec
+        names = ["accuracy", *(metric.id for metric in self.chosen if metric.id != "accuracy")]
+        poor = guessing(result, names, self.values, self.baselines, self.cost)
+        lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
+        for metric in (one for one in self.chosen if one.id not in poor and spec.mechanism != "majority"):
+            here = in_metric(spec, self.cost, result.theta, result.labels, metric.id)
+            short = lost_to_training(here, spec, result.setup.problem.lam)
+            lines += [("note", short)] if short is not None else []
+        return lines
+
+    def plain(self, metric: Metric) -> dict[str, Any]:
+        """A metric for programs."""
+        values, base = self.values[metric.column], self.baselines[metric.column]
+        beside = {str(name).replace("-", "_"): value for name, value in base.items()}
+        mean = values.mean(skipna=False)
+        return {"mean": mean, "draws": values.tolist(), **beside, "higher_is_better": metric.higher_is_better}
+
+    def in_words(self, metric: Metric) -> str:
+        """A metric of the private models, the non-private one and the majority label, in words where it has no value."""
+        values, base = self.values[metric.column], self.baselines[metric.column]
+        if values.isna().any():
+            private = "no value (this method or model gives no scores of this kind, or the test rows have one class)"
+        else:
+            private = f"{values.mean():.4f} (standard deviation {values.std(ddof=0):.4f})"
+        beside = [f"{name} {'no value' if value != value else f'{value:.4f}'}" for name, value in base.items()]
+        return f"{private}; {'; '.join(beside)}; {'higher' if metric.higher_is_better else 'lower'} is better"
+
+
+def _lines(options: argparse.Namespace, found: _Measured) -> list[tuple[str, object]]:
+    result = found.result
     spec, cal, expected = result.spec, result.calibration, result.expected_accuracy
     draws = f"over {spec.seeds} noise draws"
     return [
@@ -49,25 +117,24 @@ def _lines(options: argparse.Namespace, result: Result, chosen: Sequence[Metric]
         *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
         ("non-private", f"{result.non_private.accuracy:.4f}"),
         ("majority", f"{result.majority.accuracy:.4f}"),
-        *((metric.id.replace("-", " "), _measured(result, metric)) for metric in chosen),
+        *((metric.id.replace("-", " "), found.in_words(metric)) for metric in found.chosen),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
-        *_guessing(result, chosen),
+        *found.guessing,
         *_rare(result),
         *_lost(result),
         *answers.remarks(cal),
     ]
 
 
-def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
-    from dpviz.experiments.studies.cost import split_cost
+def _values(found: _Measured) -> dict[str, Any]:
     from dpviz.mechanisms.attack import strongest_attack
 
+    result, cost = found.result, found.cost
     spec, setting = result.spec, result.setup.problem.setting
-    cost = split_cost(spec, result.accuracy, result.calibration)
     attack = strongest_attack(spec.build(), setting, result.calibration)
     return {
         "run": spec.to_dict() | {"delta": result.budget.delta},
-        "remarks": [*result.setup.dataset.remarks, *(f"{name} {text}" for name, text in _guessing(result, chosen))],
+        "remarks": [*result.setup.dataset.remarks, *(f"{name} {text}" for name, text in found.guessing)],
         "training_rows": setting.n,
         "features": setting.d,
         "looked_at": result.setup.dataset.looked_at,
@@ -83,34 +150,9 @@ def _values(result: Result, chosen: Sequence[Metric]) -> dict[str, Any]:
         },
         "cost": {"noise": cost.noise, "training": cost.training},
         "optimality_gap": result.optimality_gap.mean(),
-        "metrics": {metric.id: _metric_values(result, metric) for metric in chosen},
+        "metrics": {metric.id: found.plain(metric) for metric in found.chosen},
         "attack": answers.attack(attack),
     }
-
-
-def _metric_values(result: Result, metric: Metric) -> dict[str, Any]:
-    values, base = (table[metric.column] for table in (result.metrics_in([metric.id]), result.setup.baselines_in([metric.id])))
-    beside = {str(name).replace("-", "_"): value for name, value in base.items()}
-    mean = values.mean(skipna=False)
-    return {"mean": mean, "draws": values.tolist(), **beside, "higher_is_better": metric.higher_is_better}
-
-
-def _guessing(result: Result, chosen: Sequence[Metric]) -> list[tuple[str, str]]:
-    """A line for each metric in which the model is no better than the majority label, or loses much to training: what helps."""
-    from dpviz.experiments.run.metrics import get_metric
-    from dpviz.experiments.studies.cost import in_metric, split_cost
-    from dpviz.experiments.studies.no_better import guessing, lost_to_training
-
-    names = list(dict.fromkeys(["accuracy", *(metric.id for metric in chosen)]))
-    poor = guessing(result, names, result.metrics_in(names), result.setup.baselines_in(names))
-    lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
-    spec = result.spec
-    cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
-    for metric in (one for one in chosen if one.id not in poor and spec.mechanism != "majority"):
-        here = in_metric(spec, cost, result.theta, result.labels, metric.id)
-        short = lost_to_training(here, spec, result.setup.problem.lam)
-        lines += [("note", short)] if short is not None else []
-    return lines
 
 
 def _rare(result: Result) -> list[tuple[str, str]]:
@@ -129,14 +171,3 @@ def _lost(result: Result) -> list[tuple[str, str]]:
     lost = [str(one.sentence) for one in result.setup.dataset.lost]
     more = [f"and {len(lost) - _MOST_LOST} more; --json has them all"] if len(lost) > _MOST_LOST else []
     return [("not trained on", sentence) for sentence in [*lost[:_MOST_LOST], *more]]
-
-
-def _measured(result: Result, metric: Metric) -> str:
-    """A metric of the private models, the non-private one and the majority label, in words where it has no value."""
-    values, base = (table[metric.column] for table in (result.metrics_in([metric.id]), result.setup.baselines_in([metric.id])))
-    if values.isna().any():
-        private = "no value (this method or model gives no scores of this kind, or the test rows have one class)"
-    else:
-        private = f"{values.mean():.4f} (standard deviation {values.std(ddof=0):.4f})"
-    beside = [f"{name} {'no value' if value != value else f'{value:.4f}'}" for name, value in base.items()]
-    return f"{private}; {'; '.join(beside)}; {'higher' if metric.higher_is_better else 'lower'} is better"

@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import json
 import re
 import shlex
 from pathlib import Path
@@ -77,6 +78,26 @@ def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
     assert "higher is better" in lines["f1"]
     assert "no value" in lines["recall at precision=0.6"]
     assert "log loss" not in lines
+
+
+def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dpviz
+    from dpviz.experiments.run import run as of_run
+    from dpviz.experiments.studies import cost
+
+    measured, trained = list[str](), list[str]()
+    measure, train = of_run.measure_models, cost.train_without_noise
+    monkeypatch.setattr(of_run, "measure_models", lambda *asked: measured.extend(asked[-1]) or measure(*asked))
+    monkeypatch.setattr(cost, "train_without_noise", lambda spec, *rest: trained.append(spec.mechanism) or train(spec, *rest))
+    asked = ["--dataset", "breast-cancer", "--mechanism", "output-gaussian", "--epsilon", "0.01", "--lam", "0.01", "--seeds", "2"]
+    made = json.loads(shell(["run", *asked, "--metric", "roc-auc", "--metric", "accuracy", "--json"]))
+    assert (measured[-2:], measured.count("roc-auc"), trained) == (["accuracy", "roc-auc"], 1, ["output-gaussian"])
+    assert any("no better" in remark for remark in made["remarks"])
+    assert list(made["metrics"]) == ["roc-auc", "accuracy"]
+    # what the pages show: the noise's part by the accuracy in closed form
+    result = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="output-gaussian", epsilon=0.01, lam=0.01, seeds=2))
+    parts = cost.split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+    assert made["cost"]["noise"] == pytest.approx(parts.noise, rel=1e-12)
 
 
 @pytest.mark.parametrize("arguments", ["--port 0", "--port many", "frobnicate", "run --frob", "audit --runs"])

@@ -128,18 +128,21 @@ def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
     return bool(measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean() <= floor + LEAST)
 
 
-def guessing(result: Result, metrics: Sequence[str], values: pd.DataFrame, baselines: pd.DataFrame) -> dict[str, NoBetter]:
+def guessing(
+    result: Result, metrics: Sequence[str], values: pd.DataFrame, baselines: pd.DataFrame, cost: Cost | None = None
+) -> dict[str, NoBetter]:
     """In which metrics a run is no better than the majority label, and why, by their ids.
 
-    Its training without noise is repeated only where it is no better in one of them.
+    Its training without noise is repeated only where it is no better in one of them, and its cost is not known.
 
     Args:
         result: the run.
         metrics: ids of metrics.
         values: of `Result.metrics_in` in accuracy and these.
         baselines: of `Setup.baselines_in`, likewise.
+        cost: of the run, in accuracy, where it is known.
     """
-    spec, cost, reasons = result.spec, None, {}
+    spec, reasons = result.spec, {}
     for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
         floor, expected = float(baselines.at["majority", measure.column]), result.expected(measure.id)
         mean = float(values[measure.column].to_numpy().mean()) if expected is None else expected
