@@ -184,7 +184,7 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     facts = get_model(spec.model).setting(n, 1, spec.lam or 1.0)
     refusal = spec.build().refusal(replace(facts, weighted=True))
     if spec.class_weight != 1 and refusal and not spec.build().refusal(facts):
-        taking = ", ".join(cls.label for cls in list_mechanisms().values() if cls.weighted)
+        taking = ", ".join(f"{cls.label} ({name})" for name, cls in list_mechanisms().items() if cls.weighted)
         fix = f"Set the weight of class +1 to 1, or choose a linear model and one of {taking}."
         spec = instead(InvalidInput("class_weight", refusal, fix), class_weight=1.0)
     for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):

@@ -28,7 +28,8 @@ class CellStore(Kept):
         content = self.read(key)
         if content is None:
             return None
-        if not content:
+        table = _table(content)
+        if table is None:
             aside = self.path(key).with_suffix(".damaged")
             with contextlib.suppress(OSError):  # in a folder that cannot be written it is overlooked in place
                 os.replace(self.path(key), aside)
@@ -36,9 +37,6 @@ class CellStore(Kept):
                 f"A stored result was damaged, or others can write it. It is set aside as {aside.suffix} and computed again."
             )
             return None
-        values = json.loads(content)
-        table = pd.DataFrame(values["columns"])
-        table.attrs = values["attributes"]
         if only_here(cell.spec.dataset) and len(table):
             table["dataset"] = cell.spec.dataset  # their random name in this process
         return table
@@ -48,3 +46,14 @@ class CellStore(Kept):
         if is_upload(cell.spec.dataset):
             return  # nothing of an upload goes to the disk
         self.write(cell.key(), json.dumps({"columns": table.to_dict("list"), "attributes": table.attrs}).encode())
+
+
+def _table(content: bytes) -> pd.DataFrame | None:
+    """The table that a file holds; None where it holds none."""
+    try:
+        values = json.loads(content)
+        table = pd.DataFrame(values["columns"])
+        table.attrs = values["attributes"]
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return table

@@ -124,6 +124,13 @@ def test_a_number_that_changed_on_the_disk_is_noticed(tmp_path: Path) -> None:
     set_aside(store, path, table)
 
 
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"columns": 3}', b'{"columns": {"a": [1]}}', b"[" * 100_000, b"\xff"])
+def test_a_file_that_is_whole_and_holds_no_table_is_noticed(tmp_path: Path, content: bytes) -> None:
+    store, path, table = stored(tmp_path)
+    store.write(CELL.key(), content)
+    set_aside(store, path, table)
+
+
 def test_a_cell_under_the_name_of_another_one_is_noticed(tmp_path: Path) -> None:
     """Nothing in its table tells of the other noise seed."""
     store, path, table = stored(tmp_path)
