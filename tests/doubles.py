@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.random import generator
-from dpviz.mechanisms import Calibration, Fit, NoiseRecord, Training, knob
+from dpviz.mechanisms import Calibration, Fit, Mechanism, NoiseRecord, Training, knob
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
@@ -22,31 +22,34 @@ def scaled(training: Training, factor: float) -> Training:
     return dataclasses.replace(training, calibrations=less)
 
 
-@dataclass(frozen=True)
-class WeakNoise(OutputGaussian):
+class Weak(Mechanism):
     """Adds `share` of the noise that it declares."""
+
+    share: float
+
+    def fit(self, training: Training) -> Fit:
+        return super().fit(scaled(training, self.share))  # type: ignore[safe-super]
+
+
+@dataclass(frozen=True)
+class WeakNoise(Weak, OutputGaussian):
+    """Output perturbation with too little noise."""
 
     id = "double-weak-noise"
     share: float = knob(0.8, "Share", "Of the declared noise.", low=0.01, high=1.0)
 
-    def fit(self, training: Training) -> Fit:
-        return super().fit(scaled(training, self.share))
-
 
 @dataclass(frozen=True)
-class WeakDescent(DPGD):
-    """Gradient descent that adds `share` of the noise that it declares in every step."""
+class WeakDescent(Weak, DPGD):
+    """Gradient descent with too little noise in every step."""
 
     id = "double-weak-descent"
     share: float = knob(0.8, "Share", "Of the declared noise.", low=0.01, high=1.0)
 
-    def fit(self, training: Training) -> Fit:
-        return super().fit(scaled(training, self.share))
-
 
 @dataclass(frozen=True)
 class QuietlyWeakNoise(WeakNoise):
-    """The same, but the declared law hides it."""
+    """Output perturbation with too little noise, whose declared distribution has the noise that is fitting."""
 
     id = "double-quietly-weak-noise"
 
@@ -286,7 +289,7 @@ class FixedBatches(PlainDescent):
 
     id = "double-fixed-batches"
     steps: int = knob(20, "Steps", "Batches.", low=1, high=20)
-    shuffled: bool = knob(False, "Shuffled", "Whether a permutation comes first.")
+    shuffled: bool = knob(False, "Shuffled", "A permutation of the rows comes first.")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         # 1.75 is enough for 20 Poisson steps at q = 1/20 and (1, 1e-5), replace-one, by dp_accounting's PLD

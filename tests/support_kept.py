@@ -68,7 +68,7 @@ def kept_or_refused(compute: Callable[[], Any]) -> Numbers:
 
 
 def same(one: Any, other: Any, near: float = 1e-10) -> bool:
-    """Whether two kept values agree to the precision.
+    """True where two kept values agree to the precision.
 
     Args:
         near: numbers this close are the same, whatever their size.

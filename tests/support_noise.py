@@ -37,7 +37,7 @@ def weaker(calibration: Calibration, share: float) -> Calibration:
 
 
 def normal(z: Floats, alpha: float = ALPHA) -> bool:
-    """Whether rows (S, k) look like independent draws of N(0, I).
+    """True where rows (S, k) look like independent draws of N(0, I).
 
     Looked at: the sum of squares of all and of every coordinate, means, correlations, equal rows, and the distribution.
     """
@@ -60,7 +60,7 @@ def normal(z: Floats, alpha: float = ALPHA) -> bool:
 
 
 def sphere(b: Floats, alpha: float = ALPHA) -> bool:
-    """Whether rows (S, m) have density exp(-|b|): a radius with Gamma(m) and a uniform direction."""
+    """True where rows (S, m) have density exp(-|b|): a radius with Gamma(m) and a uniform direction."""
     m = b.shape[1]
     radius = np.linalg.norm(b, axis=1)
     along = np.concatenate([(b[:, j] / radius) ** 2 for j in (0, m - 1)])
@@ -72,13 +72,13 @@ def sphere(b: Floats, alpha: float = ALPHA) -> bool:
 
 
 def mean_is(values: Floats, expected: float, alpha: float = ALPHA) -> bool:
-    """Whether independent values (S,) have this mean."""
+    """True where independent values (S,) have this mean."""
     z = (values.mean() / expected - 1) / (values.std(ddof=1) / expected / np.sqrt(len(values)))
     return bool(abs(z) < stats.norm.isf(alpha / 2))
 
 
 def share_is(hits: int, trials: int, chance: float, alpha: float = ALPHA) -> bool:
-    """Whether so many hits are credible for this chance."""
+    """True where so many hits are credible for this chance."""
     return bool(stats.binomtest(hits, trials, chance).pvalue > alpha)
 
 

@@ -210,7 +210,7 @@ def of_dbdp_pi(trial: Trial) -> Iterator[bool]:
 
 
 def replayed(trial: Trial, built: Any) -> bool:
-    """Whether four steps on rows of zeros are those of Algorithm 2, with rows and noise drawn here."""
+    """True where four steps on rows of zeros are those of Algorithm 2, with rows and noise drawn here."""
     problem = blank()
     cal = built.calibrate(problem.setting, trial.budget)
     theta, step = trial.theta(problem, cal, built=built), built.step_size * problem.setting.unit_step

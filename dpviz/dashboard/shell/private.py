@@ -40,7 +40,7 @@ def stay_inside() -> None:
 
 
 def send_to_the_present_client() -> None:
-    """What a page draws reaches a browser that has connected again while the server sent messages to others.
+    """Output of a page reaches a browser that has connected again while the server sent messages to others.
 
     Streamlit 1.67 goes through a list of sessions with the clients that they had when it began, which at a busy server was
     seconds ago, and loses what it sends to one that has left.
