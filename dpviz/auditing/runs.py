@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.auditing.game import watch
-from dpviz.auditing.one_run import Canaries, OneRunResult, audit_one_run, on_axes
+from dpviz.auditing.one_run import MOST_CANARIES, Canaries, OneRunResult, audit_one_run, on_axes
 from dpviz.auditing.pairs import Pair, differing_rows, label_flip, most_influential, named, replace_by, without, worst_case
 from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import PRIVATE
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import settled_for, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
@@ -44,6 +44,8 @@ ROWS, FEATURES = 1000, 2  # of the synthetic pairs
 def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int | None = None) -> Pair:
     """Two neighbouring problems for a run. Private ranges are held fixed: what is audited is the method, with its part of ε.
 
+    Of synthetic rows there are fewer than of the run's. Automatic hyperparameters are those of the run nevertheless.
+
     Args:
         kind: a key of `KINDS`.
         row, other: ids of training rows; the first and the second where they are left out. Of a table of persons, all training
@@ -63,9 +65,8 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
         run = resolve(spec)
         rows = min(ROWS, math.ceil(1 / run.budget.delta) - 1)  # few enough that delta is below 1/n
         persons = dataset_of(run.spec).person_rows
-        return worst_case(
-            spec.build(), get_model(spec.model), run.of_method, n=rows, d=FEATURES, lam=run.lam, person_rows=persons
-        )
+        built = settled_for(spec, rows)
+        return worst_case(built, get_model(spec.model), run.of_method, n=rows, d=FEATURES, lam=run.lam, person_rows=persons)
     shared = setup_for(spec)
     problem, ids = _without_ranges(shared.problem), shared.split.train
     who = None if shared.dataset.persons is None else shared.dataset.persons[ids]
@@ -121,7 +122,7 @@ def watch_run(
     """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest."""
     fixed = replace(spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
-    played = fixed.build(), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed
+    played = settled_for(fixed, pair.first.n), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed
     for result in watch(*played, score=score, confidence=confidence, monitor=monitor, looks=looks):
         yield pair, result
 
@@ -150,7 +151,7 @@ def one_run_of(
     Args:
         canaries: how many; they are the rows of a dataset of their own, so the run's rows are not looked at.
     """
-    mechanism, run = spec.build(), resolve(spec)
+    mechanism, run = settled_for(spec, whole("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
     budget = run.of_method
     made = on_axes(mechanism, get_model(spec.model), budget, canaries, run.lam)
     return made, audit_one_run(mechanism, made, budget, spec.seed, confidence=confidence, monitor=monitor)

@@ -21,7 +21,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import persons, ranges
 from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
-from dpviz.mechanisms.knobs import Knob, knob
+from dpviz.mechanisms.knobs import Knob, Number, knob
 from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
@@ -242,8 +242,16 @@ class Mechanism(ABC):
             return chosen
         return declared.check(knob, self.automatic(knob, setting, budget))
 
-    def settled(self, setting: Setting, budget: Budget) -> Self:
-        """The same mechanism with every automatic knob set to its value for this budget."""
-        return dataclasses.replace(
-            self, **{name: self.value(name, setting, budget) for name, knob in self.knobs().items() if knob.automatic}
-        )
+    def settled(self, setting: Setting, budget: Budget, rows: int = 0) -> Self:
+        """The same mechanism with every automatic knob set to its value for this budget.
+
+        Args:
+            rows: of other data that it is then used on, in which batches keep their share of the rows; 0 for the same number.
+                With the passes fixed too, every published sensitivity of mini-batch descent is exactly proportional to 1/n.
+        """
+        values = {name: self.value(name, setting, budget) for name, knob in self.knobs().items() if knob.automatic}
+        for name, declared in self.knobs().items() if rows else ():
+            if isinstance(declared, Number) and declared.unit == "rows":
+                size = values.get(name, getattr(self, name)) * rows / setting.n
+                values[name] = int(min(max(round(size), 1), declared.high))
+        return dataclasses.replace(self, **values)

@@ -79,18 +79,19 @@ def against_objective_noise(setting: Setting, length: float) -> float:
     return max(setting.lam, one_two_five(wanted * min(1.0, wanted / curvature)))
 
 
-def curvature_share(setting: Setting, epsilon: float) -> float:
-    """Largest part of epsilon for the change of curvature: sqrt(n epsilon)/750, at least 0.1 and at most 0.2.
+def curvature_share(setting: Setting, epsilon: float, terms: int = 1) -> float:
+    """Largest part of epsilon for the change of curvature: sqrt(k n epsilon)/750, at least 0.1 and at most 0.2.
 
     A part s adds about 2 s |b|^2/(2 n^2 h) to what noise loses where curvature h holds it back, as |b| is in proportion to
-    1/((1 - s) epsilon). The regularisation of the sum is then about beta/(s epsilon) at least, whose bias is at most
-    beta R^2/(2 n s epsilon). The sum is smallest at an s in proportion to sqrt(n epsilon) [ours, elementary]; the factor and
-    both ends are by trials.
+    1/((1 - s) epsilon). Where the proof counts k terms ln(1 + beta/Lam), the regularisation of the sum is then about
+    k beta/(s epsilon) at least, whose bias is at most k beta R^2/(2 n s epsilon). The sum is smallest at an s in proportion to
+    sqrt(k n epsilon) [ours, elementary]; the factor and both ends are by trials.
 
     Args:
         epsilon: of one row.
+        terms: k.
     """
-    return min(max(math.sqrt(setting.n * epsilon) / 750, 0.1), 0.2)
+    return min(max(math.sqrt(terms * setting.n * epsilon) / 750, 0.1), 0.2)
 
 
 CURVATURE_SHARE = "√(n ε)/750, at least 0.1 and at most 0.2, for n training rows"
@@ -205,7 +206,7 @@ def sampling_rate(setting: Setting) -> float:
     return SHARE if setting.linear or setting.n < _MANY_ROWS else SHARE / 5
 
 
-SAMPLING_RATE = "0.1; network of 10,000 rows or more, rows by chance: 0.02"
+SAMPLING_RATE = "0.1; network of 10,000 rows or more, with Poisson sampling: 0.02"
 
 
 def reach(setting: Setting) -> float:

@@ -30,7 +30,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
-from dpviz.models import get_model
+from dpviz.models import Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.privacy.private_ranges import shares
@@ -202,7 +202,7 @@ def release(
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    audited = _audited(run, cal, audit_runs, monitor)
+    audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
@@ -263,12 +263,15 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
 
 
-def _audited(run: ResolvedRun, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
+def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
+    """An audit on synthetic rows with the hyperparameters that the release has on its own."""
     if not runs:
         return None
-    model, k = get_model(run.spec.model), cal.person_rows
-    pair = worst_case(run.spec.build(), model, cal.budget, n=max(100, k), person_rows=k)
-    return audit(run.spec.build(), pair.first, pair.second, cal.budget, runs, monitor=monitor)
+    k = cal.person_rows
+    n = max(100, k)
+    built = run.spec.build().settled(setting, cal.budget, n)
+    pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
+    return audit(built, pair.first, pair.second, cal.budget, runs, monitor=monitor)
 
 
 def model_of(

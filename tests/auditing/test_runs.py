@@ -8,12 +8,14 @@ from support import Cancelled, cancel
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, worst_case
+from dpviz.auditing.attacks.halves import Halves
 from dpviz.auditing.pairs import differing_rows, most_influential
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import survey, table
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import settled_for, setup_for
+from dpviz.mechanisms import Mechanism
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
@@ -105,3 +107,26 @@ def test_audits_of_a_run_can_be_cancelled() -> None:
         audit_run(SPEC, runs=50, monitor=cancel)
     with pytest.raises(Cancelled):
         one_run_of(dpviz.RunSpec("teaching", mechanism="dp-sgd", lam=0.1), canaries=20, monitor=cancel)
+
+
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "song-sgd", "rsgd", "objective-tight"])
+def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -> None:
+    """On 1,000 synthetic rows, on canaries and on halves: what the rules give for all rows, batches of the same share."""
+    network = mechanism == "dp-sgd"  # its rule of the sampling rate has 10,000 rows as its limit
+    params = {"epochs": 0.5} if network else {}
+    spec = dpviz.RunSpec("census-15000", "mlp-2" if network else "logistic", mechanism=mechanism, seeds=1, params=params)
+    run, built = dpviz.resolve(spec), spec.build()
+    chosen = built.settled(setup_for(spec).problem.setting, run.budget)
+    kinds = {name: knob for name, knob in built.knobs().items() if knob.automatic}
+
+    def same(other: Mechanism, n: int) -> None:
+        for name, knob in kinds.items():
+            share = n / run.n_train if knob.unit == "rows" else 1.0
+            assert getattr(other, name) == pytest.approx(share * getattr(chosen, name), abs=0.5 if share < 1 else 0)
+
+    same(settled_for(spec, 1000), 1000)
+    same(Halves.of(spec).mechanism, run.n_train // 2)
+    if network:
+        assert chosen.sampling_rate == 0.02 != built.settled(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
+        made = audit_run(spec, runs=40), one_run_of(spec, 20)[1], Halves.of(spec)
+        assert [one.calibration.details["sampling_rate"] for one in made] == [0.02] * 3

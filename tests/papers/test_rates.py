@@ -252,11 +252,11 @@ def test_excess_risk_over_dimension_and_epsilon() -> None:
 def test_batches_keep_their_share() -> None:
     rsgd = dpviz.list_mechanisms()["rsgd"]()
     setting = get_model("logistic").setting(10_000, 5, 1e-3)
-    more = observed.same_share(rsgd, setting, BUDGET, 20_000)
+    more = rsgd.settled(setting, BUDGET, 20_000)
     assert more.batch_size == 2 * rsgd.automatic("batch_size", setting)  # type: ignore[attr-defined]
     assert more.step_size == rsgd.automatic("step_size", setting, BUDGET)  # type: ignore[attr-defined]
     gd = dpviz.list_mechanisms()["dp-gd"]()
-    assert observed.same_share(gd, setting, BUDGET, 20) == gd.settled(setting, BUDGET)
+    assert gd.settled(setting, BUDGET, 20) == gd.settled(setting, BUDGET)
 
 
 def test_slope_of_a_line_and_of_nothing() -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,11 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources import own
+from dpviz.experiments.run.setup import setup_for
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import row_budget
-from dpviz.releasing import ReleasedModel
+from dpviz.releasing import ReleasedModel, training
 from dpviz.releasing.sampler import EXACT
 from dpviz.releasing.training import _require_proof
 
@@ -281,6 +283,17 @@ def test_damaged_files_are_refused_in_words() -> None:
     for text in ("", "[]", "[" * 100_000, "{", json.dumps(good)[:-1] + ', "x": ' + "9" * 5000 + "}"):
         with pytest.raises(InvalidInput):
             ReleasedModel.from_json(text)
+
+
+def test_a_release_is_audited_with_its_own_hyperparameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = list[Any]()
+    monkeypatch.setattr(training, "audit", lambda *game, **named: played.extend(game))
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=2.0)
+    dpviz.release(spec, audit_runs=40)
+    setting = setup_for(spec).problem.setting
+    built = spec.build().settled(setting, dpviz.resolve(spec).budget)
+    assert (played[0], played[1].n, played[1].lam) == (built, 100, setting.lam)
+    assert built.step_size != spec.build().settled(played[1].setting, dpviz.resolve(spec).budget).step_size  # type: ignore[attr-defined]
 
 
 def test_from_the_shell(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

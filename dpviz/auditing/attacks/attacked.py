@@ -15,7 +15,7 @@ from dpviz.auditing.attacks.judging import CONFIDENCE, RATES, Judged
 from dpviz.auditing.attacks.registry import get_attack
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration
+from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.models import Setting
 
 #: chance that an attack without any signal finds even one row
@@ -28,6 +28,7 @@ class AttackedRun:
 
     Attributes:
         spec: the run.
+        mechanism: with the hyperparameters of the run, of which automatic ones follow from all rows.
         setting: public facts about half of the rows.
         calibration: of the run's budget for them.
         shadows, targets: how many models the attacker trained, and how many were attacked.
@@ -38,6 +39,7 @@ class AttackedRun:
     """
 
     spec: RunSpec
+    mechanism: Mechanism
     setting: Setting
     calibration: Calibration
     shadows: int
@@ -49,7 +51,7 @@ class AttackedRun:
 
     def allowed(self, false_alarms: Floats) -> Floats | None:
         """(k,) the most detections that the proved guarantee allows at (k,) rates; None where nothing is proved."""
-        return detections_allowed(self.spec.build(), self.setting, self.calibration, np.asarray(false_alarms, float))
+        return detections_allowed(self.mechanism, self.setting, self.calibration, np.asarray(false_alarms, float))
 
     @cached_property
     def table(self) -> pd.DataFrame:

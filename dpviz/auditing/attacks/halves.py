@@ -23,7 +23,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.setup import settled_for, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training
 from dpviz.models import Model, Rows, Setting
@@ -64,10 +64,10 @@ class Halves:
             raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
         return made
 
-    @property
+    @cached_property
     def mechanism(self) -> Mechanism:
-        """The mechanism with its knobs."""
-        return self.spec.build()
+        """The mechanism with the hyperparameters of the run, of which automatic ones follow from all its rows."""
+        return settled_for(self.spec, self.size)
 
     @property
     def size(self) -> int:

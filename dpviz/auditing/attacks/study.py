@@ -145,9 +145,8 @@ def _attacked(
         scores = attack.score(seen.first(count), known, listen)
         judged[name] = Judged(np.asarray(scores, np.float32), truth[:count], spec.seed)
     monitor(1.0)
-    return AttackedRun(
-        spec, halves.setting, halves.calibration, shadows, targets, setup.split.train[at], judged, separation(known)
-    )
+    of_halves = halves.mechanism, halves.setting, halves.calibration
+    return AttackedRun(spec, *of_halves, shadows, targets, setup.split.train[at], judged, separation(known))
 
 
 def _some(n: int, seed: int, which: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.experiments.run.resolve import dataset_of, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration
+from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem, accuracy
@@ -202,6 +202,11 @@ def clear() -> None:
 def setting_of(spec: RunSpec) -> Setting:
     """Public facts about a run (rows, features, bounds of the loss), without training anything."""
     return setup_for(spec).problem.setting
+
+
+def settled_for(spec: RunSpec, rows: int) -> Mechanism:
+    """A run's mechanism for another number of rows: automatic hyperparameters as in the run, batches of the same share."""
+    return spec.build().settled(setting_of(spec), resolve(spec).budget, rows)
 
 
 def calibration_of(spec: RunSpec) -> Calibration:

@@ -15,10 +15,9 @@ from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.setup import settled_for, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, ProtectsQuery, Training
-from dpviz.mechanisms.knobs import Number
 from dpviz.models import Ability, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -159,21 +158,6 @@ def census_name(n: int) -> str:
     return f"census-{whole('n', n, 100, 1_000_000)}"
 
 
-def same_share(mechanism: Mechanism, setting: Setting, budget: Budget, other: int) -> Mechanism:
-    """The mechanism for `other` rows with batches of the same share of the rows as it has in a setting.
-
-    With the passes fixed too, every published sensitivity of mini-batch descent is then exactly proportional to 1/n.
-    Automatic knobs become what they are in the setting, for the budget.
-    """
-    mechanism = mechanism.settled(setting, budget)
-    changed: dict[str, int] = {}
-    for name, declared in mechanism.knobs().items():
-        if isinstance(declared, Number) and declared.unit == "rows":
-            size = getattr(mechanism, name)
-            changed[name] = int(min(max(round(size * other / setting.n), 1), declared.high))
-    return replace(mechanism, **changed)
-
-
 def sensitivity_over_n(
     spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, monitor: Monitor = silent
 ) -> list[tuple[int, ObservedSensitivity]]:
@@ -182,6 +166,6 @@ def sensitivity_over_n(
     for size, inside in each(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam, published_split=False)
         problem = setup_for(here).problem
-        mechanism = same_share(spec.build(), setting_of(spec), resolve(spec).budget, problem.n)
+        mechanism = settled_for(spec, problem.n)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
     return out

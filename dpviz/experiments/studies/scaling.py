@@ -13,7 +13,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.observed import KINDS, ObservedSensitivity, observed_sensitivity, same_share, sensitivity_over_n
+from dpviz.experiments.studies.observed import KINDS, ObservedSensitivity, observed_sensitivity, sensitivity_over_n
 from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.mechanisms import BoundsSensitivity, Mechanism
 from dpviz.models import Setting, get_model
@@ -80,9 +80,9 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     Automatic knobs keep the values that they have in the run.
     """
     model, setting, budget = get_model(spec.model), setting_of(spec), resolve(spec).budget
-    mechanism = spec.build().settled(setting, budget)
+    mechanism = spec.build().settled(setting, budget, int(value) if name == "n" else 0)
     if name == "n":
-        return same_share(mechanism, setting, budget, int(value)), replace(setting, n=int(value))
+        return mechanism, replace(setting, n=int(value))
     if name == "lam":
         kept = {each: getattr(setting, each) for each in ("person_rows", "weighted", "private_ranges")}
         return mechanism, replace(model.setting(setting.n, setting.d, float(value)), **kept)

@@ -67,11 +67,11 @@ class DPSGD(EqualSteps):
     batches: str = knob(
         "poisson",
         "Batches",
-        "Rows by chance (poisson): every row is in a batch with the same probability. Rows in a fresh order (reshuffled): a new "
-        "order every epoch, cut into batches, whole epochs. Persons by chance (persons), where ε is for a person: every person "
-        "is in a batch with the same probability, with the mean of all their rows.",
+        "Poisson sampling (poisson): every row is in a batch with the same probability. Random reshuffling (reshuffled): a new "
+        "order every epoch, cut into batches, whole epochs. Poisson sampling of persons (persons), where ε is for a person: "
+        "every person is in a batch with the same probability, with the mean of all their rows.",
         options=("poisson", "reshuffled", "persons"),
-        names={"poisson": "rows by chance", "reshuffled": "rows in a fresh order", "persons": "persons by chance"},
+        names={"poisson": "Poisson sampling", "reshuffled": "random reshuffling", "persons": "Poisson sampling of persons"},
     )
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
@@ -81,8 +81,11 @@ class DPSGD(EqualSteps):
         return rules.SHARE if self._reshuffled else rules.sampling_rate(setting)
 
     def calibrated(self, *calibrations: Calibration) -> Self:
-        (rate,) = {one.values(SampledSteps).sampling_rate for one in calibrations}  # all replicas of a seed share their batches
-        return replace(self, sampling_rate=rate)
+        rates = sorted({one.values(SampledSteps).sampling_rate for one in calibrations})
+        if len(rates) > 1:  # all replicas of a seed share their batches
+            cause = f"these were made for batches of different sampling rates: {', '.join(f'{rate:g}' for rate in rates)}"
+            raise InvalidInput("calibrations", cause, "Train each by itself, or set the sampling rate.")
+        return replace(self, sampling_rate=rates[0])
 
     @property
     def _reshuffled(self) -> bool:
