@@ -15,7 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 120.0  # seconds after which a server that does not answer counts as lost
-GONE = 130.0  # seconds in which everything of people who left has to be gone; a session is closed after at most 110
+#: seconds in which everything of people who left has to be gone: a session is closed after at most 110, and a server that has
+#: grown starts anew after 60 more and takes `LOADED`
+GONE = 200.0
 LOADED = 15.0  # seconds in which a server has loaded what a class uses, while nobody is there
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -63,15 +65,18 @@ def nginx(folder: Path, servers: Sequence[Server]) -> Iterator[str]:
 class Server:
     """The app in a process of its own."""
 
-    def __init__(self, folder: Path, log: str = "log", base_path: str = "", root: Path = ROOT) -> None:
+    def __init__(
+        self, folder: Path, log: str = "log", base_path: str = "", root: Path = ROOT, start: Sequence[str] = ("-m", "dpviz")
+    ) -> None:
         """
         Args:
             folder: of its log and caches.
             root: of the sources.
+            start: what Python is to run.
         """
         port = free_port()
         self.address = f"http://127.0.0.1:{port}/{base_path}".rstrip("/")
-        command = [sys.executable, "-m", "dpviz", "app", "--port", str(port), "--no-browser", "--base-path", base_path]
+        command = [sys.executable, *start, "app", "--port", str(port), "--no-browser", "--base-path", base_path]
         self._log = (folder / log).open("wb")
         self._process = subprocess.Popen(
             command,

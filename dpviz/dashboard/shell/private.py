@@ -2,14 +2,17 @@
 
 Streamlit 1.67 has no public way to: name a session and close it, tell a page from another one, hear of "Back", tell whether the
 browser has spoken of a control, catch a page's error, let go of what a session holds, draw a control without a copy of that,
-load the names of icons beforehand, or send a page to a browser that has just connected again.
+load the names of icons beforehand, send a page to a browser that has just connected again, or listen on a socket that is there.
 """
 
 import importlib
+import os
+import socket
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit import cli_util, get_option, net_util, runtime
@@ -23,15 +26,41 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.web import cli
 from streamlit.web.server import server_util
+from streamlit.web.server.starlette import starlette_server
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 _PATIENCE = 10.0  # seconds that the server's event loop may take to close a session
+_SOCKET = "DPVIZ_SOCKET"  # the number of the socket that a process listened on whose place this one takes
+
+_listening: socket.socket | None = None
+anew = _SOCKET in os.environ  # whether this process has taken the place of one that served
 
 
 def start(arguments: Sequence[str]) -> None:
     """Runs Streamlit's command until it is stopped."""
+    usual, kept = starlette_server._bind_socket, os.environ.pop(_SOCKET, "")
+
+    def bind(address: str, port: int, backlog: int) -> socket.socket:
+        global _listening
+        _listening = socket.socket(fileno=int(kept)) if kept else usual(address, port, backlog)
+        _listening.setblocking(False)
+        return _listening
+
+    starlette_server._bind_socket = bind
     cli.main(list(arguments), standalone_mode=False, prog_name="streamlit")
+
+
+def listens() -> bool:
+    """True where this process serves by `start`."""
+    return _listening is not None
+
+
+def start_anew() -> NoReturn:
+    """Runs the command of this process again in its place; whoever connects meanwhile waits until it listens."""
+    assert _listening is not None
+    os.environ[_SOCKET] = str(_listening.fileno())  # which Streamlit lets a new program inherit
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def stay_inside() -> None:
@@ -221,6 +250,11 @@ def watch_no_files(session: str) -> None:
     info = found._session_mgr.get_active_session_info(session)
     if info is not None and info.session._local_sources_watcher is not None and get_option("server.fileWatcherType") == "none":
         found._get_async_objs().eventloop.call_soon_threadsafe(info.session.disconnect_file_watchers)
+
+
+def connected(found: Runtime) -> int:
+    """Number of sessions whose browser is connected, also of those that have drawn nothing yet."""
+    return found._session_mgr.num_active_sessions()
 
 
 def close(found: Runtime, sessions: Collection[str]) -> list[str]:

@@ -18,7 +18,7 @@ from starlette.middleware import Middleware
 from dpviz.common import memory
 from dpviz.common.limits import DEMO, Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import guard, private
+from dpviz.dashboard.shell import guard, private, renewal
 
 #: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
 #: is drawn beside two sweeps several times slower
@@ -121,6 +121,9 @@ def middleware() -> list[Middleware]:
 @contextlib.asynccontextmanager
 async def lifespan(app: object) -> AsyncIterator[None]:
     """Prints where the app is, and opens it in a browser where a person sits at this machine; called when the server listens."""
+    if private.anew:
+        yield
+        return
     found = private.addresses()
     print(f"dpviz: {' or '.join(found)}", flush=True)
     if _code is not None:
@@ -159,6 +162,7 @@ def _start() -> None:
     _warm()
     time.sleep(LATER)
     _load()
+    renewal.started()
 
 
 def _warm() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common import memory
-from dpviz.dashboard.shell import private
+from dpviz.dashboard.shell import private, renewal
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.pool import pool
 from dpviz.datasets.sources import uploads
@@ -142,7 +142,7 @@ def carry(key: str) -> None:
 
 
 def _keep_watch() -> None:
-    """Looks at the sessions until none is left, and collects garbage for all of them."""
+    """Looks at the sessions until none is left, and collects garbage for all of them; then the server may start anew."""
     global _watcher
     collected = 0.0
     while True:
@@ -159,9 +159,14 @@ def _keep_watch() -> None:
         if closed:
             memory.c_library("malloc_trim", 0)  # which keeps what was freed
         with _lock:
-            if not _visits:
+            empty = not _visits
+            if empty and not renewal.due():
                 _watcher = None
                 return
+        if not empty or pool().busy or (running and private.connected(running)):
+            renewal.asked()
+        else:
+            renewal.renew()
 
 
 def _see_who_left(running: private.Runtime, now: float) -> dict[str, float]:
