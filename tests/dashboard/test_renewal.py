@@ -14,8 +14,8 @@ from support import until
 from dpviz.dashboard.shell import renewal
 
 pytest.importorskip("websockets")
-from benchmarks import sessions  # noqa: E402
-from benchmarks.servers import Server  # noqa: E402
+from benchmarks import sessions
+from benchmarks.servers import Server
 
 #: the app with a short patience; it keeps memory as soon as somebody is there, and counts its starts
 APP = """

@@ -1,7 +1,7 @@
 """A server whose memory has grown starts anew once everybody has left: what Python has freed goes back to the system only so.
 
 It takes its own place, with the same process number and a socket that stays open: people who come meanwhile wait for seconds.
-By then their sessions have ended and caches are empty; cells of sweeps lie on the disk. This is done where /proc tells the memory.
+By then their sessions have ended and caches are empty; cells of sweeps lie on the disk. Done where /proc tells the memory.
 """
 
 import os
