@@ -74,20 +74,18 @@ class NetworkFeatureNoise(FeatureNoise):
 
     def _of_draw(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         total, W = np.zeros(theta.shape), self.layer.split(theta).W
-        flat = np.ascontiguousarray(W[:, :, :-1].reshape(-1, W.shape[2] - 1).T)
-        spread = np.repeat(scale, W.shape[1])
-        common = len(noise) == 1
-        for block in self.layer.blocks(len(rows), flat.shape[1]):
-            x, draw = rows.part("extended", block), (noise if common else noise[block]).astype(float, copy=False)
-            hidden = x @ W.reshape(-1, W.shape[2]).T
-            hidden += (draw @ flat) * spread
-            s = np.tanh(hidden, out=hidden).reshape(len(x), len(theta), -1)
+        sums, scales = self.layer.split(total), scale.astype(theta.dtype)[:, None, None]
+        features = "extended32" if theta.dtype == np.float32 else "extended"
+        for block in self.layer.blocks(len(rows), W[:, :, 0].size):
+            clean, draw = rows.part(features, block), noise if len(noise) == 1 else noise[block]
+            x = np.repeat(clean[None], len(theta), axis=0)  # one product with noisy rows costs half of two, with rows and noise
+            x[:, :, :-1] += scales * draw
+            s = np.tanh(x @ W.transpose(0, 2, 1)).transpose(1, 0, 2)
             q = self.layer.score_slopes(rows, block, s, theta)
-            e = self.layer.inner(s, theta)
-            self.layer.gather(total, x, s, e, q)  # e now holds q e
-            moved = e.reshape(len(x), -1)
-            inner = np.outer(moved.sum(axis=0), draw[0]) if common else moved.T @ draw
-            self.layer.split(total).W[:, :, :-1] += (spread[:, None] * inner).reshape(W[:, :, :-1].shape)
+            e = self.layer.inner(s, theta) * q[:, :, None]
+            sums.W[:] += e.transpose(1, 2, 0) @ x
+            sums.a[:] += np.einsum("br,brk->rk", q, s)
+            sums.c[:] += q.sum(axis=0)
         return total
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
