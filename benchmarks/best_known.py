@@ -42,9 +42,9 @@ SETS = {
     "Iris": "iris",
 }
 EPSILONS = (0.1, 1.0, 10.0)
-SMALL = 5_000  # rows below which test parts are so small that several splits are averaged
+SMALL, SPLITS = 5_000, 20  # rows below which test parts are so small that several splits are averaged
 INTRODUCTION = """
-Test accuracy in per cent, means over noise draws (one split; sets below 5,000 rows five splits, twice the draws).
+Test accuracy in per cent, means over noise draws (one split; sets below 5,000 rows 20 splits).
 Default: the best method whose guarantee is proved, at its defaults. Known: the best of those, of a grid of methods, λ, steps,
 clipping and row scalings, and of diffprivlib at 3 values of C and of `data_norm` (in its own environment, ε-DP, on the same rows
 with the same declared bounds). Everything is chosen on a quarter of the training rows and then trained on all of them. Made by
@@ -227,10 +227,9 @@ HEADER = (
 def rows(name: str, model: str, draws: int) -> list[str]:
     """The lines of one set, one for each ε, without diffprivlib."""
     dataset = SETS[name]
-    splits, draws = sizes(dataset, draws)
-    few = fewer(splits, draws)
-    own, best = chosen(dataset, model, defaults(), splits, few)
-    more, _ = chosen(dataset, model, list(grid(model)), splits, few)
+    splits = splits_of(dataset)
+    own, best = chosen(dataset, model, defaults(), splits, fewer(draws))
+    more, _ = chosen(dataset, model, list(grid(model)), splits, fewer(draws))
     known = own | more
     top = {e: max(known, key=lambda one, k=k: known[one][k]) for k, e in enumerate(EPSILONS)}
     ours, tuned = tested(dataset, model, best, splits, draws), tested(dataset, model, top, splits, draws)
@@ -242,14 +241,14 @@ def rows(name: str, model: str, draws: int) -> list[str]:
     return lines
 
 
-def sizes(dataset: str, draws: int) -> tuple[int, int]:
-    """Splits and noise draws: small sets take five splits and twice the draws."""
-    return (5, 2 * draws) if load_dataset(dataset).n < SMALL else (1, draws)
+def splits_of(dataset: str) -> int:
+    """Splits into training and test rows: small sets take several."""
+    return SPLITS if load_dataset(dataset).n < SMALL else 1
 
 
-def fewer(splits: int, draws: int) -> int:
+def fewer(draws: int) -> int:
     """Noise draws with which candidates are chosen."""
-    return draws if splits > 1 else max(3, draws // 3)
+    return max(3, draws // 3)
 
 
 def cells_of(line: str) -> list[str]:
@@ -321,7 +320,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS), help="names, with commas")
     parser.add_argument("--model", default="logistic")
-    parser.add_argument("--draws", type=int, default=10, help="noise draws of a large set; small ones take twice as many")
+    parser.add_argument("--draws", type=int, default=10, help="noise draws of a split")
     parser.add_argument("--environments", type=Path, default=cache_folder() / "peers", help="where diffprivlib is installed")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--alone", action="store_true", help="leave diffprivlib out, which takes most of the time of large sets")
@@ -348,10 +347,10 @@ def main() -> None:
             continue
         if (given.beside or given.defaults) and name not in table:
             parser.error(f"--beside and --defaults need the lines of {name} in --out: run without them first")
-        splits, draws = sizes(SETS[name], given.draws)
+        splits, draws = splits_of(SETS[name]), given.draws
         if given.defaults:
             changed = given.defaults.split(",")
-            _, best = chosen(SETS[name], given.model, [Candidate(one) for one in changed], splits, fewer(splits, draws))
+            _, best = chosen(SETS[name], given.model, [Candidate(one) for one in changed], splits, fewer(draws))
             lines = renewed(table[name], tested(SETS[name], given.model, best, splits, draws), changed)
         else:
             lines = table[name] if given.beside else rows(name, given.model, given.draws)

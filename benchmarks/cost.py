@@ -2,7 +2,7 @@
 
 python -m benchmarks.cost [--datasets teaching,breast-cancer] [--model logistic] [--epsilon 1] [--seeds 10] [--out docs/cost.md]
 
-Adult is part of it where DPVIZ_DATA names a folder with adult.data.
+Adult is part of it where DPVIZ_DATA names a folder with adult.data; tables that are on the page and are not made now are kept.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 import dpviz
+from benchmarks import sections
 from benchmarks.defaults import methods, published
 from dpviz.experiments.studies.cost import split_cost
 
@@ -46,7 +47,7 @@ def parts(dataset: str, epsilon: float, seeds: int, model: str = "logistic") -> 
 def section(dataset: str, epsilon: float, seeds: int, model: str) -> str:
     """A heading and a table in Markdown."""
     table = parts(dataset, epsilon, seeds, model)
-    head = f"\n## {dataset}, {model}, ε = {epsilon:g}, {seeds} noise draws\n"
+    head = f"{sections.START}{dataset}, {model}, ε = {epsilon:g}, {seeds} noise draws\n"
     lines = [head, "| method | accuracy | non-private | training | noise |", "|---|---|---|---|---|"]
     for row in table.to_dict("records"):
         shares = [row[name] for name in ("accuracy", "non_private", "training", "noise")]
@@ -63,12 +64,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    made = [section(name, given.epsilon, given.seeds, given.model) for name in given.datasets.split(",")]
-    text = START + "".join(made)
+    page = sections.read(given.out) if given.out else {}
+    for name in given.datasets.split(","):
+        made = section(name, given.epsilon, given.seeds, given.model)
+        page[sections.heading(made)] = made
+    text = START + "".join(page.values())
     if given.out is None:
         print(text)
     else:
-        given.out.write_text(text)
+        given.out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,17 +3,19 @@
 python -m benchmarks.defaults [--pairs breast-cancer:logistic,iris:mlp] [--epsilons 0.1,1,10] [--seeds 3]
     [--out docs/defaults.md]
 
-Adult and KDDCup99 are part of it where DPVIZ_DATA names a folder with their files.
+Adult, Bank and KDDCup99 are part of it where DPVIZ_DATA names a folder with their files. Tables that are on the page and are not
+made now are kept.
 """
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 import dpviz
+from benchmarks import sections
 from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies.cost import split_cost
@@ -21,19 +23,15 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 
 #: datasets with the file that they need in the data folder
-PUBLISHED = {"data/adult.data": "adult.data", "kddcup99-70000": "kddcup.data_10_percent.gz"}
+PUBLISHED = {"data/adult.data": "adult.data", "bank": "bank-full.csv", "kddcup99-70000": "kddcup.data_10_percent.gz"}
 
 START = """# Methods at their automatic hyperparameters
 
 Test accuracy in per cent (± standard deviation over noise draws), λ and row scaling automatic. "Training" is what the same
 training without noise loses at the largest ε; tables of 30 to 120 test rows jump by whole rows. Made by
-`python -m benchmarks.defaults`, with `DPVIZ_DATA` naming a folder with `adult.data` and `kddcup.data_10_percent.gz`; without it,
-without Adult and KDDCup99.
+`python -m benchmarks.defaults`, with `DPVIZ_DATA` naming a folder with `adult.data`, `bank-full.csv` and
+`kddcup.data_10_percent.gz`; tables of sets that are not there are kept.
 """
-
-PAGE = "docs/defaults.md"
-#: sections that are kept: that of `benchmarks.best_known`, and what was measured once, before the rules
-KEPT = ("The best default", "What calibrated the rules")
 
 
 def methods(model: str) -> list[str]:
@@ -65,18 +63,19 @@ def published() -> list[str]:
     return [name for name, file in PUBLISHED.items() if (folder / file).is_file()]
 
 
-def pairs() -> list[tuple[str, str]]:
-    """Datasets with models: the bundled ones, a synthetic census, and published files that are in the data folder."""
-    linear = ["breast-cancer", "iris", "digits", "census-20000", *published()]
-    networks = ["breast-cancer", "iris", "teaching", "census-20000", *published()]
-    return [(d, m) for d in linear for m in ("logistic", "svm")] + [(d, "mlp") for d in networks]
+def pairs(*, every: bool = False) -> list[tuple[str, str]]:
+    """Datasets with models: the bundled ones, a synthetic census, and published files, those in the data folder or all."""
+    files = list(PUBLISHED) if every else published()
+    linear = ["breast-cancer", "iris", "digits", "census-20000", *files]
+    networks = ["breast-cancer", "iris", "teaching", "census-20000", *files]
+    return [(d, m) for m in ("logistic", "svm") for d in linear] + [(d, "mlp") for d in networks]
 
 
 def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int) -> str:
     """A heading and a table in Markdown."""
     setup = setup_for(dpviz.RunSpec(dataset=dataset, model=model))
     lines = [
-        f"\n## {dataset}, {model}\n",
+        f"{sections.START}{title(dataset, model)}\n",
         f"Non-private {100 * setup.non_private.accuracy:.1f}, majority {100 * setup.majority.accuracy:.1f}.\n",
         f"| method | {' | '.join(f'ε = {e:g}' for e in epsilons)} | training |",
         f"|---|{'---|' * len(epsilons)}---|",
@@ -88,11 +87,16 @@ def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int) -> 
     return "\n".join(lines) + "\n"
 
 
-def _kept(path: Path) -> str:
-    """The sections of the page that other commands or earlier measurements made."""
-    there = path.read_text(encoding="utf-8") if path.is_file() else ""
-    sections = there.split("\n## ")[1:]
-    return "".join(f"\n## {one}" for one in sections if one.startswith(KEPT))
+def title(dataset: str, model: str) -> str:
+    """The heading of a table."""
+    return f"{dataset}, {model}"
+
+
+def in_order(page: Mapping[str, str]) -> list[str]:
+    """Sections of a page by their headings: what other commands made, then tables by model, as in `pairs` where all is there."""
+    order = [title(d, m) for d, m in pairs(every=True)]
+    others = [name for name in page if name not in order]
+    return [page[name] for name in (*others, *(name for name in order if name in page))]
 
 
 def main() -> None:
@@ -101,14 +105,15 @@ def main() -> None:
     parser.add_argument("--pairs", default=",".join(f"{d}:{m}" for d, m in pairs()), help="dataset:model, with commas")
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--out", default=PAGE)
+    parser.add_argument("--out", default="docs/defaults.md")
     given = parser.parse_args()
     epsilons = [float(e) for e in given.epsilons.split(",")]
-    text = START + _kept(Path(PAGE))
+    page = sections.read(Path(given.out))
     for pair in given.pairs.split(","):
         dataset, _, model = pair.rpartition(":")
-        text += section(dataset, model, epsilons, given.seeds)
-        Path(given.out).write_text(text, encoding="utf-8")  # what is there so far is kept where it is stopped
+        page[title(dataset, model)] = section(dataset, model, epsilons, given.seeds)
+        # what is there so far is kept where it is stopped
+        Path(given.out).write_text(START + "".join(in_order(page)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ python -m benchmarks.figures [--panels chen-1-adult,ip-4-iris] [--out docs/figur
 
 All panels, the small ones first, with the draws and points of the page Trade-off. What was computed is kept with the app's
 cells, so that the command resumes where it was stopped. Papers' sets are taken from the folder that DPVIZ_DATA names; a panel
-whose set is missing is computed on the nearest one.
+whose set is missing is computed on the nearest one. Panels that the page in --out has and that are not computed now are kept, and
+with --save so are the numbers of each panel (in benchmarks/panels): the verdict on a whole figure is of all panels with numbers.
 """
 
 import argparse
@@ -14,11 +15,12 @@ from pathlib import Path
 import pandas as pd
 
 import dpviz
+from benchmarks import sections
 from dpviz.experiments.sweeps.curves import grid
 from dpviz.experiments.sweeps.store import CellStore
 from dpviz.papers import timing
 from dpviz.papers.figures import base, saved
-from dpviz.papers.figures.base import Figure, Panel, Setup, Statement
+from dpviz.papers.figures.base import Figure, Setup, Statement
 from dpviz.papers.verdict import Outcome, Verdict
 
 WORDS = {Outcome.HOLDS: "shown", Outcome.ONLY_IF: "shown only if", Outcome.FAILS: "not shown", Outcome.CANNOT_TELL: "cannot tell"}
@@ -29,6 +31,10 @@ First the verdicts on whole figures, over all panels that were computed, which t
 judged on the dataset that its heading names; the settings of a figure stand below its first panel.
 """
 TIMES = "times"
+NUMBERS = Path(__file__).with_name("panels")
+#: columns of a sweep that statements are judged by
+COLUMNS = ["mechanism", "epsilon", "seed", "accuracy", "expected_accuracy", "objective", "optimality_gap"]
+COLUMNS += ["dataset", "model", "majority_accuracy", "non_private_accuracy"]
 
 
 def panels() -> list[str]:
@@ -44,6 +50,33 @@ def panels() -> list[str]:
 def computed(setup: Setup) -> pd.DataFrame:
     """The sweep of a panel; cells that were computed before are read."""
     return dpviz.sweep(**setup.values, epsilons=grid(setup.low, setup.high, setup.points), store=CellStore.personal())
+
+
+def numbers(name: str, folder: Path = NUMBERS) -> Path:
+    """The file with a panel's numbers; two figures of a paper often show two quantities of the same runs."""
+    figure, panel = base.panels()[name]
+    return folder / f"{figure.paper}-{name.removeprefix(f'{figure.id}-')}-{panel.model}.csv.gz"
+
+
+def kept(folder: Path = NUMBERS) -> dict[str, pd.DataFrame]:
+    """Panels whose numbers are kept."""
+    files = {name: numbers(name, folder) for name in base.panels()}
+    return {name: pd.read_csv(file) for name, file in files.items() if file.is_file()}
+
+
+def keep(name: str, table: pd.DataFrame, folder: Path = NUMBERS) -> None:
+    """Writes a panel's numbers, the same bytes for the same numbers."""
+    packed = {"method": "gzip", "mtime": 1}
+    table.to_csv(numbers(name, folder), columns=COLUMNS, index=False, float_format="%.7g", compression=packed)
+
+
+def title(name: str) -> str:
+    """The heading of a panel's section."""
+    if name == TIMES:
+        return f"{base.times().source.name}, {base.times().number}: processing times"
+    figure, panel = base.panels()[name]
+    also = f", {panel.model}" if panel.instead else ""  # a supplement's panels of two figures would have one heading
+    return f"{figure.source.name}, {figure.where(panel)}: {panel.title}{also}"
 
 
 def whole(verdicts: Sequence[saved.FigureVerdict]) -> str:
@@ -73,10 +106,16 @@ def section(name: str, table: pd.DataFrame, setup: Setup, first: str) -> str:
     Args:
         first: the figure's panel that has the settings, which are those of all its panels.
     """
-    figure, panel = base.panels()[name]
+    figure, _ = base.panels()[name]
     listed = _settings(name) if name == first else [f"\nMethods and settings: as for {base.panels()[first][1].title} above."]
     notes = ["", *(f"- {note}" for note in setup.notes)]
-    return "\n".join([*_head(figure, panel, setup), *_statements(figure, table, setup), *listed, *notes]) + "\n"
+    return "\n".join([*_head(name, setup), *_statements(figure, table, setup), *listed, *notes]) + "\n"
+
+
+def first_on(page: Mapping[str, str], name: str) -> str:
+    """The first panel on a page of the figure of this one, which has the settings."""
+    figure, _ = base.panels()[name]
+    return next(one for one in panels() if one != TIMES and base.panels()[one][0] is figure and title(one) in page)
 
 
 def times() -> str:
@@ -84,7 +123,7 @@ def times() -> str:
     figure = base.times()
     *_, measured = timing.measure(figure)
     wide = measured.table.pivot_table(index="mechanism", columns="rows", values="seconds", aggfunc="median")
-    lines = [f"\n## {figure.source.name}, {figure.number}: processing times\n", *measured.notes, ""]
+    lines = [f"{sections.START}{title(TIMES)}\n", *measured.notes, ""]
     lines += _judged(base.judge(figure, measured.table))
     lines += ["", f"| method | {' | '.join(f'{n:,} rows' for n in measured.sizes)} |", f"|---|{'---|' * len(measured.sizes)}"]
     lines += [
@@ -95,11 +134,12 @@ def times() -> str:
     return "\n".join([*lines, "", *(f"- {note}" for note in figure.differs)]) + "\n"
 
 
-def _head(figure: Figure, panel: Panel, setup: Setup) -> list[str]:
+def _head(name: str, setup: Setup) -> list[str]:
+    _, panel = base.panels()[name]
     delta = setup.values["delta"]
     which = "by the rule of public n" if delta is None else f"= {delta:g}"
     return [
-        f"\n## {figure.source.name}, {figure.where(panel)}: {panel.title}\n",
+        f"{sections.START}{title(name)}\n",
         f"On `{setup.values['dataset']}`, {panel.model}, ε from {setup.low:g} to {setup.high:g}, "
         f"δ {which}, λ = {setup.values['lam']:g}, {setup.values['seeds']} noise draws.\n",
     ]
@@ -130,21 +170,25 @@ def main() -> None:
     parser.add_argument("--out", default="docs/figures.md")
     parser.add_argument("--save", action="store_true", help="keep the verdicts on whole figures for the page Paper claims")
     given = parser.parse_args()
-    sections, tables, known = dict[str, str](), dict[str, pd.DataFrame](), dict[str, pd.DataFrame]()
-    first = dict[str, str]()
+    page, known = sections.read(Path(given.out)), dict[str, pd.DataFrame]()
+    tables = kept() if given.save else {}
     for name in given.panels.split(","):
         if name == TIMES:
-            sections[name] = times()
+            page[title(name)] = times()
         elif not (setup := base.setup(name)).unavailable:
             key = repr((setup.values, setup.low, setup.high))
-            if key not in known:  # two figures of a paper often show two quantities of the same runs
+            if key not in known:
                 known[key] = computed(setup)
+                if given.save:
+                    keep(name, known[key])
+                    tables |= kept()
             tables[name] = known[key]
-            sections[name] = section(name, tables[name], setup, first.setdefault(base.panels()[name][0].id, name))
-        verdicts = [one for figure in base.figures() for one in saved.whole(figure, tables)]
+            page[title(name)] = section(name, tables[name], setup, first_on(page | {title(name): ""}, name))
+        verdicts = saved.merged([one for figure in base.figures() for one in saved.whole(figure, tables)])
         if given.save:
             saved.save(verdicts)
-        Path(given.out).write_text(START + whole(verdicts) + "".join(sections.values()), encoding="utf-8")
+        there = [page[title(one)] for one in panels() if title(one) in page]
+        Path(given.out).write_text(START + whole(verdicts) + "".join(there), encoding="utf-8")
         print(name, flush=True)
 
 

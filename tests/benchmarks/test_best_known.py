@@ -1,7 +1,5 @@
 """The table of the best proved defaults: what it is chosen on, what it counts, and where it stands on its page."""
 
-from pathlib import Path
-
 import numpy as np
 
 from benchmarks.best_known import (
@@ -19,7 +17,6 @@ from benchmarks.best_known import (
     scores,
     verdict,
 )
-from benchmarks.defaults import _kept
 from dpviz.datasets import load_dataset
 
 LINES = ["| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 80.1 | 80.2 |", "| A | 10 | 80.0 | a | 82.0 | b | 2.0 | 79.0 | 82.0 |"]
@@ -77,12 +74,3 @@ def test_the_section_takes_the_place_of_its_own() -> None:
     once = replaced(page, "\nfirst\n")
     assert once.index("first") < once.index("## One")
     assert replaced(once, "\nsecond\n") == once.replace("first", "second")
-
-
-def test_other_tables_of_the_page_are_kept(tmp_path: Path) -> None:
-    page = tmp_path / "defaults.md"
-    page.write_text("# T\n\n## What calibrated the rules\n\na\n\n## iris, svm\n\nb\n", encoding="utf-8")
-    assert _kept(page) == "\n## What calibrated the rules\n\na\n"
-    page.write_text(replaced(page.read_text(encoding="utf-8"), "\nfirst\n"), encoding="utf-8")
-    assert "first" in _kept(page)
-    assert _kept(tmp_path / "none.md") == ""

@@ -1,7 +1,8 @@
 """Verdicts on whole figures: each statement of a paper on all panels of its figure that were computed, kept in a file.
 
 `python -m benchmarks.figures --save` computes the panels, resumes where it was stopped, and writes the file, which lies beside
-this package and is committed. The page Paper claims and docs/figures.md show it.
+this package and is committed. Verdicts on figures of which fewer panels were computed than before stay. The page Paper claims and
+docs/figures.md show it.
 """
 
 import json
@@ -60,6 +61,14 @@ def whole(figure: base.Figure, tables: Mapping[str, pd.DataFrame]) -> list[Figur
         FigureVerdict(figure.id, one.text, verdict.outcome, verdict.condition, verdict.because, tuple(names), on)
         for one, verdict in base.judge(figure, pd.concat(parts, ignore_index=True))
     ]
+
+
+def merged(verdicts: Sequence[FigureVerdict], path: Path = FILE) -> list[FigureVerdict]:
+    """New verdicts in the place of those saved ones that are of no more panels; the others as they are, in the figures' order."""
+    new, old = ({(one.figure, one.text): one for one in some} for some in (verdicts, load(path)))
+    both = [(figure.id, one.text) for figure in base.figures() for one in figure.statements]
+    better = new | {key: one for key, one in old.items() if key not in new or len(one.panels) > len(new[key].panels)}
+    return [better[key] for key in both if key in better]
 
 
 def save(verdicts: Sequence[FigureVerdict], path: Path = FILE) -> None:
