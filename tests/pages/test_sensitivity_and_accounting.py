@@ -161,9 +161,7 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
     assert {"older-delta-curve", "older-relations", "older-composition"} <= set(paler)
     assert (drawn["delta-curve"].epsilon, drawn["relations"].epsilon, drawn["composition"]) == (1.0, 1.0, None)
     assert "Until then the picture shows the run before: Output perturbation (Gaussian) at ε = 1." in text(page)
-    assert not [key for key in page.session_state.filtered_state if "drawn" in str(key)], (
-        "what is kept is kept by jobs, which go with an upload"
-    )
+    assert "dpviz.drawn.relations" not in page.session_state, "jobs keep the picture, which go with an upload"
     report = recorder.recorded(page.session_state).document(
         dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0), "x"
     )
