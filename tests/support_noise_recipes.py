@@ -256,8 +256,17 @@ def of_fukuchi(trial: Trial) -> Iterator[bool]:
 
 
 def of_gaussian_reports(trial: Trial) -> Iterator[bool]:
-    """Reports of records and the model learnt from them."""
-    built, problem = trial.built, filled()
+    """Reports of records and the model learnt from them, or one pass over reported gradients."""
+    built = trial.built
+    if built.release == "gradient":
+        problem, eta = blank(), built.step_size
+        cal = trial.declared(problem)
+        sizes = np.array([len(part) for part in np.array_split(np.arange(problem.n), built.batches)])
+        lengths = np.full(built.batches, eta * problem.setting.unit_step)
+        spread = end_of_descent(lengths, cal.noise_scale / np.sqrt(sizes), problem.lam)
+        yield normal(trial.theta(problem, cal) / spread)
+        return
+    problem = filled()
     cal = trial.declared(problem)
     streams = spawn(11, trial.seeds)[:30]
     signed = [built.noisy_rows(problem, trial.used(cal), s) * problem.rows.y[:, None] for s in streams]
@@ -287,15 +296,20 @@ def of_duchi_reports(trial: Trial) -> Iterator[bool]:
     # weaker noise is a larger epsilon
     used = with_values(cal, local_epsilon=lambda declared: declared / trial.share)
     agree = np.exp(epsilon) / (1 + np.exp(epsilon))
-    reports = built.noisy_rows(problem, used, spawn(11, 1)[0])
-    yield bool(np.allclose(np.linalg.norm(reports, axis=1), cal.details["B"], rtol=1e-5))
-    cosine = np.einsum("ij,ij->i", reports, problem.rows.X) / cal.details["B"]
-    yield share_is(int((cosine > 0).sum()), problem.n, agree)
-    yield stats.kstest(np.abs(cosine), stats.uniform.cdf).pvalue > ALPHA  # Archimedes: on a sphere in 3 dimensions
+    if built.release == "record":
+        reports = built.noisy_rows(problem, used, spawn(11, 1)[0])
+        yield bool(np.allclose(np.linalg.norm(reports, axis=1), cal.details["B"], rtol=1e-5))
+        cosine = np.einsum("ij,ij->i", reports, problem.rows.X) / cal.details["B"]
+        yield share_is(int((cosine > 0).sum()), problem.n, agree)
+        yield stats.kstest(np.abs(cosine), stats.uniform.cdf).pvalue > ALPHA  # Archimedes: on a sphere in 3 dimensions
     one = Problem(problem.rows.take(np.arange(1)), problem.model, 1.0)
     person, count = one.rows.signed[0], 2_000
+    built = dataclasses.replace(built, batches=1)
     theta = built.fit(Training(one, [used], spawn(12, count), record=False)).theta[0]
-    if built.training == "surrogate":
+    if built.release == "gradient":  # at 0 a gradient is half as long as its bound, and points along -yx
+        agree = 0.75 * agree + 0.25 * (1 - agree)
+        yield bool(np.allclose(np.linalg.norm(theta, axis=1), one.setting.unit_step * cal.details["B"], rtol=1e-4))
+    elif built.training == "surrogate":
         yield bool(np.allclose(np.linalg.norm(theta, axis=1), 0.5 * cal.details["B"] / one.setting.L, rtol=1e-4))
     yield share_is(int((theta @ person > 0).sum()), count, agree)
     # whatever half sphere a report is from, its distance from every coordinate plane is uniform
@@ -354,6 +368,6 @@ RECIPES: dict[str, tuple[Callable[[Trial], Iterator[bool]], dict[str, Any]]] = {
     "dbdp-pi": (of_dbdp_pi, _ONE_STEP | {"step_size": 0.1}),
     "fukuchi-input": (of_fukuchi, {}),
     "input-perturbation": (of_rows, {"steps": 3}),
-    "ldp-duchi": (of_duchi_reports, {}),
-    "ldp-gaussian": (of_gaussian_reports, {}),
+    "ldp-duchi": (of_duchi_reports, {"batches": 3}),
+    "ldp-gaussian": (of_gaussian_reports, {"batches": 3}),
 }

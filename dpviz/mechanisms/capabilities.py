@@ -137,11 +137,11 @@ class NoisesRows(Mechanism):
     """Noise is put on rows, or on reports about them, so that a row can be shown before and after."""
 
     @abstractmethod
-    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:
-        """(n, d) training rows as one replica sees them after its noise."""
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) training rows as one replica sees them after its noise; None where this form reports something else."""
 
     def rows_in_words(self, setting: Setting) -> str:
-        """The name of what `noisy_rows` shows; "" where it is the row itself."""
+        """The name of what `noisy_rows` shows, or of the release where it shows nothing; "" where it is the row itself."""
         return ""
 
 

@@ -9,6 +9,7 @@ from support import make_problem
 
 import dpviz
 from dpviz.common.random import single_normals, spawn
+from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
 from dpviz.models import Rows, get_model
@@ -85,7 +86,7 @@ def test_the_mean_of_duchis_reports_is_off_by_what_the_notes_say(epsilon: float)
     assert f"about {report_length(epsilon, 6) / math.sqrt(n):.3g} (root mean square), and by {least:.3g} at least" in note
 
 
-@pytest.mark.parametrize("params", [{}, {"training": "plain"}])
+@pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
 def test_row_noise_is_recorded(params: dict[str, object]) -> None:
     problem = make_problem(n=2000, d=5)
     built = build("ldp-gaussian", **params)
@@ -101,7 +102,7 @@ def test_row_noise_is_recorded(params: dict[str, object]) -> None:
     np.testing.assert_array_equal(bare.theta, built.fit(Training(problem, cals, spawn(0, 3))).theta)
 
 
-@pytest.mark.parametrize("params", [{}, {"training": "plain"}])
+@pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
 def test_duchi_row_noise_is_the_distance_to_the_report(params: dict[str, object]) -> None:
     problem = make_problem(n=500, d=5)
     built = build("ldp-duchi", **params)
@@ -175,6 +176,12 @@ def test_local_and_central_budgets(name: str) -> None:
     assert any("nothing better" in note for note in few.notes)
 
 
+def test_more_batches_than_rows_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="batches"):
+        build("ldp-duchi", release="gradient", batches=41).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+    assert build("ldp-duchi", release="gradient", batches=40).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+
+
 @pytest.mark.parametrize("training", ["surrogate", "plain"])
 @pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
 def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: str) -> None:
@@ -197,6 +204,14 @@ def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: 
     other = built.noisy_rows(problem, cal, streams[0])
     assert not np.allclose(np.linalg.norm(other - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-2)
     assert "label" in built.rows_in_words(make_problem().setting)
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_reported_gradients_are_no_rows_and_say_so(name: str) -> None:
+    problem, built = make_problem(), build(name, release="gradient")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert built.noisy_rows(problem, cal, spawn(0, 1)[0]) is None
+    assert "gradient" in built.rows_in_words(make_problem().setting)
 
 
 @pytest.mark.parametrize("name", ["ldp-gaussian", "ldp-duchi"])
@@ -230,6 +245,8 @@ def test_a_network_learns_from_reported_features_and_labels(name: str, monkeypat
     np.testing.assert_allclose(fit.record.noise_norm[0, 0], np.linalg.norm(reports - record, axis=1), rtol=1e-4)
     rows = built.noisy_rows(problem, calibration, spawn(0, 1)[0])
     np.testing.assert_allclose(rows, reports[:, :-1], rtol=1e-5, atol=1e-6)
+    with pytest.raises(dpviz.InvalidInput, match="release"):
+        build(name, release="gradient").calibrate(problem.setting, Budget(2.0, 1e-6))
 
 
 @pytest.mark.parametrize("model", ["logistic", "mlp-3"])
@@ -244,3 +261,13 @@ def test_what_is_learnt_depends_on_the_reports_alone(model: str) -> None:
     turned = reports.copy()
     turned[:15] *= -1
     assert not np.allclose(built.learn(here, turned, stream), learnt, atol=1e-3)
+
+
+def test_what_is_protected_is_each_rows_own_gradient() -> None:
+    problem = make_problem(n=30, d=3)
+    built = build("ldp-gaussian", release="gradient")
+    theta = np.random.default_rng(2).standard_normal((2, problem.m))
+    told = built.query(problem, theta, spawn(1, 1)).reshape(2, 30, -1)
+    for k in range(30):
+        row = Rows(problem.rows.X[k : k + 1], problem.rows.y[k : k + 1])
+        np.testing.assert_allclose(told[:, k], problem.model.sum_gradient(theta, row), rtol=1e-10, atol=1e-14)

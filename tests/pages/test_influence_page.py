@@ -200,6 +200,9 @@ def test_reports_of_people_are_shown_or_named() -> None:
     record = text(opened(mechanism="ldp-duchi"))
     assert "signed record y·x" in record
     assert "moved by" in record
+    gradient = text(opened(mechanism="ldp-gaussian", **{"ldp-gaussian.release": "gradient"}))
+    assert "It is no row" in gradient
+    assert "moved by" not in gradient
 
 
 def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:

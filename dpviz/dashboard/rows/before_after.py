@@ -38,6 +38,9 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     if draws > 1:
         replica = int(st.slider("Noise draw", 1, draws, first + 1, key=f"draw-{run.row_ids[i]}")) - 1
     after = inspected.noisy_rows(run.spec, replica)
+    if after is None:
+        panels.empty(released or "This form of the method reports no row.")
+        return
     if released:
         panels.note(released)
     dataset, row_id = dataset_of(run.spec), int(run.row_ids[i])

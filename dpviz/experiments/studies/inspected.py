@@ -244,15 +244,20 @@ def approximation(influence: Influence) -> str:
     return f"approximate: its curvature is the Gauss–Newton matrix{form}, not the Hessian"
 
 
-def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats:
-    """(n, d) rows as one replica of a method that puts noise on rows saw them."""
+def noisy_rows(spec: RunSpec, replica: int = 0) -> Floats | None:
+    """(n, d) rows as one replica saw them after its noise; None where noise is not put on rows."""
+
     mechanism = spec.build()
-    assert isinstance(mechanism, NoisesRows)
+    if not isinstance(mechanism, NoisesRows):
+        return None
 
     def make(_: Monitor) -> Floats:
-        return mechanism.noisy_rows(setup_for(spec).problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
+        problem = setup_for(spec).problem
+        made = mechanism.noisy_rows(problem, calibration_of(spec), spawn(spec.seed, spec.seeds)[replica])
+        return np.empty(0) if made is None else made
 
-    return _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
+    noisy = _noisy.compute(f"{resolve(spec).key()}|{replica}", make, owner=spec.dataset)
+    return noisy if noisy.size else None
 
 
 def principal_plane(rows: Floats) -> Plane:

@@ -1,7 +1,6 @@
 """Pure local privacy: the l2 randomiser of Duchi, Jordan and Wainwright."""
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +8,10 @@ from scipy.special import expit, gammaln
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Normals, generator, single_normals, substreams
-from dpviz.mechanisms.base import Calibration, Floats
+from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
 from dpviz.mechanisms.calibration import TrainingValues
-from dpviz.mechanisms.local.local_reports import ROOT2, SHUFFLED, LocalMechanism, Train, row_blocks
+from dpviz.mechanisms.local.local_reports import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon, Shuffled
@@ -38,11 +38,16 @@ class LocalEpsilon(TrainingValues):
     local_epsilon: float
 
 
+def _epsilon(calibration: Calibration) -> float:
+    """Epsilon of one report; noise switched off is the limit of large epsilon."""
+    return calibration.values(LocalEpsilon).local_epsilon if calibration.noise_scale > 0 else math.inf
+
+
 @dataclass(frozen=True)
 class LDPDuchi(LocalMechanism):
     """Reports a vector of fixed length B from the half sphere around ±v or, with probability 1/(1 + e^eps), the other.
 
-    v is the signed record y x, |v| <= 1; it is first rounded to ±v/|v| with mean v. E[z] = v, but
+    v is the signed record y x (or a gradient), |v| <= 1; it is first rounded to ±v/|v| with mean v. E[z] = v, but
     z z' has the same mean whatever v is, because a half sphere and its opposite look alike to even functions. So
     the reports tell the mean record and no covariance: the surrogate keeps its largest curvature beta in every
     direction, and its minimiser is one gradient step of length 1/L from 0.
@@ -66,7 +71,7 @@ class LDPDuchi(LocalMechanism):
     pure = True
 
     def limit(self, setting: Setting) -> str:
-        if not setting.linear or self.training != "surrogate":
+        if not setting.linear or self.release != "record" or self.training != "surrogate":
             return ""
         return (
             "Reports of signed records tell their mean, and nothing of how features vary together. With a share p of the rows, "
@@ -75,6 +80,7 @@ class LDPDuchi(LocalMechanism):
         )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        self.check(setting)
         query, source, sensitivity = self.query_in_words(setting)
         local = local_epsilon_for(budget, setting.n) if self.central else budget.epsilon
         # a report is of a vector in the unit ball: features and label divided by √2 where both are reported
@@ -128,49 +134,106 @@ class LDPDuchi(LocalMechanism):
         report = PureEpsilon(calibration.values(LocalEpsilon).local_epsilon)
         return Shuffled(report, setting.n) if self.central else report
 
-    def levels(self, calibrations: Sequence[Calibration]) -> Floats:
-        """(E,) epsilon of one report; noise switched off is the limit of large epsilon."""
-        return np.array([c.values(LocalEpsilon).local_epsilon if c.noise_scale > 0 else math.inf for c in calibrations])
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
+        epsilon = np.array([_epsilon(c) for c in training.calibrations])
+        lengths = np.zeros((len(epsilon), len(streams), problem.n)) if training.record else None
+        plain = self.training == "plain" or not problem.setting.linear
+        train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
+        _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
 
-    def reports(
-        self, problem: Problem, levels: Floats, stream: np.random.SeedSequence, lengths: Floats | None
-    ) -> Iterator[Floats]:
-        parts = [(weights, sphere) for _, weights, sphere in self._randomised(problem, levels, stream, lengths)]
-        weights, sphere = np.hstack([w for w, _ in parts]), np.concatenate([s for _, s in parts]).astype(float)
-        return (one[:, None] * sphere for one in weights)
+        def work(k: int, tick: Monitor) -> Floats:
+            return train(problem, epsilon, streams[k], None if lengths is None else lengths[:, k], tick)
 
-    def _randomised(
-        self, problem: Problem, levels: Floats, stream: np.random.SeedSequence, lengths: Floats | None
-    ) -> Iterator[tuple[slice, Floats, np.ndarray]]:
-        """(rows, weights, sphere) of all reports as `randomise` gives them, in the scale of the records.
+        theta = np.stack(
+            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
+        )
+        if lengths is None:
+            return Fit(theta, NoiseRecord(self.noise_enters))
+        ones = np.ones((1, 1, problem.n))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
 
-        Block by block for the surrogate, all at once for the plain objective.
-        """
-        coins, directions = substreams(stream, 2)
-        source, draw = generator(coins), single_normals(directions)
-        linear = problem.setting.linear
-        stretch = 1.0 if linear else ROOT2  # a vector in the unit ball: features and label are divided by √2
-        records = problem.rows.signed32 if linear else self.reported(problem).astype(np.float32)
-        norms = problem.rows.norms if linear else np.linalg.norm(self.reported(problem), axis=1)
-        for block in row_blocks(problem.n) if self.by_surrogate(problem) else [slice(0, problem.n)]:
-            size = np.broadcast_to(norms[block] / stretch, (len(levels), len(records[block])))
-            noise = None if lengths is None else lengths[:, block]
-            weights, sphere = randomise(records[block], size, levels, source, draw, noise)
-            if noise is not None:
-                noise *= stretch
-            yield block, weights * stretch, sphere
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports as rows: signed records signed back, y z, or reported features; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        epsilon = np.array([_epsilon(calibration)])
+        coins, directions = _sources(substreams(stream, 2))
+        if not problem.setting.linear:
+            weights, sphere = self._reports(problem, epsilon, coins, directions, None)
+            return weights[0][:, None] * sphere[:, :-1]
+        out = np.empty(problem.rows.X.shape)
+        # the draws of a run: block by block for the surrogate, all at once for the plain objective
+        for block in row_blocks(problem.n) if self.training == "surrogate" else [slice(0, problem.n)]:
+            size = problem.rows.norms[None, block]
+            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, None)
+            out[block] = (problem.rows.y[block] * weights[0])[:, None] * sphere
+        return out
 
-    def surrogate(self, problem: Problem) -> Train:
-        """|phi'(0)| mean report / L."""
+    def _reports(
+        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats | None
+    ) -> tuple[Floats, np.ndarray]:
+        """Reports of all people as `randomise` gives them, in the scale of the records."""
+        records = self.reported(problem)
+        stretch = 1.0 if problem.setting.linear else ROOT2
+        size = np.broadcast_to(np.linalg.norm(records, axis=1) / stretch, (len(epsilon), problem.n))
+        weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, lengths)
+        if lengths is not None:
+            lengths *= stretch
+        return weights * stretch, sphere
 
-        def train(levels: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor) -> Floats:
-            total = np.zeros((len(levels), problem.m))
-            for block, weights, sphere in self._randomised(problem, levels, stream, lengths):
-                total += weights @ sphere
-                report(block.stop / problem.n)
-            return problem.setting.slope_at_zero * total / problem.n / problem.setting.L
+    def _surrogate(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
+        """(E, m): |phi'(0)| mean report / L."""
+        coins, directions = _sources(substreams(stream, 2))
+        total = np.zeros((len(epsilon), problem.m))
+        for block in row_blocks(problem.n):
+            v = problem.rows.signed32[block]
+            size = np.broadcast_to(problem.rows.norms[block], (len(epsilon), len(v)))
+            weights, sphere = randomise(v, size, epsilon, coins, directions, None if lengths is None else lengths[:, block])
+            total += weights @ sphere
+            report(block.stop / problem.n)
+        return problem.setting.slope_at_zero * total / problem.n / problem.setting.L
 
-        return train
+    def _plain(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
+        """(E, m) minimisers of the model's own objective on the reports."""
+        coins, directions = _sources(substreams(stream, 2))
+        weights, sphere = self._reports(problem, epsilon, coins, directions, lengths)
+        theta = np.empty((len(epsilon), problem.m))
+        for e in range(len(epsilon)):
+            report(e / len(epsilon))
+            theta[e] = self.learn(problem, weights[e][:, None] * sphere.astype(float), stream)
+        return theta
+
+    def _one_pass(
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
+        """(E, m) models after one pass in which every person reports one randomised gradient."""
+        start, order, *rest = substreams(stream, 4)
+        coins, directions = _sources(rest)
+        theta = np.repeat(problem.model.initial(problem.m, [start]), len(epsilon), axis=0)
+        step, bound = self.step_size * problem.setting.unit_step, problem.setting.G
+        batches = np.array_split(generator(order).permutation(problem.n), self.batches)
+        for t, index in enumerate(batches):
+            rows = problem.rows.take(index)
+            # linear models: a row's gradient is its length times -y x/|x|
+            size = problem.model.gradient_norms(theta, rows).T / bound
+            noise = None if lengths is None else np.empty(size.shape)
+            weights, sphere = randomise(-rows.signed.astype(np.float32), size, epsilon, coins, directions, noise)
+            if lengths is not None and noise is not None:
+                lengths[:, index] = bound * noise
+            theta -= step * (bound * (weights @ sphere) / len(index) + problem.lam * theta)
+            report((t + 1) / self.batches)
+        return theta
+
+
+def _sources(streams: list[np.random.SeedSequence]) -> tuple[np.random.Generator, Normals]:
+    """Coins and directions."""
+    coins, directions = streams
+    return generator(coins), single_normals(directions)
 
 
 def randomise(

@@ -1,15 +1,15 @@
 """Local Gaussian reports: everyone adds noise to their own record before it leaves them."""
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import single_normals
-from dpviz.mechanisms.base import Calibration, Floats, knob
-from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, Train, row_blocks
+from dpviz.common.random import generator, single_normals, substreams
+from dpviz.common.threads import THREADS_FROM, map_streams
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
+from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Shuffled
@@ -51,6 +51,7 @@ class LDPGaussian(LocalMechanism):
     )
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
+        self.check(setting)
         query, source, sensitivity = self.query_in_words(setting)
         mu = gaussian_mu_for(budget, setting.n) if self.central else gaussian_mu(budget)
         s = sensitivity / mu
@@ -99,45 +100,115 @@ class LDPGaussian(LocalMechanism):
         report = Gaussian(calibration.sensitivity, calibration.noise_scale)
         return Shuffled(report, setting.n) if self.central else report
 
-    def levels(self, calibrations: Sequence[Calibration]) -> Floats:
-        return np.array([c.noise_scale for c in calibrations])
+    def fit(self, training: Training) -> Fit:
+        problem, streams = training.problem, training.streams
+        s = training.scales
+        lengths = np.zeros((len(streams), problem.n)) if training.record else None
+        plain = self.training == "plain" or not problem.setting.linear
+        if not plain:
+            slope = problem.setting.slope_at_zero
+            mean, moment = problem.rows.signed.mean(axis=0), problem.rows.signed.T @ problem.rows.signed
+        _ = problem.rows.signed32  # made before the workers start
 
-    def reports(
-        self, problem: Problem, levels: Floats, stream: np.random.SeedSequence, lengths: Floats | None
-    ) -> Iterator[Floats]:
+        def work(k: int, tick: Monitor) -> Floats:
+            own = None if lengths is None else lengths[k]
+            if self.release == "gradient":
+                return self._one_pass(problem, s, streams[k], own, tick)
+            if plain:
+                return self._plain(problem, s, streams[k], own, tick)
+            return self._surrogate(problem, s, streams[k], own, mean, moment, slope, tick)
+
+        theta = np.stack(
+            map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
+        )
+        if lengths is None:
+            return Fit(theta, NoiseRecord(self.noise_enters))
+        ones = np.ones((1, 1, problem.n))
+        return Fit(
+            theta,
+            NoiseRecord(
+                self.noise_enters,
+                visits=ones,
+                times_noised=np.where(s > 0, 1.0, 0.0)[:, None, None],
+                noise_norm=s[:, None, None] * lengths,
+            ),
+        )
+
+    def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
+        """(n, d) reports as rows: signed records signed back, x + y s xi, or reported features; None for gradient reports."""
+        if self.release == "gradient":
+            return None
+        noise = single_normals(stream)(self.reported(problem).shape)
+        if not problem.setting.linear:
+            return problem.rows.X + calibration.noise_scale * noise[:, :-1]
+        return problem.rows.X + problem.rows.y[:, None] * calibration.noise_scale * noise
+
+    def _surrogate(
+        self,
+        problem: Problem,
+        s: Floats,
+        stream: np.random.SeedSequence,
+        lengths: Floats | None,
+        mean: Floats,
+        moment: Floats,
+        slope: float,
+        report: Monitor,
+    ) -> Floats:
+        """(E, m) minimisers of the corrected surrogate; sums over rows are shared by all budgets."""
+        n, d, draw = problem.n, problem.m, single_normals(stream)
+        signed = problem.rows.signed32
+        total, cross, square = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+        for block in row_blocks(n):
+            noise = draw((block.stop - block.start, d))
+            total += noise.sum(axis=0, dtype=float)
+            cross += signed[block].T @ noise
+            square += noise.T @ noise
+            if lengths is not None:
+                lengths[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
+            report(block.stop / n)
+        reported = mean + np.outer(s, total / n)
+        theta = np.empty((len(s), d))
+        for e, scale in enumerate(s):
+            # E[z z'] = v v' + s^2 I for a report z = v + N(0, s^2 I)
+            second = (moment + scale * (cross + cross.T) + scale**2 * square) / n - scale**2 * np.eye(d)
+            value, basis = np.linalg.eigh(problem.setting.beta * second)
+            # spectral size of the noise in the second moment: 2 s^2 sqrt(d/n) from noise alone (Wigner), 2 s sqrt(d/n)
+            # from its product with rows of length 1 [ours]
+            edge = problem.setting.beta * 2 * (scale**2 + scale) * math.sqrt(d / n)
+            curvature = np.maximum(value, self.floor * edge) + problem.lam
+            theta[e] = basis @ ((basis.T @ (slope * reported[e])) / curvature)
+        return theta
+
+    def _plain(
+        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
+        """(E, m) minimisers of the model's own objective on the reports."""
         records = self.reported(problem)
         noise = single_normals(stream)(records.shape)
         if lengths is not None:
-            lengths[:] = np.outer(levels, np.linalg.norm(noise, axis=1))
-        return (records + scale * noise for scale in levels)
+            lengths[:] = np.linalg.norm(noise, axis=1)
+        theta = np.empty((len(s), problem.m))
+        for e, scale in enumerate(s):
+            report(e / len(s))
+            theta[e] = self.learn(problem, records + scale * noise, stream)
+        return theta
 
-    def surrogate(self, problem: Problem) -> Train:
-        """The minimiser of the corrected surrogate; sums over rows are shared by all budgets."""
-        n, d, signed, beta = problem.n, problem.m, problem.rows.signed32, problem.setting.beta
-        mean, moment = problem.rows.signed.mean(axis=0), problem.rows.signed.T @ problem.rows.signed
-
-        def train(levels: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor) -> Floats:
-            draw = single_normals(stream)
-            total, cross, square = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
-            for block in row_blocks(n):
-                noise = draw((block.stop - block.start, d))
-                total += noise.sum(axis=0, dtype=float)
-                cross += signed[block].T @ noise
-                square += noise.T @ noise
+    def _one_pass(
+        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+    ) -> Floats:
+        """(E, m) models after one pass in which every person reports one noisy gradient."""
+        start, order, noise = substreams(stream, 3)
+        theta = np.repeat(problem.model.initial(problem.m, [start]), len(s), axis=0)
+        normals, step = single_normals(noise), self.step_size * problem.setting.unit_step
+        batches = np.array_split(generator(order).permutation(problem.n), self.batches)
+        for t, index in enumerate(batches):
+            total = np.zeros(problem.m)
+            for block in row_blocks(len(index)):
+                draw = normals((block.stop - block.start, problem.m))
+                total += draw.sum(axis=0, dtype=float)
                 if lengths is not None:
-                    lengths[:, block] = np.outer(levels, np.sqrt(np.einsum("ij,ij->i", noise, noise)))
-                report(block.stop / n)
-            reported = mean + np.outer(levels, total / n)
-            theta = np.empty((len(levels), d))
-            for e, scale in enumerate(levels):
-                # E[z z'] = v v' + s^2 I for a report z = v + N(0, s^2 I)
-                second = (moment + scale * (cross + cross.T) + scale**2 * square) / n - scale**2 * np.eye(d)
-                value, basis = np.linalg.eigh(beta * second)
-                # spectral size of the noise in the second moment: 2 s^2 sqrt(d/n) from noise alone (Wigner), 2 s sqrt(d/n)
-                # from its product with rows of length 1 [ours]
-                edge = beta * 2 * (scale**2 + scale) * math.sqrt(d / n)
-                curvature = np.maximum(value, self.floor * edge) + problem.lam
-                theta[e] = basis @ ((basis.T @ (problem.setting.slope_at_zero * reported[e])) / curvature)
-            return theta
-
-        return train
+                    lengths[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
+            clean = problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=problem.setting.G)
+            theta -= step * ((clean + np.outer(s, total)) / len(index) + problem.lam * theta)
+            report((t + 1) / self.batches)
+        return theta

@@ -52,7 +52,7 @@ def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
     assert "p/(1 − p)" in found.fix
     assert "p/(1 − p)" in " ".join(result.calibration.notes)
     short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
-    for other in (replace(spec, params={"training": "plain"}), SPEC):
+    for other in (replace(spec, params={"release": "gradient"}), replace(spec, params={"training": "plain"}), SPEC):
         assert "p/(1 − p)" not in str(lost_to_training(short, other, 1e-4))
     assert "p/(1 − p)" in str(lost_to_training(short, spec, 1e-4))
 
