@@ -21,7 +21,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
 
-#: kinds of pairs, in words; the worst case needs no data
+#: kinds of pairs, in words; the worst case needs public facts of the data alone
 KINDS: dict[str, str] = {
     "most-influential": "The most influential row, label flipped",
     "worst-case": "The worst case for this method, on synthetic rows",
@@ -149,7 +149,7 @@ def one_run_of(
     """One training of a run's mechanism at its budget on synthetic canaries, and what that shows; see `audit_one_run`.
 
     Args:
-        canaries: how many; they are the rows of a dataset of their own, so the run's rows are not looked at.
+        canaries: how many; they are the rows of a dataset of their own, so of the run's rows only public facts are used.
     """
     mechanism, run = settled_for(spec, whole("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
     budget = run.of_method

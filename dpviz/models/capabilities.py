@@ -115,7 +115,7 @@ class FeatureNoise(ABC):
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
 
-        The R perturbed copies of the rows are never made.
+        The R perturbed copies of the rows are made block by block.
 
         Args:
             theta: (R, m); a model may compute in its precision.

@@ -130,3 +130,10 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
         assert chosen.sampling_rate == 0.02 != built.settled(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
         made = audit_run(spec, runs=40), one_run_of(spec, 20)[1], Halves.of(spec)
         assert [one.calibration.details["sampling_rate"] for one in made] == [0.02] * 3
+
+
+def test_the_batches_of_a_claim_stay_those_of_the_run() -> None:
+    """PIDP claims single rows only: on more rows than the run's they are no larger share, and the claim is audited."""
+    spec = dpviz.RunSpec("teaching", mechanism="pidp-sgd", seeds=1)
+    assert settled_for(spec, 1000).batch_size == 1
+    assert one_run_of(spec, 1000)[1].calibration.claimed_budget is not None

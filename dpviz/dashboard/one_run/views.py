@@ -1,5 +1,6 @@
 """The answer and the pictures of one run; the first page puts them below each other, and what explains them in `details`."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -7,6 +8,7 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, tables, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
@@ -31,10 +33,11 @@ _PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture
 
 def run(spec: RunSpec) -> Outcome | None:
     """The outcome of a run, or that of the run before until it is there; None where there is none, said so."""
-    last: Outcome | None = tasks.before("run")
+    last = _before()
     meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
     patience = ALMOST if _alike(last, spec, ALMOST) else PATIENCE
     outcome, fresh = tasks.result_of("run", tasks.training(spec), meanwhile=meanwhile, patience=patience)
+    outcome = outcome if fresh else last
     if not fresh and outcome is not None:
         st.html(_PALE)
         recorder.close("This run was not there when the report was saved. Save it again.")
@@ -47,7 +50,16 @@ def soon(spec: RunSpec) -> bool:
     """True where a run has pictures at once: it is in memory, or a quick one that differs in ε only was just shown."""
     if cached_runs.stored(spec) is not None:
         return True
-    return _alike(tasks.before("run"), spec, QUICK)
+    return _alike(_before(), spec, QUICK)
+
+
+def _before() -> Outcome | None:
+    """The run that was shown last; None where its data has changed or gone since."""
+    last: Outcome | None = tasks.before("run")
+    with suppress(InvalidInput):
+        if last is not None and st.session_state["observed.run"].key == tasks.training(last.spec).key:
+            return last
+    return None
 
 
 def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:

@@ -60,7 +60,11 @@ def start_anew() -> NoReturn:
     """Runs the command of this process again in its place; whoever connects meanwhile waits until it listens."""
     assert _listening is not None
     os.environ[_SOCKET] = str(_listening.fileno())  # which Streamlit lets a new program inherit
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    try:
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    except OSError:
+        del os.environ[_SOCKET]
+        raise
 
 
 def stay_inside() -> None:

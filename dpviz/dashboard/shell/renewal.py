@@ -46,4 +46,6 @@ def renew() -> None:
     if time.monotonic() - _asked > QUIET:
         print("dpviz: everybody has left; starts anew to give memory back", flush=True)
         sys.stderr.flush()
-        private.start_anew()
+        with suppress(OSError):  # Python has gone: this process serves on
+            private.start_anew()
+        asked()

@@ -199,7 +199,7 @@ def close_left(running: private.Runtime, now: float) -> list[str]:
     with _lock:
         empty = not _visits
     if closed and empty:
-        memory.clear()  # what sessions share is soon computed again; sweeps and audits stay
+        memory.clear()  # what sessions share is soon computed again; sweeps and audits stay until a new start
     return closed
 
 

@@ -135,6 +135,8 @@ def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None
         _submit(job)  # a session that looks at a job wants it, also where another session has started it
 
     def again() -> None:
+        if working and not over(job):
+            _submit(job)  # another place of the session may have left it
         draw()
         if over(job) == working:
             st.rerun()
