@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -160,7 +161,8 @@ def test_a_page_reaches_a_browser_that_connects_again_while_others_are_served(
         served.stop()
         await served.stopped
 
-    asyncio.run(serve())
+    with ThreadPoolExecutor(1) as thread:  # a browser that is open runs a loop in this one
+        thread.submit(asyncio.run, serve()).result()
     assert [message.hash for message in arrived] == ["page"] * present
 
 

@@ -1,11 +1,15 @@
 """Pages without a browser: pages wait for their runs, and nothing waits for a browser to draw."""
 
+from collections.abc import Iterator
+
 import pytest
 from support import LIMIT
 
 from dpviz.dashboard.one_run import views
 from dpviz.dashboard.shell import page
 from dpviz.dashboard.work import front, tasks
+from dpviz.dashboard.work.job import State
+from dpviz.dashboard.work.pool import pool
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +19,11 @@ def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "ALMOST", LIMIT)
     monkeypatch.setattr(front, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _failures_end_with_their_test() -> Iterator[None]:
+    yield
+    for job in pool().jobs():
+        if job.state is State.FAILED:  # stays so until somebody starts it again
+            pool().remove(job)

@@ -82,7 +82,9 @@ def test_pairs_of_an_audit_have_the_weight_of_the_other_label() -> None:
 
 def test_methods_and_models_without_a_derivation_refuse_in_words() -> None:
     for refused in (replace(PLAIN, mechanism="rsgd"), replace(PLAIN, mechanism="dp-gd", model="mlp-2")):
-        with pytest.raises(InvalidInput, match=r"class_weight: what rows with weights cost is not derived here.*DP-GD, "):
+        with pytest.raises(
+            InvalidInput, match=r"class_weight: what rows with weights cost is not derived here.*DP-GD \(dp-gd\), "
+        ):
             dpviz.run(replace(refused, class_weight=2.0))
     problems: list[InvalidInput] = []
     kept = resolve(replace(PLAIN, mechanism="rsgd", class_weight=2.0), problems).spec

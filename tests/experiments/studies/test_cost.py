@@ -130,7 +130,7 @@ def test_twins_that_train_along_are_those_trained_alone(name: str) -> None:
         fit = train_without_noise(result.spec, result.calibration)
         if name == "dp-agd":  # ends next to the minimum, where rounding decides which step length is best
             objective = setup_for(spec).problem.objective
-            np.testing.assert_allclose(objective(result.noiseless_run.theta), objective(fit.theta[0]), rtol=1e-4)
+            np.testing.assert_allclose(objective(result.noiseless_run.theta), objective(fit.theta[0]), rtol=1e-3)
         else:
             np.testing.assert_allclose(result.noiseless_run.theta, fit.theta[0], rtol=1e-5, atol=1e-6)
         cost, of_noiseless = (
