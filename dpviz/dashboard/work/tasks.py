@@ -1,4 +1,4 @@
-"""What a page computes, as jobs beside it: one way to ask for a result, to see how far it is, and to start it again."""
+"""Computations of a page, as jobs beside it: one way to ask for a result, to see how far it is, and to start it again."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -76,7 +76,7 @@ def outcome(section: str, spec: RunSpec) -> Outcome | None:
 
 
 def computed(section: str, what: str, compute: Callable[[RunSpec, Monitor], T], of: RunSpec, **more: Any) -> T | None:
-    """What `compute` makes of a run, of which parts are in a cache; None until it is there; see `observe`."""
+    """The result of `compute` for a run, of which parts are in a cache; None until it is there; see `observe`."""
     result, fresh = observe(section, what, partial(compute, of), of=of, kept=False, **more)
     return result if fresh else None
 
