@@ -91,7 +91,7 @@ def test_a_thousand_runs_without_signal_name_rows_and_speak_against_a_guarantee_
             scores = rng.normal(size=(300, 10)) + rng.normal(size=(300, 1))
             scores[:, 3] += gain * member[:, 3]
             judged = {"lira-online": Judged(scores, member, seed)}
-            run = NothingAllowed(None, None, None, 64, 300, np.arange(10), judged, np.zeros(10))  # type: ignore[arg-type]
+            run = NothingAllowed(None, None, None, None, 64, 300, np.arange(10), judged, np.zeros(10))  # type: ignore[arg-type]
             found = run.rows["attacks_that_find"] > 0
             named, first, against = named + found.any(), first + found[3], against + (run.verdict == EXCEEDED)
         return named, first, against
