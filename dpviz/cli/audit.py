@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HELP = "attack a run: how often an attacker guesses right, and the epsilon that this shows"
 DESCRIPTION = (
     "An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
-    "--person all rows of one person differ."
+    "--person all rows of one person differ. The attacked models have the run's hyperparameters, automatic ones too."
 )
 
 

@@ -37,7 +37,7 @@ def with_spec(spec: RunSpec, code: str, *imports: str) -> str:
 def sweep_call(sweep: SweepSpec) -> str:
     """The call that repeats a sweep: what differs from the default, and always dataset, mechanisms and budgets."""
     values = {f.name: getattr(sweep, f.name) for f in fields(sweep)}
-    values |= {"mechanisms": sweep.named, "epsilons": list(sweep.epsilons)}
+    values |= {"mechanisms": {run.mechanism: _knobs(run) for run in sweep.runs()}, "epsilons": list(sweep.epsilons)}
     call = _arguments(values, SweepSpec, ("dataset", "mechanisms", "epsilons"))
     return f"import dpviz\n\n{_rows(sweep.dataset)}table = dpviz.run_sweep(dpviz.SweepSpec({call}))\ntable"
 
@@ -67,9 +67,14 @@ def dataset_call(name: str, intercept: bool, scaling: str) -> str:
 
 def _constructor(spec: RunSpec) -> str:
     values = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    knobs = spec.build().defaults()
-    values["params"] = {name: value for name, value in spec.params.items() if value != knobs[name]}
+    values["params"] = _knobs(spec)
     return f"dpviz.RunSpec({_arguments(values, RunSpec(spec.dataset), ('dataset', 'mechanism', 'epsilon'))})"
+
+
+def _knobs(spec: RunSpec) -> dict[str, object]:
+    """The hyperparameters that differ from the default."""
+    usual = spec.build().defaults()
+    return {name: value for name, value in spec.params.items() if value != usual[name]}
 
 
 def _arguments(values: Mapping[str, object], default: object, always: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from support_jobs import Slow, released, start, state_of
 
 import dpviz
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import front
+from dpviz.dashboard.work import front, watching
 from dpviz.dashboard.work import pool as jobs
 from dpviz.dashboard.work.job import NICE, Job, State
 from dpviz.datasets.sources import uploads
@@ -234,6 +234,49 @@ def test_what_a_session_alone_still_holds_goes_with_the_upload_too(pool: jobs.Po
     pool.forget("mine")
     assert held.results == []
     assert held.state is State.FAILED
+
+
+def test_data_that_goes_while_a_job_keeps_a_result_takes_it_along(monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool) -> None:
+    check, others = Job.check, list[threading.Thread]()
+
+    def goes(job: Job[int]) -> None:
+        check(job)
+        if job.state is State.RUNNING and not others:
+            others.append(threading.Thread(target=job.discard))
+            others[0].start()
+            others[0].join(0.3)
+
+    monkeypatch.setattr(Job, "check", goes)
+    kept = pool.submit(Job("a", lambda monitor: iter([1]), dataset="mine"))
+    until(lambda: kept.over and not pool._alive)
+    others[0].join()
+    assert kept.results == []
+
+
+def test_data_that_goes_while_a_job_ends_leaves_it_failed(pool: jobs.Pool) -> None:
+    def stream(monitor: Monitor) -> Iterator[int]:
+        yield 1
+        job.discard()
+
+    job: Job[int] = Job("a", stream, dataset="mine")
+    pool.submit(job)
+    until(lambda: not pool._alive)
+    assert (job.state, job.results) == (State.FAILED, []), "a page would read its last result"
+
+
+def test_a_job_that_another_place_of_the_session_has_left_goes_on_while_it_is_watched(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch, fresh_pool: None
+) -> None:
+    looks = []
+    monkeypatch.setattr(watching.st, "fragment", lambda **how: lambda look: looks.append(look) or look)
+    monkeypatch.setattr(watching, "me", lambda: "me")
+    job = start(jobs.pool())
+    watching.live(job, lambda: None)
+    jobs.pool().leave(job, "me")
+    assert job.state is State.PAUSED
+    looks[0]()
+    until(lambda: job.state is State.RUNNING)
+    jobs.pool().cancel(job, "me")
 
 
 def test_the_time_left_of_work_that_was_taken_up_again_is_that_of_what_is_still_to_do(pool: jobs.Pool) -> None:

@@ -1,6 +1,7 @@
 """A server that has grown starts anew when everybody has left, and only then: real processes, and browsers that speak sockets."""
 
 import asyncio
+import os
 import random
 import socket
 import threading
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import until
 
-from dpviz.dashboard.shell import renewal
+from dpviz.dashboard.shell import private, renewal
 
 pytest.importorskip("websockets")
 from benchmarks import sessions
@@ -71,6 +72,23 @@ class Grown(Server):
             assert not waits.errors
 
         asyncio.run(live())
+
+
+def test_a_server_that_cannot_start_anew_serves_on_and_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def gone(*command: object) -> None:
+        tried.append(private._SOCKET in os.environ)
+        raise FileNotFoundError
+
+    monkeypatch.setattr(private.os, "execv", gone)
+    monkeypatch.setattr(renewal, "_asked", -renewal.QUIET)
+    with socket.socket() as listening:
+        monkeypatch.setattr(private, "_listening", listening)
+        renewal.renew()
+        renewal.renew()
+    assert tried == [True]
+    assert private._SOCKET not in os.environ, "a program that this one starts would take it for its own"
 
 
 @pytest.fixture

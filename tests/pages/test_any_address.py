@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import PAGES, with_open_folds
+from support_pages import PAGES, opened, with_open_folds
 
 import dpviz
 from dpviz.dashboard.shell import address
@@ -82,3 +82,8 @@ def test_any_address(name: str, caplog: pytest.LogCaptureFixture) -> None:
         check(name, query, caplog)
 
     attack()
+
+
+def test_an_unknown_method_in_a_link_is_explained_without_ids() -> None:
+    (warning,) = opened("", mechanism="dp-dg").warning
+    assert "Did you mean 'dp-gd'? Choose one under “Mechanism”. The page goes on without it." in warning.value.replace("\\", "")

@@ -1,9 +1,11 @@
 """The page Data without a browser: cards, one's own table, and other people's sessions."""
 
 import gc
+import threading
 from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import support_pages
@@ -12,13 +14,16 @@ from support import LIMIT, mostly_long, until
 from support_pages import addressed, text
 
 import dpviz
-from dpviz.dashboard.data import upload
+from dpviz.common.progress import Monitor
+from dpviz.dashboard.data import bounds, upload
 from dpviz.dashboard.data.form import describe, spec_of
+from dpviz.dashboard.kit import charts
+from dpviz.dashboard.work import tasks
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.remote import REMOTE
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.releasing.bounds import compare
+from dpviz.releasing.bounds import Compared, compare
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -194,6 +199,39 @@ def test_declared_read_and_private_ranges_are_compared() -> None:
     page.select_slider(key="epsilon").set_value(1.0)
     until(lambda: page.run() and column("left for the model")[2] == "ε = 0.9, δ = 9e−6", "the comparison of the new ε")
     assert any("becomes a feature by its range" in one.value for one in opened(bounds="true").info)
+
+
+def test_the_comparison_of_ranges_before_is_that_of_its_own_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, drawn, chart = threading.Event(), [], charts.chart
+
+    def quick(spec: dpviz.RunSpec, monitor: Monitor) -> Compared:
+        while not go.wait(0.01):
+            monitor(0.5)
+        return compare(spec, widths=(1.0,))
+
+    def watched(figure: Any, key: str, *given: Any, of: Any = None, **more: Any) -> Any:
+        drawn.append((key, of.epsilon if of else None))
+        return chart(figure, key, *given, of=of, **more)
+
+    monkeypatch.setattr(bounds, "compare", quick)
+    monkeypatch.setattr(charts, "chart", watched)
+    go.set()
+    page = opened(dataset="census-2000", mechanism="output-gaussian", epsilon="3", bounds="true")
+    assert ("bounds", 3.0) in drawn
+    go.clear()
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
+    page.select_slider(key="epsilon").set_value(1.0).run()
+    assert ("bounds", 1.0) not in drawn
+    assert "Until then the picture shows the run before: Output perturbation (Gaussian) at ε = 3." in text(page)
+    page.button(key="cancel-bounds").click().run()
+    assert "Until then" not in text(page)
+    go.set()
+
+
+def test_a_table_of_one_row_is_spoken_of_in_the_singular() -> None:
+    page = give(opened(upload="true"), b"age,answer\n30,yes\n")
+    assert "people.csv**: 1 row, 2 columns." in text(page)
+    assert "With these columns 1 of 1 row remains." in text(page)
 
 
 def test_private_ranges_stand_beside_those_of_the_rows() -> None:

@@ -71,6 +71,16 @@ def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
     assert "not private: reveals data" in " ".join(m.value for m in page.markdown)
 
 
+def test_a_session_on_another_page_holds_none_of_its_results(fresh_pool: None) -> None:
+    page = support_pages.addressed("").run().switch_page(str(support_pages.PAGES["Influence_and_noise"])).run()
+    page = settled(page)
+    assert isinstance(page.session_state["observed.rows"].results[0][0], inspected.Inspected)
+    page.switch_page(str(support_pages.PAGES["Guarantees"])).run()
+    assert not [key for key in ("observed.rows", "watched.rows", "observed.run", "watched.run") if key in page.session_state]
+    page.switch_page(str(support_pages.PAGES["Influence_and_noise"])).run()
+    assert "moves the model most" in text(settled(page))
+
+
 def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
     spec = dpviz.RunSpec(dataset="teaching", seeds=2)
     ids = setup_for(spec).split.train

@@ -1,6 +1,7 @@
 """Lessons: every link opens its page, every answer is the engine's, and the page says so."""
 
 import dataclasses
+import threading
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,6 +12,7 @@ import dpviz
 from dpviz.dashboard.kit.lessons import LESSONS, Lesson
 from dpviz.dashboard.lessons import view
 from dpviz.dashboard.shell import links
+from dpviz.experiments.studies.answers import Answer
 
 BY_ID = {lesson.id: lesson for lesson in LESSONS}
 
@@ -85,6 +87,29 @@ def test_a_wrong_answer_gets_a_hint_and_a_right_one_the_reason() -> None:
     assert page.query_params["given"] in ("sensitivity:10", ["sensitivity:10"])
     next(b for b in page.button if b.label.startswith("Next lesson")).click().run()
     assert page.query_params["lesson"] in ("bounds", ["bounds"])
+
+
+def test_answers_are_computed_by_jobs_and_stay_while_other_pages_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def measure(spec: dpviz.RunSpec) -> Answer:
+        threads.append(threading.current_thread().name)
+        return usual(spec)
+
+    lesson = view.BY_ID["sensitivity"]
+    usual = lesson.measure
+    monkeypatch.setitem(lesson.__dict__, "measure", measure)
+    page = Page(ROOT / "app.py", default_timeout=LIMIT)
+    page.query_params["dataset"] = "teaching"
+    page.run().switch_page("pages/9_Lessons.py")
+    page.query_params["lesson"] = "sensitivity"
+    page.run()
+    page.number_input(key="given-sensitivity").set_value(10.0)
+    next(b for b in page.button if b.label == "Check my answer").click().run()
+    assert "✓ **Right.**" in text(page)
+    page.switch_page("app.py").run().switch_page("pages/9_Lessons.py").run()
+    assert "1 of 10 answered, 1 of them checked and right" in page.get("progress")[0].proto.text
+    assert threads == ["dpviz-job"]
 
 
 def test_a_link_hands_in_answers_and_bad_ones_are_reported() -> None:

@@ -1,12 +1,16 @@
 """Presenter mode, ε moved by itself and by keys, and training step by step."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 import support_pages
 from support_pages import text
 
 from dpviz.dashboard.one_run import playing
+from dpviz.dashboard.shell import page
+from dpviz.dashboard.work import front
 
 opened = partial(support_pages.opened, "")
 
@@ -34,6 +38,27 @@ def test_play_ends_at_the_weakest_epsilon(monkeypatch: pytest.MonkeyPatch) -> No
     assert page.select_slider(key="epsilon").value == playing.MARKS[-1] == 10
     page.button(key="stronger").click().run()
     assert page.select_slider(key="epsilon").value == 9
+
+
+def test_play_skips_no_epsilon_where_the_page_is_drawn_anew_before_its_end_and_lets_jobs_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    marks, shown, tops = playing.MARKS[:3], list[float](), []
+
+    def top_first() -> None:
+        tops.append(1)
+        if len(tops) == 3:  # as where a job below has just ended
+            st.rerun()
+
+    def pause(seconds: float) -> None:
+        assert not front.page_waits(), "the job of the run would step aside"
+        shown.append(st.session_state["epsilon"])
+
+    monkeypatch.setattr(playing, "MARKS", marks)
+    monkeypatch.setattr(page, "top_first", top_first)
+    monkeypatch.setattr(playing, "time", SimpleNamespace(sleep=pause))
+    opened(seeds="1").button(key="play").click().run()
+    assert shown == list(marks)
 
 
 def test_training_is_shown_step_by_step_where_the_steps_are_public() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import threading
 import zipfile
 from typing import Any
 
@@ -14,7 +15,6 @@ from dpviz.cli.main import parser
 from dpviz.common.limits import DEMO
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run import publishing
-from dpviz.dashboard.shell import session
 from dpviz.releasing import ReleasedModel
 
 
@@ -34,7 +34,7 @@ def click(made: AppTest, *boxes: str) -> AppTest:
 
 
 def released(made: AppTest) -> tuple[ReleasedModel, str]:
-    _, content, _ = made.session_state[session.RELEASED]
+    content, _ = made.session_state["observed.release"].results[-1]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return ReleasedModel.from_json(archive.read("model.json")), archive.read("card.md").decode()
 
@@ -53,7 +53,7 @@ def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
     (said,) = (one.value for one in claimed.error)
     assert "no proof" in said
     assert publishing.SWITCHES["i-know-this-is-not-proved"] in said, "the control, and not the shell's switch"
-    assert not claimed.session_state[session.RELEASED]
+    assert "observed.release" not in claimed.session_state
     (said,) = (one.value for one in click(claimed, "i-know-this-is-not-proved").success)
     assert "proved: nothing" in said
     claimed.query_params["epsilon"] = "2"
@@ -65,7 +65,7 @@ def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> No
     given: list[dict[str, Any]] = []
 
     def refuse(spec: Any, **how: Any) -> None:
-        given.append(how)
+        given.append(how | {"thread": threading.current_thread().name})
         raise InvalidInput("x", "refused", "No.")
 
     monkeypatch.setattr(publishing, "release", refuse)
@@ -83,7 +83,8 @@ def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> No
     click(made)
     names = ("all_rows", "ranges_from_data", "unproved")
     assert [[how[name] for name in names] for how in given] == [[True] * 3, [False] * 3]
-    assert not made.session_state[session.RELEASED]
+    assert "observed.release" not in made.session_state
+    assert {one.pop("thread") for one in given} == {"dpviz-job"}
 
 
 def test_private_ranges_are_released_by_the_shell() -> None:

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ import dpviz
 from dpviz.dashboard.kit import charts, recorder
 from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
 from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.experiments.studies import noise_comparison, scaling
+from dpviz.experiments.studies import excess_risk, noise_comparison, scaling
 from dpviz.models import get_model
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -127,6 +129,29 @@ def test_excess_risk_on_request_over_d() -> None:
     assert 0.5 < slope < 1.5
 
 
+def test_the_picture_of_excess_risk_before_is_that_of_its_own_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = settled(opened(SENSITIVITY))
+    go, measure, theory, asked = threading.Event(), excess_risk.AXES["epsilon"].measure, excess_risk.theory, []
+
+    def slow(spec: dpviz.RunSpec, *given: Any, monitor: Any) -> Any:
+        while not go.wait(0.01):
+            monitor(0.5)
+        return measure(spec, *given, monitor=monitor)
+
+    monkeypatch.setitem(excess_risk.AXES, "epsilon", replace(excess_risk.AXES["epsilon"], measure=slow))
+    monkeypatch.setattr(excess_risk, "theory", lambda spec, points: asked.append(spec.lam) or theory(spec, points))
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
+    lam = page.session_state["lam"]
+    page.session_state["lam"] = 0.05
+    page.run()
+    assert "Until then the picture shows the run before" in text(page)
+    assert asked[-1] != 0.05
+    page.button(key="cancel-excess-epsilon").click().run()
+    assert "Until then" not in text(page)
+    assert lam != 0.05
+    go.set()
+
+
 def test_the_regime_button_moves_the_run() -> None:
     page = settled(opened(SENSITIVITY))
     button = next(b for b in page.button if b.label.startswith("Choose settings where noise decides"))
@@ -138,12 +163,14 @@ def test_the_regime_button_moves_the_run() -> None:
 def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
     page = settled(opened(ACCOUNTING, mechanism="output-gaussian"))
     before = next(c.value for c in page.caption if c.value.startswith("At this noise every"))
-    observe = tasks.observe
+    observe, at_work = tasks.observe, Job[Any]("curves", None)
 
     def pending(section: str, *given: Any, **more: Any) -> tuple[Any, bool]:
         """As while the job of a curve is at work."""
-        at_work = section in ("delta-curve", "relations", "composition")
-        return (tasks.before(section), False) if at_work else observe(section, *given, **more)
+        if section not in ("delta-curve", "relations", "composition"):
+            return observe(section, *given, **more)
+        st.session_state[f"watched.{section}"] = at_work
+        return tasks.before(section), False
 
     monkeypatch.setattr(tasks, "observe", pending)
     drawn: dict[str, Any] = {}
@@ -161,6 +188,9 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
     assert {"older-delta-curve", "older-relations", "older-composition"} <= set(paler)
     assert (drawn["delta-curve"].epsilon, drawn["relations"].epsilon, drawn["composition"]) == (1.0, 1.0, None)
     assert "Until then the picture shows the run before: Output perturbation (Gaussian) at ε = 1." in text(page)
+    at_work.stop(State.CANCELLED)
+    assert "Until then" not in text(page.run())
+    assert "The picture shows the run before: Output perturbation (Gaussian) at ε = 1." in text(page)
     assert "dpviz.drawn.relations" not in page.session_state, "jobs keep the picture, which go with an upload"
     report = recorder.recorded(page.session_state).document(
         dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0), "x"

@@ -16,6 +16,7 @@ from dpviz.dashboard.one_run import views
 from dpviz.dashboard.work import cached_runs, pool, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import Job, State
+from dpviz.experiments.run.resolve import ResolvedRun
 from dpviz.experiments.run.spec import RunSpec
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -62,6 +63,24 @@ def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None
     assert "at ε = 2 " in text(done(page))
     assert "the run before" not in text(page)
     assert cached_runs.stored(first.spec) is first
+
+
+def test_a_run_of_rows_that_have_changed_since_is_not_shown(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    cached_runs.outcome(RunSpec("teaching", seeds=2))
+    page = addressed("").run()
+    assert "at ε = 1 " in text(page)
+    key = ResolvedRun.key
+    monkeypatch.setattr(ResolvedRun, "key", lambda run: f"{key(run)} of other rows")
+    assert "at ε = 1 " not in text(page.select_slider(key="epsilon").set_value(2.0).run())
+
+
+def test_a_run_in_memory_waits_for_no_thread(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    cached_runs.outcome(RunSpec("teaching", seeds=2))
+    monkeypatch.setattr(pool, "AT_ONCE", 0)
+    page = addressed("").run()
+    assert "at ε = 1 " in text(page)
+    assert "Until then" not in text(page)
+    assert "Until then" in text(page.select_slider(key="epsilon").set_value(2.0).run()), "the control"
 
 
 def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.figures import style
 from dpviz.reporting import Chart, Document, Table, Text, python_call, render, report_of, shell_call
-from dpviz.reporting.calls import sweep_shell_call
+from dpviz.reporting.calls import sweep_call, sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
 SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
@@ -201,3 +201,9 @@ def test_a_method_without_a_model_has_a_report_too() -> None:
     assert report_of(dpviz.RunSpec("teaching", mechanism="majority", seeds=2)).badges[0].startswith("✗")
     with pytest.raises(InvalidInput):
         report_of(dpviz.RunSpec("nowhere"))
+
+
+def test_a_sweep_from_python_names_what_differs_from_the_default() -> None:
+    knobs = dpviz.list_mechanisms()["dp-gd"].defaults()
+    sweep = dpviz.SweepSpec("teaching", mechanisms={"dp-gd": knobs | {"steps": 7}, "cms-output": {}}, epsilons=(1.0,))
+    assert "mechanisms={'dp-gd': {'steps': 7}, 'cms-output': {}}" in sweep_call(sweep)

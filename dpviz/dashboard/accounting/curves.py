@@ -80,20 +80,19 @@ def _observed(
         of: the run that the picture shows; None where it depends on what is `given` alone.
     """
 
-    def work(_: Monitor) -> tuple[RunSpec | None, T, Chart]:
+    def work(_: Monitor) -> tuple[T, Chart]:
         table = compute(*given)
-        return of, table, make(table)
+        return table, make(table)
 
     made, fresh = None, False
     if not folds.closed():
         look = st.context.theme.type  # the picture has its colours
         made, fresh = tasks.observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
     if made is not None:
-        shown, table, picture = made
+        (table, picture), shown = made, tasks.shown(key)
         with st.container(key=f"{'drawn' if fresh else 'older'}-{key}"):
             if not fresh:
-                before = "settings before" if shown is None else f"run before: {pinned.title(shown)}"
-                panels.note(f"Until then the picture shows the {before}.")
+                tasks.note_before(key, "settings before" if shown is None else f"run before: {pinned.title(shown)}")
             charts.chart(picture.figure, key, picture.words, picture.table if callable(picture.table) else None, of=shown)
         if fresh:
             return cast(T, table)

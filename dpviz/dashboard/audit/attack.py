@@ -137,6 +137,7 @@ def show(task: Job[Any], spec: RunSpec, theme: Theme, overlay: Outcome | None) -
             _clouds(result, chosen, spec, theme)
 
     tasks.follow(task, draw, "Training models on both datasets", every=1.0)
+    panels.note("Attacked models have the run’s hyperparameters, automatic ones too, also where the pair has fewer rows.")
 
 
 def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
@@ -32,16 +33,17 @@ def section(dataset: Dataset, spec: RunSpec, own: Group, theme: Theme) -> None:
     made, fresh = tasks.observe("bounds", "Training with other ranges", lambda monitor: compare(spec, monitor=monitor), of=spec)
     if made is None:
         return
+    shown = tasks.shown("bounds")
     if not fresh:
-        st.caption("These are the settings before; the new ones are being computed.")
+        tasks.note_before("bounds", f"run before: {pinned.title(shown)}")
     if not lesson:
         _answer(made)
-    _picture(made, spec, theme)
+    _picture(made, shown, theme)
     panels.not_private("All of this is computed from the rows; only the ranges that are found privately could be published.")
     _table(made)
     if made.refusal:
         panels.note(f"With {words.budget(made.of_ranges)} no private ranges were found: {made.refusal}")
-    repeat.python_of(spec, "print(compare(spec).kinds)", "from dpviz.releasing.bounds import compare")
+    repeat.python_of(shown, "print(compare(spec).kinds)", "from dpviz.releasing.bounds import compare")
 
 
 def _answer(made: Compared) -> None:

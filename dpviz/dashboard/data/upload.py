@@ -129,7 +129,8 @@ def _next_file() -> None:
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
-    st.markdown(f"**{words.markdown(title)}**: {len(table.frame):,} rows, {len(names):,} columns.")
+    size = f"{words.counted(len(table.frame), 'row')}, {words.counted(len(names), 'column')}"
+    st.markdown(f"**{words.markdown(title)}**: {size}.")
     for note in table.notes:
         panels.note(on_page(note))
     panels.not_private("The first rows as read.")
@@ -266,7 +267,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> Non
     used = edited[edited["use"]]
     filled = used["gap value"].astype(str).str.strip() != ""
     left = rows_left(frame, list(used["column"][~filled]), target)
-    sentence = f"With these columns {left:,} of {len(frame):,} rows are left."
+    sentence = f"With these columns {left:,} of {words.counted(len(frame), 'row')} remain{'s' * (len(frame) == 1)}."
     gaps = used[(used["rows with gaps"] > 0) & ~filled].sort_values("rows with gaps", ascending=False)
     if len(gaps):
         each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))

@@ -1,6 +1,6 @@
 """One lesson at a time: its question, the page that answers it, the reader's answer, and why; and all of them for print."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
-from dpviz.dashboard.kit import charts, glossary, panels, progress, tables, words
+from dpviz.dashboard.kit import charts, glossary, panels, tables, words
 from dpviz.dashboard.kit.lessons import BY_ID, LESSONS, Lesson
 from dpviz.dashboard.shell import address, fields, links
 from dpviz.dashboard.shell.fields import Field, Group, Typed
@@ -22,7 +22,8 @@ from dpviz.mechanisms.knobs import Choice
 from dpviz.reporting.calls import written
 
 SHEET = "sheet"
-_ANSWERS = "dpviz.lesson-answers"  # the engine's answers by lesson, once they were asked for
+_HANDED_IN = "handed-in"
+_ASKED = "dpviz.lesson-asked"  # (lesson, reply or None) of the answer that is shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +79,14 @@ def draw(own: Group, theme: Theme) -> None:
     if check and reply is None:
         st.caption("Give an answer first.")
     elif check or show:
-        answer = _measured(lesson)
-        if answer is None:
-            return
-        if check and reply is not None:
-            own["given"].keep(given | {lesson.id: reply})
+        st.session_state[_ASKED] = lesson.id, reply if check else None
+    asked, reply = st.session_state.get(_ASKED, ("", None))
+    answers = _measured(f"lesson-{asked}", [lesson]) if asked == lesson.id else None
+    if answers is not None:
+        if reply is not None and given.get(asked) != reply:
+            own["given"].keep(given | {asked: reply})
             address.amend(own.keys)
-        _result(lesson, answer, reply if check else None, theme)
+        _result(lesson, answers[asked], reply, theme)
     following = LESSONS.index(lesson) + 1
     if following < len(LESSONS):
         st.button(f"Next lesson: {LESSONS[following].title}", on_click=own["lesson"].keep, args=(LESSONS[following].id,))
@@ -110,21 +112,23 @@ def _field(lesson: Lesson) -> float | str | None:
 
 def _known(name: str) -> Answer | None:
     """The engine's answer, where it was computed in this session."""
-    found: dict[str, Answer] = st.session_state.setdefault(_ANSWERS, {})
-    return found.get(name)
+    answers = (tasks.before(section) or {} for section in (f"lesson-{name}", _HANDED_IN))
+    return next((found[name] for found in answers if name in found), None)
 
 
-def _measured(lesson: Lesson) -> Answer | None:
-    """The engine's answer; None where it could not be computed, said so."""
-    if _known(lesson.id) is None:
+def _measured(section: str, lessons: Sequence[Lesson], ask: str = "") -> dict[str, Answer] | None:
+    """The engine's answers; None until they are there; see `tasks.observe`."""
 
-        def compute(spec: RunSpec, _: Monitor) -> Answer:
-            return lesson.measure(spec)
+    def work(monitor: Monitor) -> dict[str, Answer]:
+        found = {}
+        for k, lesson in enumerate(lessons):
+            monitor(k / len(lessons))
+            found[lesson.id] = lesson.measure(lesson.spec)
+        return found
 
-        made = progress.working(lesson.spec, compute, f"lesson-{lesson.id}", "Computing the answer")
-        if made is not None:
-            st.session_state[_ANSWERS][lesson.id] = made
-    return _known(lesson.id)
+    names, what = [lesson.id for lesson in lessons], f"Computing the answer{'s' * (len(lessons) > 1)}"
+    found, fresh = tasks.observe(section, what, work, given=names, ask=ask)
+    return found if fresh else None
 
 
 def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Theme) -> None:
@@ -149,9 +153,8 @@ def _hand_in(given: Mapping[str, float | str]) -> None:
     with st.expander(f"Hand in: {len(given)} of {len(LESSONS)} answers"):
         st.markdown("The address of this page holds these answers: send it to your teacher, or send the file.")
         missing = [BY_ID[name] for name in given if _known(name) is None]
-        if missing and st.button("Check them all"):
-            for lesson in missing:
-                _measured(lesson)
+        if missing:
+            _measured(_HANDED_IN, missing, "Check them all")
         rows = []
         for name, reply in given.items():
             known = _known(name)
@@ -186,15 +189,7 @@ def picture(lesson: Lesson, answer: Answer, theme: Theme = LIGHT) -> tuple[Any, 
 def sheet() -> None:
     """All lessons below each other with the engine's answers: the lecturer's sheet."""
     st.caption("The lecturer’s sheet. Its answers are computed now, for the runs that the links open. Print it with Ctrl P.")
-
-    def work(monitor: Monitor) -> dict[str, Answer]:
-        found = {}
-        for k, lesson in enumerate(LESSONS):
-            monitor(k / len(LESSONS))
-            found[lesson.id] = lesson.measure(lesson.spec)
-        return found
-
-    answers, _ = tasks.observe("sheet", "Computing the answers", work)
+    answers = _measured("sheet", LESSONS)
     for k, lesson in enumerate(LESSONS, 1):
         with st.container(key=f"sheet-{lesson.id}"):
             st.subheader(f"{k}. {lesson.title}", anchor=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpviz.dashboard.kit import charts, panels, words
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
 from dpviz.dashboard.shell import sidebar
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work import front, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.spec import RunSpec
@@ -22,8 +22,9 @@ from dpviz.figures.style import Theme, enlarged
 MARKS = sidebar.EPSILONS[::4]  # five for each factor of ten
 PAUSE = 0.5  # seconds for which a value of ε is shown at least
 
-_LEFT = "dpviz.playing"  # the values of ε that are still to come
+_LEFT = "dpviz.playing"  # the value of ε that is shown and those that are still to come
 _SHOWN = "dpviz.played"  # the value that was set last
+_HELD = "dpviz.held-back"  # whether the run of the value is not there yet
 
 
 def step() -> None:
@@ -36,24 +37,22 @@ def step() -> None:
         stop()
         return
     state["epsilon"] = state[_SHOWN] = left[0]
-    state[_LEFT] = left[1:]
 
 
 def go_on() -> None:
-    """Goes on to the next ε after a pause; call at the end of the page."""
-    if st.session_state.get(_LEFT):
-        time.sleep(PAUSE)
+    """Goes on to the next ε after a pause; call at the end of the page. A page that is drawn anew before it ends skips none."""
+    left: tuple[float, ...] = st.session_state.get(_LEFT, ())
+    if left:
+        with front.patience(PAUSE):
+            time.sleep(PAUSE)
+        if not st.session_state.get(_HELD):
+            st.session_state[_LEFT] = left[1:]
         st.rerun()
 
 
-def hold() -> None:
-    """Sets the present ε once more, because its run is not there yet."""
-    st.session_state[_LEFT] = (st.session_state["epsilon"], *st.session_state[_LEFT])
-
-
-def moving() -> bool:
-    """True where ε is being moved."""
-    return bool(st.session_state.get(_LEFT))
+def hold(waits: bool) -> None:
+    """Keeps the present ε for longer where its run is not there yet."""
+    st.session_state[_HELD] = waits
 
 
 def stop() -> None:

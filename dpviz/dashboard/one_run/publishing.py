@@ -1,16 +1,18 @@
 """A model to publish from the app: the questions of `dpviz release`, and the two files that it would write."""
 
+import uuid
 from dataclasses import replace
 
 import streamlit as st
 
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, progress, words
-from dpviz.dashboard.shell.session import RELEASED
+from dpviz.dashboard.kit import panels, words
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.releasing import Release, release
+from dpviz.mechanisms import Calibration
+from dpviz.releasing import release
 
 #: what the page asks for each switch of `dpviz release`, but for private ranges, which need a table that is named as a file
 SWITCHES = {
@@ -18,6 +20,7 @@ SWITCHES = {
     "ranges-from-data": "Publish ranges and categories that were read from the rows",
     "i-know-this-is-not-proved": "Publish a model whose guarantee is only claimed",
 }
+_PRESSED = "dpviz.release"  # (run, a name for the press, answers): each press trains another model
 
 
 def draw(spec: RunSpec) -> None:
@@ -38,21 +41,19 @@ def draw(spec: RunSpec) -> None:
         tried = st.number_input("Settings that were tried on these rows, for the card", 1, 10_000, value=None, step=1)
         asked = st.form_submit_button(f"Train a model and spend ε = {words.three(spec.epsilon)}")
     if asked:
+        how = {"all_rows": rows, "ranges_from_data": looked, "unproved": unproved, "tried": tried}
+        st.session_state[_PRESSED] = spec, uuid.uuid4().hex, how
+    run, press, how = st.session_state.get(_PRESSED, (None, "", {}))
+    if run != spec:
+        return
 
-        def compute(run: RunSpec, monitor: Monitor) -> Release:
-            return release(
-                replace(run, seed=RunSpec.seed),  # that of the address belongs to the explorer
-                all_rows=rows,
-                ranges_from_data=looked,
-                unproved=unproved,
-                tried=tried,
-                monitor=monitor,
-                call="the app",
-            )
+    def work(monitor: Monitor) -> tuple[bytes, Calibration]:
+        # the seed of the address belongs to the explorer
+        made = release(replace(spec, seed=RunSpec.seed), monitor=monitor, call="the app", **how)
+        return made.packed(), made.calibration
 
-        made = progress.working(spec, compute, "release", "Training a model to publish")
-        st.session_state[RELEASED] = None if made is None else (spec, made.packed(), made.calibration)
-    spec_of, content, cal = st.session_state.get(RELEASED) or (None, b"", None)
-    if cal is not None and spec_of == spec:
+    made, fresh = tasks.observe("release", "Training a model to publish", work, of=spec, given=press)
+    if fresh:
+        content, cal = made
         st.success(f"Released: {cal.status.value}; proved: {cal.proved_budget or 'nothing'}. Read card.md before you publish it.")
         st.download_button("Download model.json and card.md (ZIP)", content, "model.zip", on_click="ignore", key="release-zip")

@@ -41,8 +41,7 @@ def run(spec: RunSpec) -> Outcome | None:
     if not fresh and outcome is not None:
         st.html(_PALE)
         recorder.close("This run was not there when the report was saved. Save it again.")
-    if not fresh and playing.moving() and not watching.over(st.session_state["watched.run"]):
-        playing.hold()  # each value is shown
+    playing.hold(not fresh and not watching.over(st.session_state["watched.run"]))  # each value is shown
     return None if outcome is None else metric.measured(outcome)
 
 

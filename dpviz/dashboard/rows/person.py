@@ -6,16 +6,18 @@ import numpy as np
 import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
-from dpviz.common.validate import InvalidInput
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import label_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell.fields import Group
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
-from dpviz.influence import Influence
+from dpviz.influence import Influence, Retrained
 from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
 
@@ -180,12 +182,15 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
         ("Leverage", [words.percent(influence.leverage[i]) for i in people]),
         ("Without it, mean training loss", [f"{influence.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
     ]
-    try:
-        truth = inspected.retrained_at_once(run.spec, people)
-    except InvalidInput:
-        return [*lines, ("Leave-one-out retraining", ["training without privacy reached no minimum here"] * len(people))]
+
+    def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
+        return inspected.retrained(spec, people, monitor)
+
+    whom = "this row" if len(people) == 1 else "each of these rows"
+    ask = "" if inspected.cheap(influence) or inspected.is_retrained(run.spec, people) else f"Retrain without {whom}"
+    truth = tasks.computed("leave-one-out", f"Retraining without {whom}", retrain, run.spec, given=people, ask=ask)
     if truth is None:
-        return [*lines, ("Leave-one-out retraining", ["not done: a training run takes long here"] * len(people))]
+        return lines
     rows = influence.problem.rows.take(np.asarray(people))
     own = truth.on_scores(rows)  # (rows, models)
     margins = run.rows["margin_non_private"].to_numpy()[people]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.sensitivity.rates import NO_RATES
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
@@ -55,8 +55,8 @@ def _grid(spec: RunSpec, over: Axis) -> tuple[float, ...]:
 class Found:
     """Measured points with every formula and rate beside them."""
 
+    spec: RunSpec
     over: Axis
-    grid: tuple[float, ...]
     points: list[Excess]
     formulas: list[dict[str, float]]
     published: list[rate_curves.RateCurve]
@@ -96,17 +96,17 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
     if over.key == "d" and not setting_of(spec).linear:
         panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
         return None
-    grid = _grid(spec, over)
-    points = _measured(spec, over, grid)
+    points = _measured(spec, over)
     if points is None:
         return None
+    spec = tasks.shown(f"excess-{over.key}")
     if max(e.mean for e in points) <= 0:
         none = f"The excess empirical risk is 0 at every point: this method releases {words.minimum(True)}."
         above = f"No point lies above {words.minimum(False)}, so there is nothing to draw on a logarithmic axis."
         panels.empty(none if setting_of(spec).linear else above)
         return None
-    found = Found(over, grid, points, excess_risk.theory(spec, points), rate_curves.rate_curves(spec, over, points))
-    _picture(spec, theme, found)
+    found = Found(spec, over, points, excess_risk.theory(spec, points), rate_curves.rate_curves(spec, over, points))
+    _picture(theme, found)
     return found
 
 
@@ -128,8 +128,8 @@ def details(spec: RunSpec, found: Found) -> None:
             for c in found.published
         ]
         tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
-        _regime(spec, found.formulas)
-    _how(spec, over, found.grid)
+        _regime(found)
+    _how(spec, over, _grid(spec, over))
 
 
 def _controls() -> Axis:
@@ -143,12 +143,12 @@ def _controls() -> Axis:
     return excess_risk.AXES[EXCESS_OVER.value()]
 
 
-def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess] | None:
+def _measured(spec: RunSpec, over: Axis) -> list[Excess] | None:
     """The measured points, on request where training takes long; None until they are there."""
-    setting = setting_of(spec)
+    setting, section, grid = setting_of(spec), f"excess-{over.key}", _grid(spec, over)
     light = over.key == "epsilon" and setting.n * setting.m < LIGHT
     points, fresh = tasks.observe(
-        f"excess-{over.key}",
+        section,
         f"Training on {over.data}",
         lambda monitor: over.measure(spec, grid, monitor=monitor),
         of=spec,
@@ -159,15 +159,16 @@ def _measured(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> list[Excess
         st.caption("The picture appears when its points are trained.")
         return None
     if not fresh:
-        st.caption("These are the points of the previous setting.")
+        tasks.note_before(section, f"run before: {pinned.title(tasks.shown(section))}")
     if not rate_curves.speaks_of(spec):
         st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
     return points
 
 
-def _picture(spec: RunSpec, theme: Theme, found: Found) -> None:
+def _picture(theme: Theme, found: Found) -> None:
     """The measured points with every line that stands beside them."""
-    over, x, y, slope, published = found.over, found.x, [e.mean for e in found.points], found.slope, found.published
+    spec, over, x, slope, published = found.spec, found.over, found.x, found.slope, found.published
+    y = [e.mean for e in found.points]
     table = excess_risk.table(found.points, found.formulas)
     spread = 2 * table["standard_error"].fillna(0.0)
     own = lines.Line(
@@ -237,9 +238,10 @@ def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
         repeat.python_of(spec, call, "from dpviz.experiments.studies import excess_risk")
 
 
-def _regime(spec: RunSpec, formulas: list[dict[str, float]]) -> None:
+def _regime(found: Found) -> None:
     """A note on the larger term, noise or optimisation, and the settings at which the rate holds."""
-    worst, setting = excess_risk.share_of_the_start(formulas), setting_of(spec)
+    spec = found.spec
+    worst, setting = excess_risk.share_of_the_start(found.formulas), setting_of(spec)
     mechanism = spec.build().settled(setting, resolve(spec).budget)
     settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
     if worst is None and not (settled and setting.convex):

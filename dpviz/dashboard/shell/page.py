@@ -10,7 +10,7 @@ from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import charts, panels, recorder, words
 from dpviz.dashboard.shell import address, fields, links, pinned, private, session
-from dpviz.dashboard.work import front
+from dpviz.dashboard.work import front, watching
 from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
@@ -33,6 +33,7 @@ def start(title: str, heading: str = "") -> Theme:
     """
     front.drawing_a_page()
     session.watch()
+    watching.arrive(title)
     private.on_error(_stopped)
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     theme = THEMES["dark" if st.context.theme.type == "dark" else "light"]

@@ -21,8 +21,6 @@ from dpviz.datasets.sources.uploads import Upload
 
 MOST = 3
 _KEY, _WANTED, _FORGOTTEN = "dpviz.uploads", "dpviz.wanted", "dpviz.forgotten"
-#: the model that the session has released last, which goes with the next upload that goes
-RELEASED = "dpviz.released"
 #: seconds after which a session that was left is closed; less than the 120 for which Streamlit lets a person come back,
 #: because from then on it neither finds the session nor lets go of it until another one ends
 LINGER = 100.0
@@ -74,7 +72,6 @@ def hold(upload: Upload) -> list[Upload]:
     carry(_KEY)
     for old in kept[:-MOST]:
         old.forget()
-        st.session_state.pop(RELEASED, None)
     return kept[:-MOST]
 
 
@@ -85,7 +82,6 @@ def drop(name: str) -> None:
     carry(_KEY)
     if upload is not None:
         upload.forget()
-    st.session_state.pop(RELEASED, None)
     st.session_state[_FORGOTTEN] = True
 
 

@@ -40,7 +40,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         if pair is None:
             panels.empty("This method has nothing to tune.")
             return
-        columns = st.columns([1, 1, 1, 1], vertical_alignment="bottom")
+        columns = st.columns(3)
         for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
             with column:
                 options = [n for n in names if n != pair[1 - k]]
@@ -56,10 +56,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         with columns[2]:
             settings.BY.draw()
         made = tuning.grid(spec, *pair, metrics=chosen.levels)
-        with columns[3]:
-            st.button(
-                f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair), width="stretch"
-            )
+        st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair))
         panels.not_private("The heat map is computed from private rows without noise: do not publish what it chose.")
         job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
         if job is not None and grid is not None and grid.names == pair:

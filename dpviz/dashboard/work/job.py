@@ -86,7 +86,8 @@ class Job(Generic[T]):
         doing: what it computes, for people.
         dataset: what the work learns from; the job goes when the dataset goes. "" where it belongs to no session.
         series: jobs of one series are done one after the other; "" is no series.
-        kept: whether the pool keeps it when it is done; where not, the sessions that asked for it do.
+        kept: whether the pool keeps it when it is done; where not, a cache has its result, and the page that asked for it.
+        of: what the result is of, for those who draw it when something else was asked for since.
         watchers: sessions that want it; it is paused where none of them is there.
         declined: sessions that cancelled it. Where others want it, it goes on for them.
         results: what was yielded; only the last one where `keep_all` is false.
@@ -103,8 +104,9 @@ class Job(Generic[T]):
         series: str = "",
         keep_all: bool = False,
         kept: bool = True,
+        of: Any = None,
     ) -> None:
-        self.key, self.doing, self.dataset, self.series, self.kept = key, doing, dataset, series, kept
+        self.key, self.doing, self.dataset, self.series, self.kept, self.of = key, doing, dataset, series, kept, of
         self._stream, self._keep_all = stream, keep_all
         self.results: list[T] = []
         self.problem: tuple[str, str] | None = None
@@ -131,8 +133,9 @@ class Job(Generic[T]):
         assert stream is not None
         with Boundary(f"the job {self.key}", through=(Stopped,)) as work:
             for result in stream(monitor):
-                self.check()
-                self.results = [*self.results, result] if self._keep_all and not first else [result]
+                with self._lock:  # its data may go between the two
+                    self.check()
+                    self.results = [*self.results, result] if self._keep_all and not first else [result]
                 first = False
                 monitor(self._share)
         self._stream = None  # it may hold a person's data and is not needed again
@@ -151,8 +154,14 @@ class Job(Generic[T]):
 
     def discard(self) -> None:
         """Lets go of what it has found and of what that is made from: the data that it was learned from goes."""
-        self.results, self._stream = [], None
-        self._set(State.FAILED)
+        with self._lock:
+            self._stop, self.results, self._stream = True, [], None
+            self._set(State.FAILED)
+
+    def finish(self, result: T) -> None:
+        """Ends it before it starts, with a result that was there."""
+        self.results = [result]
+        self._set(State.DONE)
 
     @property
     def state(self) -> State:
@@ -221,8 +230,8 @@ class Job(Generic[T]):
         except Stopped:
             end = None
         finally:
-            if end is not None:
-                with self._lock:
+            with self._lock:
+                if end is not None and self._state is not State.FAILED:  # else it was discarded
                     self._set(end)
             pool.finished(self)
 

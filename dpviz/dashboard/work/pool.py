@@ -56,10 +56,10 @@ class Pool:
             who: the session that wants it. A job that it has cancelled stays so; one that was stopped for lack of
                 others who want it goes on.
         """
-        if job.state is State.DONE:
-            return job
         with self._turn:
             self._known.add(job)
+            if job.state is State.DONE:
+                return job
             entry = self._jobs.setdefault(job.key, job)
             if who not in entry.declined:
                 entry.watchers.add(who)

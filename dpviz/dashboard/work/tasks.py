@@ -66,7 +66,11 @@ def attacked(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
 def training(spec: RunSpec) -> Job[Outcome]:
     """A run as a job, the same one for all who ask for the run."""
     what = f"Training {list_mechanisms()[spec.mechanism].label} at ε = {words.three(spec.epsilon)}"
-    return _job(what, partial(cached_runs.outcome, spec), of=spec, kept=False)
+    job = _job(what, partial(cached_runs.outcome, spec), of=spec, kept=False)
+    stored = cached_runs.stored(spec)
+    if stored is not None:  # no need to wait for a thread
+        job.finish(stored)
+    return job
 
 
 def outcome(section: str, spec: RunSpec) -> Outcome | None:
@@ -117,13 +121,24 @@ def _job(what: str, work: Work, *, of: RunSpec | None, given: object = "", datas
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, kept=kept)
+    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, kept=kept, of=of)
 
 
 def before(section: str) -> Any:
     """The last result of a section; None where there is none or its data has gone."""
     shown: Job[Any] | None = st.session_state.get(f"observed.{section}")
     return shown.results[-1] if shown is not None and shown.results else None
+
+
+def shown(section: str) -> Any:
+    """The run of the last result of a section, as it was given to `observe`."""
+    return st.session_state[f"observed.{section}"].of
+
+
+def note_before(section: str, before: str) -> None:
+    """Says that the picture of a section is the one before, and until when where the new one is under way."""
+    over = watching.over(st.session_state[f"watched.{section}"])
+    panels.note(f"{'The' if over else 'Until then the'} picture shows the {before}.")
 
 
 def result_of(

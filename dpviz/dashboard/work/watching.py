@@ -19,7 +19,7 @@ J = TypeVar("J", bound=Job[Any])
 
 EVERY = 0.7  # seconds between two looks at a job at work; more where many are
 RAREST = 2.0
-_ME = "dpviz.session"
+_ME, _PAGE = "dpviz.session", "dpviz.watching"
 
 
 def me() -> str:
@@ -28,6 +28,18 @@ def me() -> str:
         st.session_state[_ME] = uuid.uuid4().hex
     name: str = st.session_state[_ME]
     return name
+
+
+def arrive(page: str) -> None:
+    """Lets go of what other pages hold of results that are in a cache: it would be more than the cache may hold."""
+    if st.session_state.get(_PAGE) == page:
+        return
+    st.session_state[_PAGE] = page
+    places = [key for key in st.session_state if str(key).startswith(("observed.", "watched."))]
+    for place in places:
+        job = st.session_state[place]
+        if job.over and not job.kept:
+            del st.session_state[place]
 
 
 def start(job: J) -> J:

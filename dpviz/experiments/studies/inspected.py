@@ -197,11 +197,9 @@ def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) ->
     )
 
 
-def retrained_at_once(spec: RunSpec, people: ArrayLike) -> Retrained | None:
-    """`retrained` for a page that is being drawn; None where it takes long and is not in memory."""
-    problem = row_influence(spec).problem
-    cheap = problem.model.convex or problem.n * problem.m <= NETWORK_PERSON
-    return retrained(spec, people) if cheap or is_retrained(spec, people) else None
+def cheap(influence: Influence) -> bool:
+    """True where retraining without one row or two is cheap enough to do it without being asked."""
+    return influence.problem.model.convex or influence.problem.n * influence.problem.m <= NETWORK_PERSON
 
 
 def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
