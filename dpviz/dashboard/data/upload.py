@@ -129,7 +129,7 @@ def _next_file() -> None:
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
-    size = f"{words.counted(len(table.frame), 'row')}, {words.counted(len(names), 'column')}"
+    size = f"{_counted(len(table.frame), 'row')}, {_counted(len(names), 'column')}"
     st.markdown(f"**{words.markdown(title)}**: {size}.")
     for note in table.notes:
         panels.note(on_page(note))
@@ -180,6 +180,11 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
             return
         _use(made)
     buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+
+
+def _counted(number: int, what: str) -> str:
+    """ "1 row", "2,000 rows"."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _cells() -> dict[str, Any]:
@@ -267,7 +272,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> Non
     used = edited[edited["use"]]
     filled = used["gap value"].astype(str).str.strip() != ""
     left = rows_left(frame, list(used["column"][~filled]), target)
-    sentence = f"With these columns {left:,} of {words.counted(len(frame), 'row')} remain{'s' * (len(frame) == 1)}."
+    sentence = f"With these columns {left:,} of {_counted(len(frame), 'row')} remain{'s' * (len(frame) == 1)}."
     gaps = used[(used["rows with gaps"] > 0) & ~filled].sort_values("rows with gaps", ascending=False)
     if len(gaps):
         each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
