@@ -16,9 +16,11 @@ import pandas as pd
 
 import dpviz
 from benchmarks import sections
+from dpviz.common.digits import three
+from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps.curves import grid
 from dpviz.experiments.sweeps.store import CellStore
-from dpviz.papers import timing
+from dpviz.papers import sets, timing
 from dpviz.papers.figures import base, saved
 from dpviz.papers.figures.base import Figure, Setup, Statement
 from dpviz.papers.verdict import Outcome, Verdict
@@ -35,6 +37,7 @@ NUMBERS = Path(__file__).with_name("panels")
 #: columns of a sweep that statements are judged by
 COLUMNS = ["mechanism", "epsilon", "seed", "accuracy", "expected_accuracy", "objective", "optimality_gap"]
 COLUMNS += ["dataset", "model", "majority_accuracy", "non_private_accuracy"]
+ENGINE = "engine"  # the version that computed the numbers
 
 
 def panels() -> list[str]:
@@ -52,22 +55,30 @@ def computed(setup: Setup) -> pd.DataFrame:
     return dpviz.sweep(**setup.values, epsilons=grid(setup.low, setup.high, setup.points), store=CellStore.personal())
 
 
-def numbers(name: str, folder: Path = NUMBERS) -> Path:
-    """The file with a panel's numbers; two figures of a paper often show two quantities of the same runs."""
+def numbers(name: str, dataset: str, folder: Path = NUMBERS) -> Path:
+    """The file with a panel's numbers on a set; two figures of a paper often show two quantities of the same runs."""
     figure, panel = base.panels()[name]
-    return folder / f"{figure.paper}-{name.removeprefix(f'{figure.id}-')}-{panel.model}.csv.gz"
+    own = {dataset: dataset}  # a person's file stands for the set that it is called like
+    known = (one for one in (panel.dataset, *panel.nearest) if one == dataset or sets.uploaded(one, own))
+    return folder / f"{figure.paper}-{next(known, panel.dataset)}-{panel.model}.csv.gz"
 
 
 def kept(folder: Path = NUMBERS) -> dict[str, pd.DataFrame]:
-    """Panels whose numbers are kept."""
-    files = {name: numbers(name, folder) for name in base.panels()}
-    return {name: pd.read_csv(file) for name, file in files.items() if file.is_file()}
+    """Panels whose numbers are kept, those on the paper's set before those on the nearest one."""
+    tables = {}
+    for name, (_, panel) in base.panels().items():
+        files = [numbers(name, dataset, folder) for dataset in (panel.dataset, *panel.nearest)]
+        file = next((file for file in files if file.is_file()), None)
+        if file is not None:
+            tables[name] = pd.read_csv(file)
+    return tables
 
 
 def keep(name: str, table: pd.DataFrame, folder: Path = NUMBERS) -> None:
-    """Writes a panel's numbers, the same bytes for the same numbers."""
-    packed = {"method": "gzip", "mtime": 1}
-    table.to_csv(numbers(name, folder), columns=COLUMNS, index=False, float_format="%.7g", compression=packed)
+    """Writes a panel's numbers with the engine's version, the same bytes for the same numbers."""
+    file, packed = numbers(name, table["dataset"].iloc[0], folder), {"method": "gzip", "mtime": 1}
+    noted = table[COLUMNS].assign(**{ENGINE: engine_version()})
+    noted.to_csv(file, index=False, float_format="%.7g", compression=packed)
 
 
 def title(name: str) -> str:
@@ -79,8 +90,17 @@ def title(name: str) -> str:
     return f"{figure.source.name}, {figure.where(panel)}: {panel.title}{also}"
 
 
-def whole(verdicts: Sequence[saved.FigureVerdict]) -> str:
-    """The verdicts on whole figures in Markdown."""
+def origins(verdicts: Sequence[saved.FigureVerdict], tables: Mapping[str, pd.DataFrame]) -> str:
+    """Sentences on the numbers behind the verdicts: the engine that computed them, and figures whose numbers were not kept."""
+    engines = {str(engine) for table in tables.values() for engine in table.get(ENGINE, pd.Series(["not recorded"])).unique()}
+    without = {one.figure: None for one in verdicts if not all(f"{one.figure}-{panel}" in tables for panel in one.panels)}
+    lines = [f"Numbers of {len(tables)} panels are kept in `benchmarks/panels` (engine: {', '.join(sorted(engines))})."]
+    lines += [f"Of {', '.join(without)} only the verdicts are: they are older than the files of numbers."] if without else []
+    return "\n".join(lines)
+
+
+def whole(verdicts: Sequence[saved.FigureVerdict], tables: Mapping[str, pd.DataFrame]) -> str:
+    """The verdicts on whole figures in Markdown, given the numbers that are kept."""
     figures = {figure.id: figure for figure in base.figures()}
     lines = ["\n## Whole figures\n", "| figure | the paper says | dpviz | panels | numbers |", "|---|---|---|---|---|"]
     for one in verdicts:
@@ -97,6 +117,7 @@ def whole(verdicts: Sequence[saved.FigureVerdict]) -> str:
         if not panel.instead and (figure.id, name) not in done
     ]
     lines += ["", f"Not computed: {', '.join(left)}."] if left else []
+    lines += ["", origins(verdicts, tables)]
     return "\n".join(lines) + "\n"
 
 
@@ -137,7 +158,7 @@ def times() -> str:
 def _head(name: str, setup: Setup) -> list[str]:
     _, panel = base.panels()[name]
     delta = setup.values["delta"]
-    which = "by the rule of public n" if delta is None else f"= {delta:g}"
+    which = "by the rule of public n" if delta is None else f"= {three(delta)}"
     return [
         f"{sections.START}{title(name)}\n",
         f"On `{setup.values['dataset']}`, {panel.model}, ε from {setup.low:g} to {setup.high:g}, "
@@ -177,18 +198,17 @@ def main() -> None:
             page[title(name)] = times()
         elif not (setup := base.setup(name)).unavailable:
             key = repr((setup.values, setup.low, setup.high))
-            if key not in known:
-                known[key] = computed(setup)
-                if given.save:
-                    keep(name, known[key])
-                    tables |= kept()
-            tables[name] = known[key]
-            page[title(name)] = section(name, tables[name], setup, first_on(page | {title(name): ""}, name))
+            known[key] = table = known[key] if key in known else computed(setup)
+            page[title(name)] = section(name, table, setup, first_on(page | {title(name): ""}, name))
+            tables[name] = table
+            if given.save:
+                keep(name, table)
+                tables |= kept()
         verdicts = saved.merged([one for figure in base.figures() for one in saved.whole(figure, tables)])
         if given.save:
             saved.save(verdicts)
         there = [page[title(one)] for one in panels() if title(one) in page]
-        Path(given.out).write_text(START + whole(verdicts) + "".join(there), encoding="utf-8")
+        Path(given.out).write_text(START + whole(verdicts, kept()) + "".join(there), encoding="utf-8")
         print(name, flush=True)
 
 

@@ -64,7 +64,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     >>> model.best_params_["lam"] in grid["lam"], model.score(x, y)
     (True, 1.0)
     >>> print(model.guarantee_.proved)
-    (ε = 2, δ = 1e-05)
+    (ε = 2, δ = 10⁻⁵)
     """
 
     estimator: PrivateClassifier

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias, TypeVar
 
+from dpviz.common.digits import three
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 #: what a publication states: the budget asked for, or nothing
@@ -239,14 +240,14 @@ class Calibration:
 
     @property
     def noise_text(self) -> str:
-        """Distribution, scale to six digits and query; a distribution that few know by its name with its density."""
+        """Distribution, scale and query; a distribution that few know by its name with its density."""
         density = " (density ∝ exp(−‖b‖/scale))" if self.noise_family == "gamma-sphere" else ""
-        return f"{self.noise_name}{density}, scale {self.noise_scale:.6g}, on {self.query}"
+        return f"{self.noise_name}{density}, scale {three(self.noise_scale)}, on {self.query}"
 
     @property
     def sensitivity_text(self) -> str:
-        """The sensitivity to six digits; "no bound" where the method has none."""
-        return f"{self.sensitivity:.6g}" if math.isfinite(self.sensitivity) else "no bound"
+        """The sensitivity; "no bound" where the method has none."""
+        return three(self.sensitivity) if math.isfinite(self.sensitivity) else "no bound"
 
     def noise_length(self, m: int) -> float:
         """Root of the mean squared norm of noise on m parameters: sqrt(m) scale, or sqrt(m (m + 1)) scale for a gamma norm."""

@@ -42,7 +42,7 @@ def of_group(row: Budget, rows: int) -> Budget:
     """The budget of `rows` rows together, from that of one.
 
     >>> print(of_group(Budget(0.5, 1e-6), 2))
-    (ε = 1, δ = 2.65e-06)
+    (ε = 1, δ = 2.65 · 10⁻⁶)
     """
     # d_k = d sum_{i<k} exp(i e)
     return Budget(rows * row.epsilon, min(row.delta * math.exp(_log_sum(row.epsilon, rows)), 1 - 1e-16))
@@ -55,7 +55,7 @@ def of_row(person: Budget, rows: int) -> Budget:
         rows: of the person at most; 0 where the budget is for a row already.
 
     >>> print(of_row(Budget(1.0, 1e-5), 2))
-    (ε = 0.5, δ = 3.78e-06)
+    (ε = 0.5, δ = 3.78 · 10⁻⁶)
     """
     each = person.epsilon / (rows or 1)
     return Budget(each, person.delta * math.exp(-_log_sum(each, rows or 1)))

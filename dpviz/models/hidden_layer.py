@@ -86,7 +86,7 @@ class HiddenLayer:
 
     @staticmethod
     def blocks(n: int, hidden: int) -> list[slice]:
-        """Slices of n rows of about equal length; `hidden` values a row."""
+        """Slices of n rows of about equal length; `hidden` values a row, or features where each network has rows of its own."""
         size = min(_BLOCK_ROWS, max(64, _BLOCK_ELEMENTS // max(hidden, 1)))
         ends = np.linspace(0, n, -(-n // size) + 1).astype(int).tolist()
         return [slice(start, stop) for start, stop in itertools.pairwise(ends)]

@@ -76,7 +76,7 @@ class NetworkFeatureNoise(FeatureNoise):
         total, W = np.zeros(theta.shape), self.layer.split(theta).W
         sums, scales = self.layer.split(total), scale.astype(theta.dtype)[:, None, None]
         features = "extended32" if theta.dtype == np.float32 else "extended"
-        for block in self.layer.blocks(len(rows), W[:, :, 0].size):
+        for block in self.layer.blocks(len(rows), len(W) * max(W.shape[1], W.shape[2] - 1)):
             clean, draw = rows.part(features, block), noise if len(noise) == 1 else noise[block]
             x = np.repeat(clean[None], len(theta), axis=0)  # one product with noisy rows costs half of two, with rows and noise
             x[:, :, :-1] += scales * draw

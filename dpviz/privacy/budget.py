@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from dpviz.common.digits import three
 from dpviz.common.validate import InvalidInput, number, positive
 
 
@@ -33,7 +34,7 @@ class Budget:
         InvalidInput: epsilon is not a finite number above 0, or delta is not in [0, 1).
 
     >>> print(Budget(1.0, 1e-5))
-    (ε = 1, δ = 1e-05)
+    (ε = 1, δ = 10⁻⁵)
     >>> Budget(-1.0)
     Traceback (most recent call last):
     ...
@@ -67,7 +68,7 @@ class Budget:
             raise InvalidInput("delta", cause, fix)
 
     def __str__(self) -> str:
-        return f"ε = {self.epsilon:.3g}" if self.delta == 0 else f"(ε = {self.epsilon:.3g}, δ = {self.delta:.3g})"
+        return f"ε = {three(self.epsilon)}" if self.delta == 0 else f"(ε = {three(self.epsilon)}, δ = {three(self.delta)})"
 
 
 def default_delta(n: int) -> float:

@@ -1,4 +1,4 @@
-"""Batches against their laws: by Poisson sampling, and by a fresh order of all rows in every epoch."""
+"""Batches against their laws: by Poisson sampling, and by random reshuffling."""
 
 import dataclasses
 import math

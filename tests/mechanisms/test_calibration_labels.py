@@ -89,3 +89,10 @@ def test_the_distribution_at_one_budget_is_of_the_same_family() -> None:
             at = OutputNoise(centre, scale, family, own).at(1)
             assert (at.family, at.scale.tolist()) == (family, [2.0])
             np.testing.assert_array_equal(at.centre, one)
+
+
+def test_noise_and_sensitivity_have_three_digits_as_all_numbers_for_people() -> None:
+    cal = Calibration.proved(Budget(1.0, 1e-5), **FACTS | {"sensitivity": 0.00012345678, "noise_scale": 1234.5678})
+    assert cal.sensitivity_text == "0.000123"
+    assert "scale 1,230," in cal.noise_text
+    assert str(cal.budget) == "(ε = 1, δ = 10⁻⁵)"

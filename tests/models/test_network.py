@@ -1,6 +1,7 @@
 """The network against finite differences, row-by-row sums, reference values and retraining."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -154,6 +155,20 @@ def test_noise_on_rows_without_copies_of_them(small: tuple[Problem, np.ndarray],
     np.testing.assert_allclose(
         feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, [noise], scale), expected, atol=1e-12
     )
+
+
+def test_noisy_rows_of_many_networks_take_little_memory_however_wide_the_rows_are() -> None:
+    n, d, networks = 1024, 400, 16
+    model, rng = get_model("mlp-2"), np.random.default_rng(0)
+    rows = Rows(rng.standard_normal((n, d)) / d, np.ones(n))
+    theta, noise = np.zeros((networks, model.setting(n, d, LAM).m)), rng.standard_normal((n, d))
+    noisy = feature_noise_of(model)
+    noisy.noisy_gradient(theta, rows, [noise], np.ones(networks))  # derived tables are made once
+    tracemalloc.start()
+    noisy.noisy_gradient(theta, rows, [noise], np.ones(networks))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 8 * networks * d * 64 + 1e6, "blocks of 64 rows, with and without noise"
 
 
 def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarray]) -> None:

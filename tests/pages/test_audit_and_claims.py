@@ -66,7 +66,7 @@ def test_one_training_with_canaries_answers_in_a_sentence() -> None:
     page = settled(opened("Audit", mechanism="pidp-sgd", runs="200", canaries="300"))
     said = text(page).replace("\xa0", " ")
     assert "Of 300 canaries in one training the attacker guessed" in said
-    assert "the claim is ε = 1, δ = 1e−5: claim exceeded." in said
+    assert "the claim is ε = 1, δ = 10⁻⁵: claim exceeded." in said
     assert "expected to detect noise below" in said
     code = next(block.value for block in page.code if "one_run_of" in block.value)
     names: dict[str, Any] = {}

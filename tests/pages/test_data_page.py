@@ -193,11 +193,11 @@ def test_declared_read_and_private_ranges_are_compared() -> None:
         return [value.replace("\u00a0", " ").replace("\\", "") for value in shown]
 
     made = compare(dpviz.RunSpec("census-2000", mechanism="output-gaussian", epsilon=3.0, seeds=2))
-    assert column("covered by ε") == ["✓ public", "⚠ not those of 3 columns", "✓ for ε = 0.3, δ = 1e−6"]
+    assert column("covered by ε") == ["✓ public", "⚠ not those of 3 columns", "✓ for ε = 0.3, δ = 10⁻⁶"]
     assert [row[:4] for row in column("test accuracy")] == [f"{100 * a:.1f}" for a in made.kinds["accuracy"]]
     assert page.query_params["bounds"] in ("true", ["true"])
     page.select_slider(key="epsilon").set_value(1.0)
-    until(lambda: page.run() and column("left for the model")[2] == "ε = 0.9, δ = 9e−6", "the comparison of the new ε")
+    until(lambda: page.run() and column("left for the model")[2] == "ε = 0.9, δ = 9 · 10⁻⁶", "the comparison of the new ε")
     assert any("becomes a feature by its range" in one.value for one in opened(bounds="true").info)
 
 

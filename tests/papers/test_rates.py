@@ -105,9 +105,6 @@ def test_facts_refuse_nonsense(field: str, bad: float) -> None:
         replace(FACTS, **{field: bad})
 
 
-# bounds
-
-
 # accountants
 
 

@@ -52,9 +52,9 @@ def test_a_claim_names_the_constant_that_its_paper_leaves_open() -> None:
     for mechanism, cls in dpviz.list_mechanisms().items():
         assert bool(cls.open_constant) == any("leaves open" in knob.help for knob in cls.knobs().values()), mechanism
     for mechanism, params, said in (
-        ("dbdp", {}, "The paper claims ε = 1, δ = 1e−5 for some constant c, which is 1 here"),
-        ("dp-gd", {"noise": "published", "c": 4.0}, "The paper claims ε = 1, δ = 1e−5 for some constant c, which is 4 here"),
-        ("kst-objective", {}, "The paper claims ε = 1, δ = 1e−5"),
+        ("dbdp", {}, "The paper claims ε = 1, δ = 10⁻⁵ for some constant c, which is 1 here"),
+        ("dp-gd", {"noise": "published", "c": 4.0}, "The paper claims ε = 1, δ = 10⁻⁵ for some constant c, which is 4 here"),
+        ("kst-objective", {}, "The paper claims ε = 1, δ = 10⁻⁵"),
         ("objective-tight", {}, ""),
         ("cms-objective", {}, ""),
     ):

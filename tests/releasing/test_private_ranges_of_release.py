@@ -65,7 +65,7 @@ def test_the_total_pays_for_both_and_a_person_alone_is_not_shown(mechanism: str,
     for text in (made.card, made.model.to_json()):
         assert "queen" not in text
         assert "1000000" not in text
-    assert "found privately, for (ε = 0.1, δ = 1e-06) of the total" in made.card
+    assert "found privately, for (ε = 0.1, δ = 10⁻⁶) of the total" in made.card
     (entry,) = ledger.entries()
     assert entry.release == cal.proved_budget
     assert PUBLIC_KINDS in entry.conditions
@@ -176,6 +176,6 @@ def test_a_search_finds_ranges_once_and_pays_for_both(
     assert PUBLIC_KINDS in entry.conditions
     for text in (made.card, made.model.to_json()):
         assert "queen" not in text
-    assert "found privately, for (ε = 0.1, δ = 1e-06) of the total" in made.card
+    assert "found privately, for (ε = 0.1, δ = 10⁻⁶) of the total" in made.card
     with pytest.raises(InvalidInput, match="tables of your own"):
         dpviz.private_search(dpviz.RunSpec("census-2000", mechanism="dp-gd"), {"lam": [1e-2]}, private_ranges=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.common.digits import three
 from dpviz.experiments.run.metrics import METRICS, Metric
 from dpviz.experiments.studies.cost import Cost
 from dpviz.experiments.sweeps.curves import Needed
@@ -66,21 +67,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}\u00a0%"
 
 
-def three(value: float) -> str:
-    """Three significant digits, without an exponent where it can be helped."""
-    if not math.isfinite(value):
-        return "none" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    text = f"{value:.3g}"
-    if "e+" in text:
-        text = f"{float(text):,.0f}" if abs(value) < 1e7 else text.replace("e+0", "e").replace("e+", "e")
-    return text.replace("e-0", "e-").replace("-", "−")
-
-
-def sensitivity(cal: Calibration) -> str:
-    """The sensitivity, as precise as the noise beside it; "no bound" where the method has none."""
-    return three(cal.sensitivity) if math.isfinite(cal.sensitivity) else cal.sensitivity_text
-
-
 def times(value: float) -> str:
     """ "1 time", "0.4 times"."""
     return f"{three(value)} time{'' if value == 1 else 's'}"
@@ -92,7 +78,7 @@ def two(value: float) -> str:
 
 
 def budget(value: Budget) -> str:
-    """ "ε = 1, δ = 1e−5", or "ε = 1" where delta is 0."""
+    """ "ε = 1, δ = 10⁻⁵", or "ε = 1" where delta is 0."""
     return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")
 
 

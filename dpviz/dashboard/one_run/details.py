@@ -174,7 +174,7 @@ def how(outcome: Outcome) -> None:
         f"{cls.label}: {cls.citation}.",
         f"Guarantee: {cls.guarantee}",
         f"Noise: {cls.noise_enters} Scale {words.three(cal.noise_scale)} ({cal.noise_name}); sensitivity: "
-        f"{words.sensitivity(cal)}, {cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
+        f"{cal.sensitivity_text}, {cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
     repeat.computed(outcome.spec, formulas, sources, outcome.cost.metric.id)
 

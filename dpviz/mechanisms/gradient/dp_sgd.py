@@ -1,7 +1,7 @@
-"""SGD with Poisson batches or with batches of a fresh order every epoch, clipped gradients and Gaussian noise.
+"""SGD with Poisson batches or with random reshuffling, clipped gradients and Gaussian noise.
 
-Why a fresh order costs as much as one full batch an epoch: fix the orders, which are drawn without regard to the data. The one
-row that is replaced lies in one batch of every epoch. The other batches are the same functions of earlier releases on both
+Why random reshuffling costs as much as one full batch an epoch: fix the orders, which are drawn without regard to the data. The
+one row that is replaced lies in one batch of every epoch. The other batches are the same functions of earlier releases on both
 sides, so E epochs are E adaptive Gaussian releases of sensitivity 2C, and sqrt(E) 2C/sigma-GDP (Dong, Roth, Su 2022,
 Corollary 2). The hockey-stick divergence is jointly convex, so the mixture over all orders costs no more. Conversely the pair
 of datasets in which nothing else has a gradient reaches this for an observer who knows the orders. That a secret order
@@ -59,8 +59,8 @@ class DPSGD(EqualSteps):
         "The paper's own noise (Theorem 1) leaves its constants open and is not used"
     )
     guarantee = (
-        "(ε, δ)-DP, proved: composition of Poisson-subsampled Gaussians, and two hops where a row is replaced. Batches of a "
-        "fresh order every epoch: proved for replaced rows, by exact composition of one Gaussian release an epoch."
+        "(ε, δ)-DP, proved: composition of Poisson-subsampled Gaussians, and two hops where a row is replaced. "
+        "Random reshuffling: proved for replaced rows, by exact composition of one Gaussian release an epoch."
     )
 
     sampling_rate: float = sampling_rate_knob(0.0, rules.SAMPLING_RATE)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.common.digits import three
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn, PoissonBatches, generator, in_step, normals_in_step, substreams
 from dpviz.common.threads import groups, map_streams, processors
@@ -223,8 +224,9 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
                 f"In the step in which a row is drawn it moves the parameters by up to min(2G, β|x − w|) times the step, against "
                 f"noise of {sigma:.2g}; the noise is sized for the 2G/n = {2 * bound / n:.2g} that it moves the mean by.",
                 f"What can be proved [ours]: a row is never drawn with chance 1 − {drawn:.3g}, and then the steps are "
-                f"(ε = {undrawn:.3g}, δ = {budget.delta:.3g})-DP; so the run is (ε = {undrawn:.3g}, δ = "
-                f"{min(1.0, drawn + budget.delta):.3g})-DP, which means nothing where that δ is not far below 1/n = {1 / n:.2g}.",
+                f"{Budget(undrawn, budget.delta)}-DP; so the run is (ε = {three(undrawn)}, δ = "
+                f"{three(min(1.0, drawn + budget.delta))})-DP, which means nothing where that δ is not far below "
+                f"1/n = {1 / n:.2g}.",
             ),
             for_training=StepSize(self._step_size(setting, sigma)),
             details={

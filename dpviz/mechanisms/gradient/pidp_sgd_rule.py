@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from dpviz.common.digits import three
 from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Floats, RuleView
@@ -35,7 +36,7 @@ def literal_notes(threshold: float, sigma_c: float, error: float, log10_pass: fl
     """The values of lines 9 and 10 at these numbers."""
     return (
         f"Lines 9 and 10 let a row pass where all {setting.m} entries of |2c + b| are at most "
-        f"2rδ₁(1 + e^-ε₁) = {threshold:.3g}. The entries of b alone have standard deviation {sigma_c:.3g}: whatever its "
+        f"2rδ₁(1 + e^-ε₁) = {three(threshold)}. The entries of b alone have standard deviation {three(sigma_c)}: whatever its "
         f"influence, a row passes with probability at most {chance(log10_pass)}.",
         "The threshold falls as ε grows, from 4rδ₁ to 2rδ₁, where the paper says that more budget means less noise; only the "
         "noise b becomes smaller.",
@@ -168,7 +169,7 @@ class Rule:
             passes=doubled <= at.threshold,
             used=self.kind == "literal",
             log10_pass=log10 if noisy else None,
-            notes=(f"b has standard deviation {at.sigma_c:.3g}, {at.sigma_c / at.threshold:.3g} times the threshold.",),
+            notes=(f"b has standard deviation {three(at.sigma_c)}, {three(at.sigma_c / at.threshold)} times the threshold.",),
         )
         intended = self._intended(influence, used=not written.used)
         return (written, intended) if written.used else (intended, written)

@@ -12,6 +12,7 @@ from dpviz.mechanisms.base import Floats, NoiseRecord, knob
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+from dpviz.privacy.budget import Budget
 
 LABELS: str = "Labels are not perturbed: published rows show a changed label, and no proof covers it in the model."
 ONCE: str = (
@@ -49,8 +50,8 @@ def same_label_facts(sigma: float, delta: float) -> dict[str, float]:
 def same_label_note(facts: dict[str, float], delta: float) -> str:
     """The fact in words."""
     return (
-        f"What does hold: each perturbed row is (ε = {facts['same_label_local_epsilon']:.3g}, δ = {delta:.3g}) locally private "
-        "towards other rows with the same label, and so is everything computed from the perturbed rows."
+        f"What does hold: each perturbed row is {Budget(facts['same_label_local_epsilon'], delta)} locally private towards "
+        " other rows with the same label, and so is everything computed from the perturbed rows."
     )
 
 

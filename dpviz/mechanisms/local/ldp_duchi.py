@@ -109,8 +109,8 @@ class LDPDuchi(LocalMechanism):
             }
             notes.insert(
                 0,
-                f"One report is ε = {local:.3g} LDP. All {setting.n} reports, shuffled, are (ε = {shuffled:.3g}, "
-                f"δ = {budget.delta:.3g})-DP"
+                f"One report is ε = {local:.3g} LDP. All {setting.n} reports, shuffled, are "
+                f"{Budget(shuffled, budget.delta)}-DP"
                 + ("." if shuffled < local else "; at this size shuffling proves nothing better than one report."),
             )
         calibration = Calibration.proved(

@@ -60,8 +60,8 @@ class LDPGaussian(LocalMechanism):
         size = setting.d if setting.linear else setting.d + 1
         off = s * math.sqrt(size / setting.n)
         notes: list[str] = [
-            f"One report is (ε = {local:.3g}, δ = {budget.delta:.3g})-LDP. All {setting.n} reports, shuffled, are "
-            f"(ε = {shuffled.epsilon:.3g}, δ = {budget.delta:.3g})-DP"
+            f"One report is {Budget(local, budget.delta)}-LDP. All {setting.n} reports, shuffled, are "
+            f"{Budget(shuffled.epsilon, budget.delta)}-DP"
             + (
                 f": {shuffled.extra:.2g} of δ pays for reports that are not purely ε-LDP."
                 if shuffled.amplified

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpviz.common.digits import three
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import rows_of
 from dpviz.datasets.base import train_size
@@ -257,7 +258,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
     unavailable = "" if able else "None of its methods can be run on this model."
     delta = panel.delta
     if delta is None:
-        notes.append(f"The paper gives no δ; {default_delta(n):g} is used.")
+        notes.append(f"The paper gives no δ; {three(default_delta(n))} is used.")
     elif delta >= 1 / n:
         delta = None
     chosen = {name: with_rows({**sets.pinned(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}

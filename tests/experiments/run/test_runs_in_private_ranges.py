@@ -70,7 +70,7 @@ def test_every_method_has_the_noise_of_what_is_left(name: str) -> None:
         if whole is not None and part is not None:
             assert (whole.epsilon, whole.delta) == pytest.approx((part.epsilon + 0.1, part.delta + 1e-6))
     assert cal.proved_budget is None or PUBLIC_KINDS in cal.conditions
-    assert any("ranges were found privately, for (ε = 0.1, δ = 1e-06)" in note for note in cal.notes)
+    assert any("ranges were found privately, for (ε = 0.1, δ = 10⁻⁶)" in note for note in cal.notes)
     for knob, declared in mechanism.knobs().items():
         if declared.automatic:
             flagged = mechanism.value(knob, replace(SETTING, private_ranges=True), WHOLE)
