@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Literal, Required, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dpviz.common.digits import three
 from dpviz.privacy.budget import Budget, Neighbouring, Status
@@ -44,7 +44,24 @@ class StepSize(TrainingValues):
 _NOISE_NAMES = {"gaussian": "Gaussian", "laplace": "Laplace", "duchi-sphere": "half-sphere"}
 
 
-@dataclass(frozen=True)
+class Facts(TypedDict, total=False):
+    """The attributes of a `Calibration` that a method states; the others follow from the budget and the kind of guarantee."""
+
+    query: Required[str]
+    sensitivity_source: Required[str]
+    noise_scale: Required[float]
+    accountant: Required[str]
+    sensitivity: float
+    noise_family: str
+    neighbouring: Neighbouring
+    conversion: str
+    notes: tuple[str, ...]
+    for_training: TrainingValues | None
+    mu: float | None
+    details: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """From a budget to a noise scale, and what that is worth.
 
@@ -77,7 +94,7 @@ class Calibration:
     """
 
     budget: Budget
-    sensitivity: float
+    sensitivity: float = math.nan
     query: str
     sensitivity_source: str
     noise_scale: float
@@ -111,23 +128,7 @@ class Calibration:
 
     @classmethod
     def proved(
-        cls,
-        budget: Budget,
-        *,
-        query: str,
-        sensitivity_source: str,
-        sensitivity: float,
-        noise_scale: float,
-        accountant: str,
-        proves: Budget | None = None,
-        claims: Budget | Claim = "as asked",
-        noise_family: str = "gaussian",
-        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
-        conversion: str = "",
-        notes: tuple[str, ...] = (),
-        for_training: TrainingValues | None = None,
-        mu: float | None = None,
-        details: dict[str, float] | None = None,
+        cls, budget: Budget, *, proves: Budget | None = None, claims: Budget | Claim = "as asked", **facts: Unpack[Facts]
     ) -> Self:
         """Noise with a proof; the other arguments are attributes of `Calibration`.
 
@@ -136,92 +137,17 @@ class Calibration:
             claims: what the publication states, where that is not the budget asked for.
         """
         claimed = claims if isinstance(claims, Budget) else budget if claims == "as asked" else None
-        return cls(
-            budget=budget,
-            sensitivity=sensitivity,
-            query=query,
-            sensitivity_source=sensitivity_source,
-            noise_scale=noise_scale,
-            accountant=accountant,
-            status=Status.PROVED,
-            proved_budget=proves or budget,
-            claimed_budget=claimed,
-            noise_family=noise_family,
-            neighbouring=neighbouring,
-            conversion=conversion,
-            mu=mu,
-            notes=notes,
-            for_training=for_training,
-            details=details or {},
-        )
+        return cls(budget=budget, status=Status.PROVED, proved_budget=proves or budget, claimed_budget=claimed, **facts)
 
     @classmethod
-    def claimed(
-        cls,
-        budget: Budget,
-        *,
-        query: str,
-        sensitivity_source: str,
-        noise_scale: float,
-        accountant: str,
-        sensitivity: float = math.nan,
-        noise_family: str = "gaussian",
-        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
-        notes: tuple[str, ...] = (),
-        for_training: TrainingValues | None = None,
-        details: dict[str, float] | None = None,
-    ) -> Self:
+    def claimed(cls, budget: Budget, **facts: Unpack[Facts]) -> Self:
         """Noise that a publication claims to be enough for `budget`, without a proof that holds; see `Calibration`."""
-        return cls(
-            budget=budget,
-            sensitivity=sensitivity,
-            query=query,
-            sensitivity_source=sensitivity_source,
-            noise_scale=noise_scale,
-            accountant=accountant,
-            status=Status.CLAIM,
-            proved_budget=None,
-            claimed_budget=budget,
-            noise_family=noise_family,
-            neighbouring=neighbouring,
-            notes=notes,
-            for_training=for_training,
-            details=details or {},
-        )
+        return cls(budget=budget, status=Status.CLAIM, proved_budget=None, claimed_budget=budget, **facts)
 
     @classmethod
-    def unprotected(
-        cls,
-        budget: Budget,
-        *,
-        query: str,
-        sensitivity_source: str,
-        noise_scale: float,
-        accountant: str,
-        sensitivity: float = math.nan,
-        noise_family: str = "gaussian",
-        neighbouring: Neighbouring = Neighbouring.REPLACE_ONE,
-        notes: tuple[str, ...] = (),
-        for_training: TrainingValues | None = None,
-        details: dict[str, float] | None = None,
-    ) -> Self:
+    def unprotected(cls, budget: Budget, **facts: Unpack[Facts]) -> Self:
         """Noise, if any, of which nobody claims that it protects anybody; the arguments are attributes of `Calibration`."""
-        return cls(
-            budget=budget,
-            sensitivity=sensitivity,
-            query=query,
-            sensitivity_source=sensitivity_source,
-            noise_scale=noise_scale,
-            accountant=accountant,
-            status=Status.NONE,
-            proved_budget=None,
-            claimed_budget=None,
-            noise_family=noise_family,
-            neighbouring=neighbouring,
-            notes=notes,
-            for_training=for_training,
-            details=details or {},
-        )
+        return cls(budget=budget, status=Status.NONE, proved_budget=None, claimed_budget=None, **facts)
 
     def values(self, kind: type[Values]) -> Values:
         """The values that training reads beside the noise scale.

@@ -14,9 +14,10 @@ from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import session, sidebar
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
-from dpviz.datasets.cards import Card, download
+from dpviz.datasets.cards import Card
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
+from dpviz.datasets.sources.remote import download
 from dpviz.datasets.table.encoding import SCALINGS, row_factors
 from dpviz.datasets.table.sidecar import decided, document
 from dpviz.experiments.run.resolve import dataset_of, resolve

@@ -1,6 +1,9 @@
-"""Real sets that ship with scikit-learn, so that no network is needed."""
+"""Real sets that ship with scikit-learn (bundled.toml), so that no network is needed."""
 
+import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,14 +24,15 @@ class Bundled:
         loader: name of the function in `sklearn.datasets`.
         positive: target values that count as +1.
         label_names: words for -1 and +1.
+        title: the name that its publisher gives it.
     """
 
     loader: str
     rows: int
-    positive: tuple[int, ...]
-    label_names: tuple[str, str]
+    positive: Sequence[int]
+    label_names: Sequence[str]
     description: str
-    source: str
+    title: str
 
     def load(self, name: str, intercept: bool) -> Dataset:
         import sklearn.datasets  # slow to import, and not needed to start
@@ -47,51 +51,16 @@ class Bundled:
             feature_names=names,
             frame=frame,
             intercept=intercept,
-            source=self.source,
-            label_names=self.label_names,
+            source=f"{self.title}, UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn",
+            label_names=tuple(self.label_names),
             description=self.description,
             looked_at=tuple(columns),
             encoder=of_numbers(columns, raw.to_numpy().min(axis=0), raw.to_numpy().max(axis=0)),
         )
 
 
-UCI: str = "UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn"
-
-BUNDLED = {
-    "breast-cancer": Bundled(
-        "load_breast_cancer",
-        569,
-        (1,),
-        ("malignant", "benign"),
-        "569 tumours described by 30 measurements of cell nuclei: benign or malignant?",
-        f"Breast Cancer Wisconsin (Diagnostic), {UCI}",
-    ),
-    "iris": Bundled(
-        "load_iris",
-        150,
-        (2,),
-        ("other", "virginica"),
-        "150 iris flowers, four lengths: virginica or one of the other two species?",
-        f"Iris, {UCI}",
-    ),
-    "wine": Bundled(
-        "load_wine",
-        178,
-        (0,),
-        ("other", "cultivar 1"),
-        "178 Italian wines, 13 chemical measurements: cultivar 1 or one of the other two?",
-        f"Wine, {UCI}",
-    ),
-    "digits": Bundled(
-        "load_digits",
-        1797,
-        (5, 6, 7, 8, 9),
-        ("0 to 4", "5 to 9"),
-        "1,797 handwritten digits of 8 x 8 pixels: five or more?",
-        f"Optical Recognition of Handwritten Digits (test part), {UCI}",
-    ),
-}
-
+_FILE = Path(__file__).with_suffix(".toml")
+BUNDLED = {name: Bundled(**words) for name, words in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()}
 
 SOURCE = Source(
     place=0,

@@ -1,10 +1,12 @@
-"""The papers' public sets: downloaded once, or read from the published files in the data folder.
+"""The papers' public sets (remote.toml): downloaded once, or read from the published files in the data folder.
 
 Each says which variant it is; two variants can share a download.
 """
 
+import tomllib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +21,6 @@ from dpviz.datasets.sources.originals import BANK_NAMES
 from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec
 
-UCI: str = "UCI Machine Learning Repository, CC BY 4.0"
 SAMPLE_SEED = 20240101
 
 
@@ -81,100 +82,22 @@ def _bank(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.rename(columns={f"V{k + 1}": name for k, name in enumerate(BANK_NAMES)})
 
 
-_ADULT = Remote(
-    "Adult (census income)",
-    "all 48,842 rows, gaps in text columns are the category ?",
-    "openml-1590",
-    48_842,
-    48_842,
-    5,
-    TableSpec("class", (">50K",), missing=("?",), defaults=dict.fromkeys(("workclass", "occupation", "native-country"), "?")),
-    ("at most 50K", "above 50K"),
-    "48,842 people of the US census of 1994: more than 50,000 dollars a year?",
-    UCI,
-)
-_CARDS = Remote(
-    "Credit Card Fraud",
-    "all 284,807 payments",
-    "openml-1597",
-    284_807,
-    284_807,
-    150,
-    TableSpec("Class", ("1",)),
-    ("genuine", "fraud"),
-    "284,807 card payments of two days in 2013, 492 of them fraud.",
-    "ULB Machine Learning Group, Database Contents License",
-)
-_KDD = Remote(
-    "KDD Cup 1999",
-    "the 10 % file, normal against attack",
-    "kddcup99",
-    494_021,
-    494_021,
-    3,
-    TableSpec("kind", ("attack",)),
-    ("normal", "attack"),
-    "494,021 network connections: normal or an attack?",
-    "KDD Cup 1999; UCI, CC BY 4.0",
-    _attack,
-    "All attack types count as attack.",
-)
+_DERIVED = {"attack": _attack, "attack_sample": _attack_sample, "balanced": _balanced, "bank": _bank}
 
-REMOTE: dict[str, Remote] = {
-    "adult": _ADULT,
-    "adult-complete": replace(
-        _ADULT,
-        variant="the 45,222 rows without gaps",
-        rows=45_222,
-        spec=TableSpec("class", (">50K",), missing=("?",)),
-        description="45,222 people of the US census of 1994 without gaps: more than 50,000 dollars a year?",
-        complete_of="adult",
-    ),
-    "bank": Remote(
-        "Bank Marketing",
-        "bank-full, 45,211 rows",
-        "openml-1461",
-        45_211,
-        45_211,
-        4,
-        TableSpec("Class", ("2",)),
-        ("no", "yes"),
-        "45,211 phone calls of a Portuguese bank: does the client subscribe a term deposit?",
-        UCI,
-        _bank,
-        "Columns have the names of the UCI file; OpenML calls them V1 to V16.",
-    ),
-    "kddcup99": _KDD,
-    "kddcup99-70000": replace(
-        _KDD,
-        variant="70,000 rows of the 10 % file, drawn with a fixed seed",
-        rows=70_000,
-        derive=_attack_sample,
-        description="70,000 network connections: normal or an attack?",
-        note="The papers do not say which 70,000 rows they took; these were drawn with a fixed seed.",
-    ),
-    "breast-cancer-original": Remote(
-        "Breast Cancer Wisconsin (Original)",
-        "699 rows, the 16 gaps filled with 1",
-        "openml-15",
-        699,
-        699,
-        1,
-        TableSpec("Class", ("malignant",), missing=("?",), defaults={"Bare_Nuclei": 1.0}),
-        ("benign", "malignant"),
-        "699 tumours, nine marks from 1 to 10: benign or malignant?",
-        UCI,
-    ),
-    "credit-card": _CARDS,
-    "credit-card-balanced": replace(
-        _CARDS,
-        variant="984 rows: all 492 frauds and as many others, drawn with a fixed seed",
-        rows=984,
-        derive=_balanced,
-        description="492 fraudulent and 492 genuine card payments.",
-        note="The papers do not say which genuine payments they took; these were drawn with a fixed seed.",
-    ),
-}
+
+def _sets() -> dict[str, Remote]:
+    """The sets of remote.toml."""
+    known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    made = {}
+    for name, entry in known.items():
+        words = known.get(entry.pop("variant_of", ""), {}) | entry
+        spec, labels = TableSpec.from_dict(words["spec"]), tuple(words["label_names"])
+        derive = _DERIVED.get(words.get("derive", ""), lambda frame: frame)
+        made[name] = Remote(**words | {"spec": spec, "label_names": labels, "derive": derive})
+    return made
+
+
+REMOTE = _sets()
 
 
 def downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> bool:

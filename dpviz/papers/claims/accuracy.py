@@ -12,7 +12,7 @@ from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
 from dpviz.models import MODELS, Setting, get_model
 from dpviz.papers import sets
 from dpviz.papers.checks import ALMOST_ZERO, Check
-from dpviz.papers.claims.context import TRIALS, Context, Measured, Test
+from dpviz.papers.claims.context import TRIALS, ByCheck, Context, Measured, Test
 from dpviz.papers.claims.tables import constant, lines, span
 from dpviz.papers.sentences import STARTED
 from dpviz.papers.verdict import Outcome, Picture, Verdict
@@ -149,7 +149,7 @@ def more_accurate(check: Check, mechanism: str, other: str, model: str = "logist
             seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
         )
 
-    return test
+    return ByCheck(check, test)
 
 
 def gap_almost_zero(check: Check, mechanism: str) -> Test:
@@ -186,7 +186,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
             seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
         )
 
-    return test
+    return ByCheck(check, test)
 
 
 def _steps(mechanism: str, chosen: Sequence[dict[str, Any]], setting: Setting) -> str:
@@ -236,4 +236,4 @@ def compared(
             seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
         )
 
-    return test
+    return ByCheck(check, test)

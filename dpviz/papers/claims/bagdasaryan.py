@@ -13,7 +13,7 @@ from dpviz.experiments.studies.groups import SMALL, Grouping, by_group, columns,
 from dpviz.mechanisms import Training
 from dpviz.papers import sets
 from dpviz.papers.checks import MARGIN, NOTHING
-from dpviz.papers.claims.context import Claim, Context
+from dpviz.papers.claims.context import Context
 from dpviz.papers.claims.tables import lines, span
 from dpviz.papers.numbers import LEVEL, paired
 from dpviz.papers.verdict import Comparison, Picture, Scope, Verdict, combine, summary
@@ -126,16 +126,3 @@ def _clipping() -> str:
     clip_norm = sets.pinned("dp-sgd")["clip_norm"]
     none = ", so that clipping, one of the publication's reasons, shortens none" if clip_norm >= 1 else ""
     return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "small-groups-lose-more",
-        "bagdasaryan",
-        "Abstract and Section 4",
-        "DP-SGD costs the smaller group more accuracy than the larger one.",
-        "Privacy would be paid for by those who are few.",
-        ("dp-sgd",),
-        small_groups_lose_more,
-    ),
-)

@@ -1,6 +1,80 @@
-"""All claims, paper by paper. A claim is one entry in the file of its paper."""
+"""All claims, paper by paper: their words are in claims.toml, and their tests here, by the same ids."""
 
-from dpviz.papers.claims import bagdasaryan, chen, kang
-from dpviz.papers.claims.context import Claim
+import tomllib
+from functools import partial
+from pathlib import Path
 
-CLAIMS: tuple[Claim, ...] = (*kang.CLAIMS, *chen.CLAIMS, *bagdasaryan.CLAIMS)
+from dpviz.papers import sentences
+from dpviz.papers.claims import accuracy, audits, bagdasaryan, constants, numerics, population, risk, rsgd, rules, speed
+from dpviz.papers.claims.context import Claim, Test
+
+_STEPS = tuple({"steps": t} for t in (10, 50, 200))
+_NETWORK = tuple({"steps": t, "step_size": s} for t in (10, 50, 200) for s in (1.0, 0.1))
+# eq. (10) with q = 1/√n over eq. (15)
+_LESS_NOISE = "At equal T the noise of Theorem 2 on a row of weight w is √(wn) times smaller than that of Theorem 1, rule or not."
+_CENTRAL = (0.01, 0.05, 0.1, 0.25)  # the budgets of the figures that the claims of input perturbation are about
+_OUT_STEPS = ({"steps": 20}, {"steps": 200})
+_private = partial(audits.stays_private, n=1000, constants=numerics.OPEN)
+
+TESTS: dict[str, Test] = {
+    "pidp-fewer-noised": rules.fewer_noised("pidp-sgd"),
+    "pidp-follows-influence": rules.follows_influence("pidp-sgd"),
+    "pidp-beats-dp-sgd": accuracy.more_accurate(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd"),
+    "pidp-beats-dp-sgd-mlp": accuracy.more_accurate(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd", "mlp", "mlp-8"),
+    "pidp-gap-zero": accuracy.gap_almost_zero(sentences.PIDP_GAP, "pidp-sgd"),
+    "pidp-private": _private("pidp-sgd", {"step 1/L": {}, "step 0.1/L": {"step_size": 0.1}}, audits.pushed, runs=(600, 4000)),
+    "network-pl": numerics.network_pl,
+    "pidp-generalisation": population.population("dp-sgd", excess=False),
+    "pidp-population-risk": population.population("dp-sgd", excess=True),
+    "pidp-population-risk-pidp": population.population("pidp-sgd", excess=True),
+    "influence-error": numerics.influence_error,
+    "influential-are-found": risk.influential_are_found,
+    "dbdp-fewer-noised": rules.fewer_noised("dbdp-pi"),
+    "dbdp-follows-influence": rules.follows_influence("dbdp-pi"),
+    "dbdp-improves": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
+    "dbdp-improves-mlp": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),
+    "dbdp-gap-zero": accuracy.gap_almost_zero(sentences.DBDP_GAP, "dbdp-pi"),
+    "dbdp-noise-rate": numerics.dbdp_noise_rate,
+    "dbdp-noise-weight": numerics.dbdp_weight,
+    "dbdp-private": _private("dbdp", {"as published": {"average": False}}, audits.opposed, runs=(400, 4000)),
+    "dbdp-any-constant": constants.for_every_constant("dbdp", constants.of_dbdp, 0.25),
+    "dbdp-pi-private": _private("dbdp-pi", {"as published": {}}, audits.pushed, runs=(600, 4000)),
+    "ip-private": _private(
+        "input-perturbation",
+        {"a draw for each row": {}, "one draw for all rows": {"sharing": "shared"}},
+        audits.opposed,
+        runs=(600, 4000),
+    ),
+    "ip-any-constant": constants.for_every_constant("input-perturbation", constants.of_input_perturbation, 0.5),
+    "ip-excess-rate": population.empirical("input-perturbation"),
+    "ip-like-central": accuracy.compared(
+        sentences.IP_LIKE_CENTRAL, "input-perturbation", _STEPS, [("dp-gd", _STEPS), ("outpert-gd", _STEPS)], _CENTRAL
+    ),
+    "ip-like-central-mlp": accuracy.compared(
+        sentences.IP_LIKE_CENTRAL, "input-perturbation", _NETWORK, [("dp-gd", _NETWORK)], _CENTRAL, "mlp"
+    ),
+    "ip-beats-objective": accuracy.compared(
+        sentences.IP_BEATS_OBJECTIVE, "input-perturbation", _STEPS, [("kst-objective", ({},))], _CENTRAL
+    ),
+    "rsgd-ar-best": rsgd.competitive(
+        sentences.RSGD_COMPETITIVE,
+        "rsgd-ar",
+        [
+            ("kst-objective", ({},)),
+            ("outpert-gd", _OUT_STEPS),
+            ("dp-sgd", accuracy.DP_SGD),
+            ("nsgd", rsgd.RSGD_AR),
+            ("dp-agd", ({},)),
+            ("majority", ({},)),
+        ],
+    ),
+    "permutation-saves": numerics.permutation_saves,
+    "averaging-lowers-sensitivity": numerics.averaging_lowers,
+    "averaging-raises-accuracy": rsgd.averaging_helps,
+    "numerical-tighter": numerics.numerical_tighter,
+    "objective-fastest": speed.objective_fastest(sentences.OBJECTIVE_FASTEST),
+    "sgd-ma-surges": speed.surges(sentences.SGD_SURGES),
+    "small-groups-lose-more": bagdasaryan.small_groups_lose_more,
+}
+_WORDS = tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))["claim"]
+CLAIMS = tuple(Claim(**words | {"mechanisms": tuple(words["mechanisms"])}, test=TESTS[words["id"]]) for words in _WORDS)

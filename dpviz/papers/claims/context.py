@@ -209,6 +209,17 @@ Test = Callable[[Context], Verdict]
 
 
 @dataclass(frozen=True)
+class ByCheck:
+    """A test that trains models and applies a rule to them, which a figure of the paper may share."""
+
+    check: Check | TimeCheck
+    run: Test
+
+    def __call__(self, context: Context) -> Verdict:
+        return self.run(context)
+
+
+@dataclass(frozen=True)
 class Claim:
     """A claim of a paper as data, with the function that tests it.
 
@@ -220,7 +231,6 @@ class Claim:
         matters: why one would want to know.
         mechanisms: ids of the mechanisms it speaks about.
         test: the test.
-        check: the rule that the test applies, where a figure states the same and shares it; None otherwise.
         privacy: whether it says that its mechanism is private, so that a failure is a refutation by audit.
     """
 
@@ -231,5 +241,9 @@ class Claim:
     matters: str
     mechanisms: tuple[str, ...]
     test: Test
-    check: Check | TimeCheck | None = None
     privacy: bool = False
+
+    @property
+    def check(self) -> Check | TimeCheck | None:
+        """The rule that the test applies, where a figure states the same and shares it."""
+        return self.test.check if isinstance(self.test, ByCheck) else None

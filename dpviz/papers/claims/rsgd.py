@@ -9,7 +9,7 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 from dpviz.papers.checks import MARGIN, NOTHING, Check
 from dpviz.papers.claims.accuracy import ACCURACY, TUNED, Grid, accuracy_lines, leads
-from dpviz.papers.claims.context import Context, Measured, Test
+from dpviz.papers.claims.context import ByCheck, Context, Measured, Test
 from dpviz.papers.numbers import LEVEL, difference
 from dpviz.papers.verdict import Comparison, Outcome, Verdict, combine, summary
 
@@ -56,7 +56,7 @@ def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]
             f"{seeds} noise draws per point, seed {context.seed}, split 0; δ = {DELTA:g} as in the paper.",
         )
 
-    return test
+    return ByCheck(check, test)
 
 
 def _by_reading(outcomes: Mapping[str, Outcome]) -> tuple[Outcome, str]:

@@ -14,7 +14,7 @@ from dpviz.models.problem import Problem
 from dpviz.papers import sets, timing
 from dpviz.papers.checks import Check
 from dpviz.papers.claims.accuracy import TUNED
-from dpviz.papers.claims.context import Context, Measured, Test
+from dpviz.papers.claims.context import ByCheck, Context, Measured, Test
 from dpviz.papers.claims.tables import constant, lines
 from dpviz.papers.figures import base
 from dpviz.papers.times import TimeCheck
@@ -80,7 +80,7 @@ def objective_fastest(check: TimeCheck) -> Test:
             seeds=f"Measured times; noise seed {context.seed}.",
         )
 
-    return test
+    return ByCheck(check, test)
 
 
 DELTA = 1e-8
@@ -122,4 +122,4 @@ def surges(check: Check) -> Test:
             "as in the paper.",
         )
 
-    return test
+    return ByCheck(check, test)
