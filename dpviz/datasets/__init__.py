@@ -2,5 +2,3 @@
 
 from dpviz.datasets.base import Dataset, Split
 from dpviz.datasets.catalogue import canonical_name, dataset, list_datasets, load_dataset, rows_of
-
-__all__ = ["Dataset", "Split", "canonical_name", "dataset", "list_datasets", "load_dataset", "rows_of"]

@@ -2,5 +2,3 @@
 
 from dpviz.influence.functions import DENSE_APPROXIMATION, Influence, influence_of
 from dpviz.influence.leave_one_out import Retrained, error_bound, row_gradients
-
-__all__ = ["DENSE_APPROXIMATION", "Influence", "Retrained", "error_bound", "influence_of", "row_gradients"]

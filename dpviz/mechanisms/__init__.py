@@ -19,31 +19,3 @@ from dpviz.mechanisms.capabilities import (
     ReleasesGaussians,
 )
 from dpviz.mechanisms.registry import get_mechanism, list_mechanisms
-
-__all__ = [
-    "BoundsSensitivity",
-    "Calibration",
-    "ChoosesStart",
-    "CountsSteps",
-    "DeclaresEvent",
-    "Fit",
-    "HasExcessTheory",
-    "HasRule",
-    "HasTrace",
-    "HasWorstPair",
-    "IndividualBudget",
-    "Knob",
-    "Mechanism",
-    "NoiseRecord",
-    "NoisesRows",
-    "NoisesShare",
-    "NoisySteps",
-    "OutputNoise",
-    "ProtectsQuery",
-    "PublicSteps",
-    "ReleasesGaussians",
-    "Training",
-    "get_mechanism",
-    "knob",
-    "list_mechanisms",
-]

@@ -7,7 +7,7 @@ import io
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, one_of, show
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
+from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.csv import Table, read_csv, read_text
 from dpviz.datasets.table.layout import Header
 from dpviz.datasets.table.names import check_names
@@ -146,11 +147,5 @@ def _cells(sheet: CalamineSheet, limits: Limits) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in sheet.iter_rows():
-        writer.writerow([_text(cell) for cell in row])
+        writer.writerow([word(cell) for cell in row])  # dates and times in ISO form
     return out.getvalue()
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
-    return cell if isinstance(cell, str) else str(cell)  # dates and times in ISO form

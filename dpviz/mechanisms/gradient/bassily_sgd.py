@@ -185,11 +185,8 @@ class BassilySGD(PoissonSGD):
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         if self.mode == "accounted":
             return super().query(problem, theta, streams)
-        out = np.empty_like(theta)
-        for r, stream in enumerate(streams):
-            batch = problem.rows.batch(generator(substreams(stream, 2)[0]).integers(problem.n, size=1))
-            out[r] = problem.n * problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0]
-        return out
+        drawn = (generator(substreams(stream, 2)[0]).integers(problem.n, size=1) for stream in streams)
+        return problem.n * self.sums_over(problem, theta, drawn)
 
 
 def _on_single_rows(n: int, one: Gaussian) -> Event:

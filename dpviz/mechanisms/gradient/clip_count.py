@@ -1,6 +1,7 @@
 """Shared parts of gradient methods: the clip norm, shares of clipped rows, and the error that too few steps leave."""
 
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +44,12 @@ class ClipsRows(Mechanism):
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         """(R, m) the mean of all rows' clipped gradients."""
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
+
+    def sums_over(self, problem: Problem, theta: Floats, batches: Iterable[NDArray[np.integer]]) -> Floats:
+        """(R, m) sums of clipped gradients over a batch for each point."""
+        clip = self.clip(problem.setting)
+        pairs = zip(theta, map(problem.rows.batch, batches), strict=True)
+        return np.concatenate([problem.model.sum_gradient(point[None], batch, clip_norm=clip) for point, batch in pairs])
 
 
 class ClipCount:

@@ -185,11 +185,8 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         draw = self.drawing(problem)
-        out = np.empty_like(theta)
-        for r, stream in enumerate(streams):
-            batch = problem.rows.batch(draw(generator(substreams(stream, 2)[0]))(0))
-            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0]
-        return out / (self.batch_share(problem.setting) * problem.n)
+        batches = (draw(generator(substreams(stream, 2)[0]))(0) for stream in streams)
+        return self.sums_over(problem, theta, batches) / (self.batch_share(problem.setting) * problem.n)
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from dpviz.common.progress import Monitor
+from dpviz.common.progress import part as within
 from dpviz.common.random import gamma_spheres_in_step, generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -162,7 +161,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
             part = replace(
                 training,
                 calibrations=[calibrations[e] for e in chosen],
-                monitor=partial(_part_done, training.monitor, k, len(parts)),
+                monitor=within(training.monitor, k / len(parts), 1 / len(parts)),
             )
             # a pass visits every row once, however many batches it has
             theta[chosen], visits, shares = train(part, self._plan(part, _divided(problem.n, count)))
@@ -183,12 +182,9 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
         )
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
-        edges = self.edges(problem.setting)
-        out = np.empty_like(theta)
-        for r, stream in enumerate(streams):
-            batch = problem.rows.batch(shuffled_batches(edges)(generator(substreams(stream, 2)[0]))(0))
-            out[r] = problem.model.sum_gradient(theta[r : r + 1], batch, clip_norm=self.clip(problem.setting))[0] / len(batch)
-        return out
+        draw = shuffled_batches(self.edges(problem.setting))
+        batches = [draw(generator(substreams(stream, 2)[0]))(0) for stream in streams]
+        return self.sums_over(problem, theta, batches) / np.array([[len(batch)] for batch in batches])
 
 
 def _time(setting: Setting, noise_per_time: float) -> float:
@@ -208,10 +204,6 @@ def _time(setting: Setting, noise_per_time: float) -> float:
     s = np.geomspace(1e-3, 3 / setting.lam, 400)
     lost = setting.m * s * noise_per_time**2 * -np.expm1(-2 * beta * s / setting.m) / 4
     return float(s[np.argmin(reach**2 / (2 * s) + lost)])
-
-
-def _part_done(monitor: Monitor, part: int, parts: int, share: float) -> None:
-    monitor((part + share) / parts)
 
 
 def _divided(n: int, count: int) -> np.ndarray:

@@ -63,22 +63,6 @@ def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, 
     return tight + inexact, source, (INEXACT, f"The refinement lowers the sensitivity by {100 * (1 - tight / plain):.2g} %.")
 
 
-def minimiser_bounds(setting: Setting) -> tuple[Bound, ...]:
-    """2G/(n lam), and D(r)/(n lam) for the logistic loss; each with what the solver leaves, 2 tau/lam."""
-    inexact, left = 2 * TOLERANCE / setting.lam, r"+\frac{2\tau}{\lambda}"
-    plain = Bound(
-        "2G/(nλ)",
-        cms(setting.n, setting.lam, setting.G) + inexact,
-        r"\frac{2G}{n\lambda}" + left,
-        "Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8; τ is the gradient norm at which the solver stops",
-    )
-    if setting.model != "logistic":
-        return (plain,)
-    value = cms_refined(setting.n, setting.lam) + inexact
-    tight = Bound("D(r)/(nλ)", value, r"\frac{D(r)}{n\lambda}" + left + r",\ |\theta^*|\le r", "[ours]")
-    return plain, tight
-
-
 @dataclass(frozen=True)
 class MinimiserNoise(ProtectsQuery, BoundsSensitivity, HasExcessTheory, IndividualBudget):
     """Base: noise on the exact minimiser of a strongly convex objective."""
@@ -96,7 +80,13 @@ class MinimiserNoise(ProtectsQuery, BoundsSensitivity, HasExcessTheory, Individu
     )
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
-        return minimiser_bounds(setting)
+        inexact, left = 2 * TOLERANCE / setting.lam, r"+\frac{2\tau}{\lambda}"
+        source = "Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8; τ is the gradient norm at which the solver stops"
+        plain = Bound("2G/(nλ)", cms(setting.n, setting.lam, setting.G) + inexact, r"\frac{2G}{n\lambda}" + left, source)
+        if setting.model != "logistic":
+            return (plain,)
+        formula = r"\frac{D(r)}{n\lambda}" + left + r",\ |\theta^*|\le r"
+        return plain, Bound("D(r)/(nλ)", cms_refined(setting.n, setting.lam) + inexact, formula, "[ours]")
 
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         # the noise is proportional to 1/lambda

@@ -11,8 +11,6 @@ from dpviz.papers.claims.context import Claim, Context
 from dpviz.papers.sources import PAPERS
 from dpviz.papers.verdict import Outcome, Picture, Verdict
 
-__all__ = ["PAPERS", "Claim", "Finding", "Outcome", "Picture", "Verdict", "check", "concerning", "list_claims"]
-
 
 @dataclass(frozen=True, eq=False)
 class Finding:

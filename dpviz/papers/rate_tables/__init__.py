@@ -6,6 +6,4 @@ from dpviz.papers.rate_tables.input import INPUT
 from dpviz.papers.rate_tables.pidp import PIDP
 from dpviz.papers.rates import Row
 
-__all__ = ["NOT_PROVED", "ROWS"]
-
 ROWS: dict[str, tuple[Row, ...]] = {"dbdp": DBDP, "input": INPUT, "pidp": PIDP}

@@ -172,18 +172,14 @@ def zcdp_rho(budget: Budget) -> float:
     return root * root
 
 
-def zcdp_epsilon(rho: float, delta: float, conversion: str = "bun-steinke") -> float:
-    """epsilon at which rho-zCDP is (epsilon, delta)-DP.
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """epsilon at which rho-zCDP is (epsilon, delta)-DP: the conversion "cks" of R(a) = rho a over all real orders a > 1.
 
-    "bun-steinke": rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
-    "cks": the conversion of `epsilon` on R(a) = rho a, minimised over all real orders a > 1; never larger.
+    Never more than rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
     """
-    one_of("conversion", conversion, ("bun-steinke", "cks"))
     rho = positive("rho", rho)
     log_inverse = -math.log(in_range("delta", delta, 1e-300, 1.0))
     plain = rho + 2 * math.sqrt(rho * log_inverse)
-    if conversion == "bun-steinke":
-        return plain
 
     def value(log_order: float) -> float:  # a = 1 + e^log_order
         above = math.exp(log_order)

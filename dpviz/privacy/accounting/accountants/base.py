@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
+from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 if TYPE_CHECKING:
@@ -110,6 +112,12 @@ class Accountant(ABC):
     def lines(self, step: Step) -> Sequence[Line]:
         """Its lines in the comparison of the noise that accountants need under replace-one, for an event of its `kinds`."""
         return (Line(self.label, self.formula, self.words, route="two-hop" if step.sampling == "poisson" else "none"),)
+
+
+def log_delta_of_full(step: Step, method: Method, epsilon: float, floor: float) -> float:
+    """ln delta of Gaussians on full batches, whose composition is a Gaussian: exact."""
+    assert isinstance(step.event, Gaussian)
+    return max(float(log_gaussian_delta(epsilon, mu_of(step.event, method) * math.sqrt(step.count))), floor - 1)
 
 
 def mu_of(event: Gaussian, method: Method) -> float:

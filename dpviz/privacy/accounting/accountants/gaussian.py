@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
-from dpviz.privacy.accounting.events import Gaussian, Step
-from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, log_delta_of_full
+from dpviz.privacy.accounting.events import Step
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 
 if TYPE_CHECKING:
     from dpviz.privacy.accounting.methods import Method
@@ -24,8 +23,7 @@ class ExactGaussian(Accountant):
     place = 40
 
     def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
-        assert isinstance(step.event, Gaussian)
-        return max(float(log_gaussian_delta(epsilon, mu_of(step.event, method) * math.sqrt(step.count))), floor - 1)
+        return log_delta_of_full(step, method, epsilon, floor)
 
     def lines(self, step: Step) -> Sequence[Line]:
         if step.sampling != "full":

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, log_delta_of_full, mu_of
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, PureEpsilon, Shuffled, Step
-from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_epsilon, mixture_sigma
 from dpviz.privacy.accounting.shuffle import central_epsilon, shuffled_gaussian
 
@@ -37,7 +37,7 @@ class HockeyStick(Accountant):
             raise CannotAccount("epsilon", "the theorem on shuffling starts from delta", "Ask for the epsilon at a delta.")
         if isinstance(event, Mixture):
             return math.log(max(mixture_delta(epsilon, *event.parts, event.sigma), math.exp(floor - 1)))
-        return max(float(log_gaussian_delta(epsilon, mu_of(event, method) * math.sqrt(count))), floor - 1)
+        return log_delta_of_full(step, method, epsilon, floor)
 
     def epsilon(self, step: Step, method: Method, delta: float) -> float | None:
         event = step.event

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, log_delta_of_full
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
-from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.pld import Pair, log_delta
 from dpviz.privacy.budget import Neighbouring, Status
 
@@ -43,8 +42,7 @@ class PLD(Accountant):
         event, count = step.event, step.count
         assert isinstance(event, Gaussian)
         if step.sampling == "full":  # the privacy loss of Gaussians is Gaussian: exact
-            total = mu_of(event, method) * math.sqrt(count)
-            return max(float(log_gaussian_delta(epsilon, total)), floor - 1)
+            return log_delta_of_full(step, method, epsilon, floor)
         shift = 1 / event.noise_multiplier
         if step.sampling == "without-replacement":
             # Balle, Barthe, Gaboardi 2018, Theorem 9: delta' = (b/n) delta(ln(1 + (e^eps - 1) n/b)) for replacements

@@ -125,7 +125,7 @@ def _improved_sigma(budget: Budget) -> float:
     """sigma of one Gaussian of sensitivity 1 by the improved conversion over all real orders."""
 
     def excess(sigma: float) -> float:
-        return rdp.zcdp_epsilon(1 / (2 * sigma**2), budget.delta, "cks") - budget.epsilon
+        return rdp.zcdp_epsilon(1 / (2 * sigma**2), budget.delta) - budget.epsilon
 
     # Mironov's conversion needs more; far more where delta is large beside epsilon
     return smallest(excess, -0.5 * math.log(2 * rdp.zcdp_rho(budget)) + 0.1, step=2.0)
