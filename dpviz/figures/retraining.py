@@ -4,7 +4,6 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.common.digits import three
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.influence import WEBGL_FROM
 from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
@@ -39,10 +38,10 @@ def against_truth(
     marker = {"color": faint(theme.ink, 0.55), "size": 8}
     dots = marker_trace(x, y, marker, hover, type=kind, name=f"{int(shown.sum()):,} rows", customdata=row_ids[shown])
     traces: list[Trace] = [equal, dots]
-    words = f"largest error {three(error.max(initial=0.0))}"
+    words = f"largest error {_three(error.max(initial=0.0))}"
     if np.isfinite(bound):
         times = bound / max(float(error.max(initial=0.0)), 1e-300)
-        words += f"<br>proved bound {three(bound)}" + (f":<br>{times:,.0f} times that error" if times < 1e7 else "")
+        words += f"<br>proved bound {_three(bound)}" + (f":<br>{times:,.0f} times that error" if times < 1e7 else "")
         traces += _bound(span, bound, theme)
     if not shown.all():
         words += f"<br>{int((~shown).sum()):,} rows move nothing"
@@ -57,6 +56,10 @@ def against_truth(
         x=axis | {"title": plain(names[0])},
         y=axis | {"title": plain(names[1])},
     )
+
+
+def _three(value: float) -> str:
+    return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-").replace("-", "−")
 
 
 def _bound(span: Floats, bound: float, theme: Theme) -> list[Trace]:

@@ -43,9 +43,11 @@ def referee(q: float, z: float, count: int, relation: str, grid: float) -> float
 def test_zcdp_conversions_are_those_of_rdp() -> None:
     orders = tuple(1 + np.geomspace(1e-2, 1e4, 200_000))
     curve = np.asarray(orders) * 0.05
-    assert rdp.zcdp_epsilon(0.05, 1e-6, "cks") == pytest.approx(rdp.epsilon(curve, 1e-6, "cks", orders)[0], rel=1e-7)
-    assert rdp.zcdp_epsilon(0.05, 1e-6) == pytest.approx(rdp.epsilon(curve, 1e-6, "mironov", orders)[0], rel=1e-7)
-    assert rdp.zcdp_epsilon(rdp.zcdp_rho(Budget(1, 1e-8)), 1e-8) == pytest.approx(1.0, rel=1e-12)
+    assert rdp.zcdp_epsilon(0.05, 1e-6) == pytest.approx(rdp.epsilon(curve, 1e-6, "cks", orders)[0], rel=1e-7)
+    plain = 0.05 + 2 * math.sqrt(0.05 * math.log(1e6))  # Bun, Steinke 2016, Proposition 1.3
+    assert plain == pytest.approx(rdp.epsilon(curve, 1e-6, "mironov", orders)[0], rel=1e-7)
+    rho = rdp.zcdp_rho(Budget(1, 1e-8))
+    assert rho + 2 * math.sqrt(rho * math.log(1e8)) == pytest.approx(1.0, rel=1e-12)
     assert rdp.gaussian_sigma(Budget(1, 1e-5), 1.0) == pytest.approx(4.900555168628411, rel=1e-9)
 
 
