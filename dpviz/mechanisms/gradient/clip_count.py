@@ -45,7 +45,7 @@ class ClipsRows(Mechanism):
         """(R, m) the mean of all rows' clipped gradients."""
         return problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
 
-    def sums_over(self, problem: Problem, theta: Floats, batches: Iterable[NDArray[np.integer]]) -> Floats:
+    def sums_over(self, problem: Problem, theta: Floats, batches: Iterable[NDArray[np.intp]]) -> Floats:
         """(R, m) sums of clipped gradients over a batch for each point."""
         clip = self.clip(problem.setting)
         pairs = zip(theta, map(problem.rows.batch, batches), strict=True)
