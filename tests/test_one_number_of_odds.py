@@ -17,6 +17,7 @@ from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run.compare import compared
 from dpviz.dashboard.work import cached_runs
+from dpviz.experiments.run.setup import settled_for
 from dpviz.experiments.studies import answers, inspected, noise_comparison
 from dpviz.experiments.studies.odds import attack_of, odds_over
 from dpviz.mechanisms.attack import ALONE, Attack, strongest_attack
@@ -78,8 +79,9 @@ def test_the_audit_allows_what_is_proved_for_its_pair(mechanism: str) -> None:
     spec = spec_of(mechanism)
     result = audit_run(spec, runs=40)
     run = dpviz.resolve(spec)
-    pair = worst_case(spec.build(), get_model("logistic"), run.budget, n=ROWS, d=FEATURES, lam=run.lam)
-    attack = strongest_attack(spec.build(), pair.first.setting, result.calibration)
+    played = settled_for(spec, ROWS)
+    pair = worst_case(played, get_model("logistic"), run.budget, n=ROWS, d=FEATURES, lam=run.lam)
+    attack = strongest_attack(played, pair.first.setting, result.calibration)
     claimed = result.calibration.claimed_budget
     if attack is not None:
         assert result.allowed == attack.accuracy
