@@ -82,8 +82,7 @@ def watch(
         InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
         FloatingPointError: outputs are not finite.
     """
-    check_delta(budget.delta, problem.n)
-    game = _prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
+    game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
     outputs: list[list[Floats]] = [[], []]
     distributions: Distributions | None = None
     block = _block(problem, game.runs, looks)
@@ -107,18 +106,19 @@ def _block(problem: Problem, runs: int, looks: int) -> int:
     return min(fitting, max(40, -(-runs // max(1, looks))))
 
 
-def _prepare(
+def prepare(
     mechanism: Mechanism,
     problem: Problem,
     neighbour: Problem,
     budget: Budget,
-    runs: int,
-    seed: int,
-    score: str,
-    confidence: float,
-    iterates: Sequence[int],
+    runs: int = 1000,
+    seed: int = 0,
+    score: str = "auto",
+    confidence: float = 0.95,
+    iterates: Sequence[int] = (),
 ) -> Game:
-    """The game, if it may be played; see `watch`."""
+    """The game, if it may be played; arguments and errors are those of `watch`."""
+    check_delta(budget.delta, problem.n)
     runs, seed = whole("runs", runs, 40, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
     one_of("score", score, SCORES)
     rows = differing_rows(problem, neighbour)

@@ -87,8 +87,6 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")
     tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
     runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
-    if 0 < runs < 40:
-        raise InvalidInput("--audit", f"needs at least 40 trainings, got {runs}", "Give 1000, for example.")
     with Bar() as bar:
         made = release(
             replace(one_run.run_spec(options), seed=RunSpec.seed),  # that of a link belongs to the explorer

@@ -251,7 +251,7 @@ class Mechanism(ABC):
         """
         values = {name: self.value(name, setting, budget) for name, knob in self.knobs().items() if knob.automatic}
         for name, declared in self.knobs().items() if rows else ():
-            if isinstance(declared, Number) and declared.unit == "rows":
+            if isinstance(declared, Number) and declared.share_of_rows:
                 size = values.get(name, getattr(self, name)) * rows / setting.n
                 values[name] = int(min(max(round(size), 1), declared.high))
         return dataclasses.replace(self, **values)

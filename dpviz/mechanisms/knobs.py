@@ -163,6 +163,7 @@ class Number(Knob):
     Attributes:
         low, high: inclusive bounds. Where there is a rule, 0 is allowed too and stands for it.
         ratio: of neighbouring values to try, on a logarithmic scale.
+        share_of_rows: whether it is a number of rows that keeps its share of them where the method is used on other data.
 
     >>> Number(label="Step", help="", low=0.1, high=10).check("step", 3)
     3.0
@@ -171,6 +172,7 @@ class Number(Knob):
     low: float
     high: float
     ratio: float = 2.0
+    share_of_rows: bool = False
 
     def __post_init__(self) -> None:
         if not self.low < self.high or (self.log and self.low <= 0) or (self.automatic and self.low <= 0):
@@ -211,7 +213,7 @@ class Number(Knob):
 
     @property
     def has_curve(self) -> bool:
-        return self.log or self.unit == "rows"
+        return self.log or self.share_of_rows
 
     def curve(self, value: float, most: float = math.inf) -> NDArray[np.float64]:
         """By equal ratios, up to a factor of 30 to each side, within the range."""
@@ -339,14 +341,17 @@ def knob(
     options: Sequence[str] = (),
     names: Mapping[str, str] | None = None,
     automatic: str = "",
+    share_of_rows: bool = False,
 ) -> Any:
     """A dataclass field that is a knob; its type follows from the default's: bool, int, float or str."""
     if isinstance(default, bool):
         return declare(default, Switch(label=label, help=help, unit=unit))
+    number: dict[str, Any] = {"label": label, "help": help, "unit": unit, "log": log, "low": low, "high": high}
+    number["automatic"] = automatic
     if isinstance(default, int):
-        return declare(default, Whole(label=label, help=help, unit=unit, log=log, low=low, high=high, automatic=automatic))
+        return declare(default, Whole(share_of_rows=share_of_rows, **number))
     if isinstance(default, float):
-        return declare(default, Number(label=label, help=help, unit=unit, log=log, low=low, high=high, automatic=automatic))
+        return declare(default, Number(**number))
     return declare(default, Choice(label=label, help=help, unit=unit, options=tuple(options), names=names or {}))
 
 

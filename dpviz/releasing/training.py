@@ -1,13 +1,14 @@
 """Trains one model to be released: fresh randomness of the operating system, no seed, parameters on a public grid."""
 
 import io
+import math
 import os
 import random
 import secrets
 import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec
@@ -15,11 +16,12 @@ from typing import Concatenate, ParamSpec
 import numpy as np
 
 from dpviz.auditing import AuditResult, audit
+from dpviz.auditing.game import MAX_RUNS, prepare
 from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
 from dpviz.common.persons import chosen_by
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, whole
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
@@ -27,7 +29,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, Training
+from dpviz.mechanisms import Calibration, Fit, Mechanism, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting, get_model
@@ -170,7 +172,8 @@ def release(
         private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget; a
             spec with private ranges asks for those of all number columns.
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, for the card; 0 for none.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, for the card, at least 40; 0 for
+            none.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
@@ -188,7 +191,9 @@ def release(
     cal = built.calibrate(problem.setting, of_model)
     if not unproved:
         _require_proof(cal, of_model)
-    _ = private_ranges and undeclared(dataset, every)  # what cannot be mended is said before anything is spent
+    # what cannot be mended is an error before anything is spent
+    _ = private_ranges and undeclared(dataset, every)
+    game = _game(run, problem.setting, cal, audit_runs)
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.spend(entry, cal.neighbouring)
@@ -198,11 +203,12 @@ def release(
         dataset, problem = _rows_of(run, all_rows)
         built = run.spec.build()
         cal = built.calibrate(problem.setting, of_model)
+        game = _game(run, problem.setting, cal, audit_runs)
     encoder = encoder or encoder_of(dataset, ranges_from_data)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    audited = _audited(run, problem.setting, cal, audit_runs, monitor)
+    audited = None if game is None else audit(*game, monitor=monitor)
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
@@ -263,15 +269,25 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
 
 
-def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
-    """An audit on synthetic rows with the hyperparameters that the release has on its own."""
-    if not runs:
+def _game(
+    run: ResolvedRun, setting: Setting, cal: Calibration, runs: int
+) -> tuple[Mechanism, Problem, Problem, Budget, int] | None:
+    """The arguments of `audit` for synthetic rows, with the hyperparameters of the release; None where none is asked for.
+
+    Raises:
+        InvalidInput: it cannot be made.
+    """
+    if whole("audit_runs", runs, 0, MAX_RUNS) == 0:
         return None
+    if runs < 40:
+        raise InvalidInput("audit_runs", f"needs at least 40 models, got {runs}", "Give 1000, for example.")
     k = cal.person_rows
-    n = max(100, k)
+    n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
     built = run.spec.build().settled(setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
-    return audit(built, pair.first, pair.second, cal.budget, runs, monitor=monitor)
+    game = built, pair.first, pair.second, cal.budget, runs
+    prepare(*game)
+    return game
 
 
 def model_of(
@@ -291,18 +307,14 @@ def model_of(
 
 def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -> dict[str, object]:
     """The privacy section of the model's file, for programs; the card says it for people."""
-
-    def plain(budget: Budget | None) -> dict[str, float] | None:
-        return None if budget is None else {"epsilon": budget.epsilon, "delta": budget.delta}
-
     built = run.spec.build()
     return {
         "dpviz": __version__,
         "mechanism": built.id,
         "hyperparameters": {name: getattr(built, name) for name in built.knobs()}
         | {"lam": run.lam, "class_weight": run.spec.class_weight},
-        "claimed": plain(cal.claimed_budget),
-        "proved": plain(cal.proved_budget),
+        "claimed": cal.claimed_budget and asdict(cal.claimed_budget),
+        "proved": cal.proved_budget and asdict(cal.proved_budget),
         "status": cal.status.value,
         "relation": cal.neighbouring.value,
         "unit": in_words(cal.person_rows),

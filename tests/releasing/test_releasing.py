@@ -20,7 +20,7 @@ from dpviz.datasets.sources import own
 from dpviz.experiments.run.setup import setup_for
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import row_budget
+from dpviz.privacy.budget import Budget, Neighbouring, row_budget
 from dpviz.releasing import ReleasedModel, training
 from dpviz.releasing.sampler import EXACT
 from dpviz.releasing.training import _require_proof
@@ -294,6 +294,28 @@ def test_a_release_is_audited_with_its_own_hyperparameters(monkeypatch: pytest.M
     built = spec.build().settled(setting, dpviz.resolve(spec).budget)
     assert (played[0], played[1].n, played[1].lam) == (built, 100, setting.lam)
     assert built.step_size != spec.build().settled(played[1].setting, dpviz.resolve(spec).budget).step_size  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("spec", "runs", "match"),
+    [
+        (dpviz.RunSpec("teaching", mechanism="dp-sgd", params={"relation": "add-remove"}), 39, "audit_runs"),
+        (dpviz.RunSpec("teaching", "mlp", mechanism="dp-sgd", params={"relation": "add-remove"}), 40, "row of zeros"),
+    ],
+)
+def test_an_audit_that_cannot_be_made_spends_nothing(tmp_path: Path, spec: dpviz.RunSpec, runs: int, match: str) -> None:
+    limit = Budget(9.0, 1e-4)
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=limit, relation=Neighbouring.ADD_REMOVE)
+    with pytest.raises(InvalidInput, match=match):
+        dpviz.release(spec, audit_runs=runs, ledger=ledger)
+    assert ledger.entries() == ()
+
+
+def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = list[Any]()
+    monkeypatch.setattr(training, "audit", lambda *game, **named: played.extend(game))
+    dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, delta=0.012), audit_runs=40)
+    assert played[1].n == 83
 
 
 def test_from_the_shell(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from dpviz.common import threads
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
+from dpviz.common.version import engine_version
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import settled_for, setup_for
@@ -112,7 +113,7 @@ class Halves:
         """SHA-256 of all that decides a block of models; the name of its file."""
         values = json.loads(resolve(self.spec).key())
         del values["seeds"]
-        values |= {"halves": role, "block": [block.start, block.stop]}
+        values |= {"halves": role, "block": [block.start, block.stop], "auditing": engine_version("auditing")}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -22,6 +22,13 @@ OLD: Mapping[int, Mapping[str, str]] = {
     4: {"dp-sgd.sampling_rate": "0.1", "objective-tight.curvature_share": "0.1"},
 }
 VERSION = len(OLD) + 1
+#: settings that are gone, by key: the values that nothing stands for now, and what a run has in their place
+GONE: Mapping[str, Mapping[str, str]] = {
+    "renyi-filter.when_spent": {
+        "leave": "",
+        "give what is left": "a row that cannot pay for its next gradient leaves, as published; it used up what was left then",
+    }
+}
 #: the last day of version 1, that of links without a version
 UNTIL = "25 November 2026"
 _MECHANISM = "dp-gd"  # of a link that names none
@@ -41,24 +48,39 @@ def meant(query: Mapping[str, str], problems: list[InvalidInput] | None = None) 
     """An address in today's defaults: what it leaves out and what had another default in its version is written out.
 
     Args:
-        problems: where given, a bad version is reported here and means today's; otherwise it raises.
+        problems: where given, a bad version, which means today's, and a setting of the method that is gone are reported here;
+            otherwise the first one raises.
 
     >>> older = meant({"epsilon": "0.5", "lam": "0.01", "v": "1"})
     >>> [older[key] for key in ("epsilon", "lam", "row_scaling", "dp-gd.clip_norm")]
     ['0.5', '0.01', 'unit', '1']
     """
     rest = {key: value for key, value in query.items() if key != KEY}
+    bad = _gone(rest)
     try:
         version = _version(query.get(KEY, str(VERSION)))
     except InvalidInput as problem:
-        if problems is None:
-            raise
-        problems.append(problem.bare())
+        bad.append(problem.bare())
         version = VERSION
+    if bad and problems is None:
+        raise bad[0]
+    if problems is not None:
+        problems += bad
     older: dict[str, str] = {}
     for other in range(version, VERSION):  # a default of its time is the one that was changed first
         older = {**older, **OLD[other], **older}
     return older | rest
+
+
+def _gone(query: dict[str, str]) -> list[InvalidInput]:
+    """Takes settings that are gone out of an address, and says what the run of its method has in their place."""
+    found = []
+    for key in GONE.keys() & query.keys():
+        value = query.pop(key)
+        instead = GONE[key].get(value, "it is not known here")
+        if instead and key.startswith(f"{query.get('mechanism', _MECHANISM)}."):
+            found.append(InvalidInput(key, f"{show(value)} is no setting any more: {instead}", "Leave it out."))
+    return found
 
 
 def _version(text: str) -> int:

@@ -16,6 +16,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.observed import KINDS, ObservedSensitivity, observed_sensitivity, sensitivity_over_n
 from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.mechanisms import BoundsSensitivity, Mechanism
+from dpviz.mechanisms.knobs import Number
 from dpviz.models import Setting, get_model
 
 _A_VISIT = "a visit adds 2ηG/ν"
@@ -59,7 +60,7 @@ def axis(spec: RunSpec, name: str) -> Axis:
         return Axis("lam", "regularisation λ", np.geomspace(min(1e-5, setting.lam), 1.0, 31), setting.lam, REFERENCES["lam"])
     knob = mechanism.knobs()[name]
     value = float(mechanism.value(name, setting, resolve(spec).budget))
-    grid = knob.curve(value, most=setting.n if knob.unit == "rows" else np.inf)
+    grid = knob.curve(value, most=setting.n if isinstance(knob, Number) and knob.share_of_rows else np.inf)
     return Axis(name, knob.label, grid, value, REFERENCES.get(knob.unit))
 
 

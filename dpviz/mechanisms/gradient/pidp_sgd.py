@@ -78,6 +78,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         low=1,
         high=100,
         log=True,
+        unit="rows",
     )
     step_size: float = step_size_knob(
         "Length of a step; the theory has 1/L.",

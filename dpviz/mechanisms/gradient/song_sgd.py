@@ -61,6 +61,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
         high=100_000,
         log=True,
         unit="rows",
+        share_of_rows=True,
         automatic="1, 2, 4, 8 … batches, by the noise and the longest stable step",
     )
     passes: int = knob(1, "Passes", "Passes over the data; each one gets an equal share of the budget.", low=1, high=50)

@@ -55,7 +55,9 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         options=WU_RULES,
     )
     passes: int = knob(10, "Passes", "Passes over the data, k.", low=1, high=1000, log=True)
-    batch_size: int = knob(50, "Batch size", "Rows in a batch, b.", low=1, high=1_000_000, log=True, unit="rows")
+    batch_size: int = knob(
+        50, "Batch size", "Rows in a batch, b.", low=1, high=1_000_000, log=True, unit="rows", share_of_rows=True
+    )
     step_size: float = knob(
         10.0,
         "Constant step",

@@ -69,6 +69,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         low=1,
         high=1_000_000,
         unit="rows",
+        share_of_rows=True,
         automatic="follows from the noise at ε = 10",
     )
     step_size: float = step_size_knob(

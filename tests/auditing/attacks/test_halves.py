@@ -11,6 +11,8 @@ from support import Cancelled
 import dpviz
 from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, signals, trained
 from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.common import version
+from dpviz.common.version import content_hash
 from dpviz.datasets.sources.uploads import PREFIX
 from dpviz.experiments.run.setup import setup_for
 
@@ -26,6 +28,19 @@ def store(tmp_path: Path) -> KeptModels:
 
 def all_models(spec: dpviz.RunSpec, count: int, store: KeptModels | None = None, role: str = SHADOW) -> np.ndarray:
     return np.concatenate([models for _, _, models in trained(Halves.of(spec), [(role, count)], store)])
+
+
+def test_kept_models_are_of_this_code_of_auditing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def keyed(change: bytes) -> str:
+        def changed(sources: dict[str, bytes]) -> str:
+            return content_hash({name: text + change * name.startswith("auditing/") for name, text in sources.items()})
+
+        version.engine_version.cache_clear()
+        monkeypatch.setattr(version, "content_hash", changed)
+        return Halves.of(SPEC).key(SHADOW, range(BLOCK))
+
+    assert keyed(b"") == Halves.of(SPEC).key(SHADOW, range(BLOCK)) != keyed(b"# another line")
+    version.engine_version.cache_clear()
 
 
 def test_halves_are_uniform_and_have_one_size() -> None:
