@@ -3,14 +3,14 @@
 import argparse
 
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import number_from_text, whole
 
 HELP = "start the app in the browser (the default)"
 
 
 def add(parser: Parser) -> None:
     """Adds the options."""
-    parser.add_argument("--port", type=_port, default=None, help="port to listen on (8501, or the next free one)")
+    parser.add_argument("--port", help="port to listen on (8501, or the next free one)")
     parser.add_argument("--host", default=None, help="address to listen on (127.0.0.1: this machine only; 0.0.0.0: everybody)")
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a further name to answer to, as behind a proxy"
@@ -30,21 +30,15 @@ def add(parser: Parser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser window")
 
 
-def _port(text: str) -> int:
-    try:
-        return whole("--port", number_from_text("--port", text), 1, 65535)
-    except InvalidInput as problem:
-        raise argparse.ArgumentTypeError(f"{problem.cause}. {problem.fix}") from None
-
-
 def run(options: argparse.Namespace) -> None:
     """Serves the app until it is stopped."""
     from dpviz.cli.main import app_script
     from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
 
+    port = None if options.port is None else whole("--port", number_from_text("--port", options.port), 1, 65535)
     serve(
         app_script(),
-        options.port,
+        port,
         options.host,
         browser=not options.no_browser,
         allowed=options.allow_host,

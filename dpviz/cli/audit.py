@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from dpviz.auditing import AuditResult
     from dpviz.mechanisms import Mechanism
 
+#: attributes of a result that the JSON document has by the same name
+_PLAIN = ("runs", "seed", "confidence", "score", "guessed_right", "epsilon_lower", "verdict", "warnings")
+
 HELP = "attack a run: how often an attacker guesses right, and the epsilon that this shows"
 DESCRIPTION = (
     "An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
@@ -63,22 +66,15 @@ def _values(result: AuditResult, mechanism: Mechanism) -> dict[str, Any]:
     low, high = result.guessed_right_limits
     return {
         "guarantee": answers.guarantee(result.calibration, mechanism),
-        "runs": result.runs,
-        "seed": result.seed,
-        "confidence": result.confidence,
-        "score": result.score,
-        "guessed_right": result.guessed_right,
+        **{name: getattr(result, name) for name in _PLAIN},
         "guessed_right_low": low,
         "guessed_right_high": high,
         "guessed_right_allowed": result.allowed,
-        "epsilon_lower": result.epsilon_lower,
         "epsilon_ceiling": result.ceiling,
         "epsilon_lower_gaussian": result.gaussian_epsilon_lower,
         "epsilon_lower_measured_noise": result.measured_epsilon_lower,
-        "verdict": result.verdict,
         "against_claimed": result.against(result.calibration.claimed_budget) or None,
         "against_proved": result.against(result.calibration.proved_budget) or None,
-        "warnings": result.warnings,
     }
 
 

@@ -1,10 +1,10 @@
 """`dpviz fetch`: downloads a public dataset."""
 
 import argparse
-import sys
 
 from dpviz.cli import answers
 from dpviz.cli.parser import Parser
+from dpviz.cli.progress import Bar
 
 HELP = "download a dataset once"
 
@@ -20,16 +20,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.datasets.sources.remote import REMOTE, download
 
     name = one_of("name", options.name, REMOTE)
-    shown = sys.stderr.isatty()
-
-    def progress(size: int) -> None:
-        if shown:
-            print(f"\r{size / 1e6:.1f} MB of about {REMOTE[name].megabytes} MB", end="", file=sys.stderr, flush=True)
-
-    try:
-        download(name, progress)
-    finally:
-        if shown:
-            print(file=sys.stderr)
+    with Bar() as bar:
+        download(name, lambda size: bar(min(1.0, size / 1e6 / REMOTE[name].megabytes)))
     facts = {"name": name, "variant": REMOTE[name].variant, "rows": REMOTE[name].rows}
     answers.give(options, f"{name}: {REMOTE[name].variant} is on this machine now.", facts)

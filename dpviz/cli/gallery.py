@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dpviz.cli import answers
+from dpviz.cli import answers, output
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common import files
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 if TYPE_CHECKING:
@@ -80,11 +79,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _write(path: Path, text: str) -> int:
-    try:
-        files.write(path, text.encode())
-    except OSError as error:
-        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
-    return len(text.encode())
+    content = text.encode()
+    output.save(path, content)
+    return len(content)
 
 
 def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Document]]:

@@ -1,11 +1,13 @@
 """The command line: `dpviz` starts the app; the other commands do without it, one file each."""
 
+import argparse
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from dpviz.cli import output
 from dpviz.cli.parser import Parser
@@ -48,26 +50,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return output.FAILED
 
 
-def _completion(words: list[str]) -> int:
+class _Completion(argparse.Action):
     """Prints what makes a shell complete commands and options."""
-    try:
-        if len(words) != 2 or words[1] not in _SHELLS:
-            raise InvalidInput("--print-completion", "needs the name of a shell", f"Choose one of: {', '.join(_SHELLS)}.")
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None) -> None:
         try:
             import shtab
-        except ImportError as error:
-            raise InvalidInput("--print-completion", "needs shtab, which is not installed", "pip install shtab.") from error
-    except InvalidInput as problem:
-        print(f"dpviz: {problem}", file=sys.stderr)
-        return 2
-    print(shtab.complete(parser(), shell=words[1]))
-    return 0
+        except ImportError:
+            parser.error("--print-completion needs shtab, which is not installed: pip install shtab")
+        print(shtab.complete(parser, shell=values))
+        parser.exit()
 
 
 def _command(words: list[str]) -> int:
-    if words[0].partition("=")[0] == "--print-completion":
-        return _completion([*words[0].split("=", 1), *words[1:]])
-    options = parser(words[0]).parse_args(words)
+    options = parser(None if words[0].startswith("--print-completion") else words[0]).parse_args(words)
     options.name_of_command = words[0]
     options.typed = shlex.join(["dpviz", *words])
     try:
@@ -110,6 +106,7 @@ def parser(only: str | None = None) -> Parser:
     made.add_argument("--version", action="version", version=f"dpviz {__version__}")
     made.add_argument(
         "--print-completion",
+        action=_Completion,
         metavar="SHELL",
         choices=_SHELLS,
         help=f"print what completes commands in a shell: {', '.join(_SHELLS)}",

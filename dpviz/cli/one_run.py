@@ -15,9 +15,6 @@ from dpviz.common.validate import InvalidInput, show
 if TYPE_CHECKING:
     from dpviz.experiments.run.spec import RunSpec
 
-#: endings of tables; the whole list is slow to load
-_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data", ".test", ".arff", ".gz", ".parquet", ".xlsx", ".xls", ".ods")
-
 
 def add(parser: Parser) -> None:
     """Adds the options to a command."""
@@ -39,11 +36,13 @@ def is_link(text: str | None) -> bool:
     """
     if text is None or not text.startswith(("?", "http://", "https://")) or os.path.isfile(text):
         return False
+    from dpviz.datasets.table.formats import SUFFIXES
+
     try:
         query = parse_qsl(urlsplit(text).query)
     except ValueError:
         raise InvalidInput("link", f"{show(text)} is no address", "Copy the whole address of the page.") from None
-    if text.startswith("?") and text != "?" and (not query or text.lower().endswith(_SUFFIXES)):
+    if text.startswith("?") and text != "?" and (not query or text.lower().endswith(SUFFIXES)):
         raise InvalidInput(
             "link", f"{show(text)} is neither a file nor the settings of a run", "Check the name, or copy the address."
         )

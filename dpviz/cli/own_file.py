@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 _HEADER: dict[str, bool | int] = {"names": True, "data": False, "second": 2}
-#: as `dpviz.datasets.table.cell_text.MISSING`, which is slow to load; a test compares them
-MISSING = ("N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?", "NA", "None")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 #: options that mean nothing without a table
 _GIVEN = (
     *("encoding", "header", "delimiter", "sheet", "target", "positive", "above", "columns", "drop", "range", "round_range"),
     *("categories", "missing", "fill", "person", "person_rows"),
 )
-DELIMITER_NAMES = ("comma", "semicolon", "tab", "vertical bar", "white space")
 
 
 def add(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a table is read."""
+    from dpviz.datasets.table.cell_text import MISSING
+
     group = parser.add_argument_group(
         "a table of your own",
         "A TOML file beside the table may say the same (dpviz datasets TABLE --write-toml writes one); options win. In NAME=..., "
@@ -75,11 +74,13 @@ def add(parser: argparse._ActionsContainer) -> None:
 
 def add_reading(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how the text of a table is read."""
+    from dpviz.datasets.table.delimiters import DELIMITERS
+
     parser.add_argument("--encoding", metavar="NAME", help="of the text, such as utf-16 or cp1252; found by default")
     parser.add_argument(
         "--header", choices=_HEADER, help="what the first line holds, or that the second holds the names; found by default"
     )
-    parser.add_argument("--delimiter", metavar="NAME", help=f"{', '.join(DELIMITER_NAMES)}; found by default")
+    parser.add_argument("--delimiter", metavar="NAME", help=f"{', '.join(DELIMITERS.values())}; found by default")
     parser.add_argument("--sheet", metavar="NAME", help="of a workbook; the first that is shown and has cells by default")
 
 

@@ -10,23 +10,6 @@ from typing import Any, NoReturn
 
 from dpviz.cli.examples import EXAMPLES
 
-_METAVARS = {
-    "dataset": "NAME",
-    "model": "ID",
-    "mechanism": "ID",
-    "epsilon": "E",
-    "delta": "D",
-    "lam": "L",
-    "class_weight": "W",
-    "seeds": "N",
-    "seed": "N",
-    "split_seed": "N",
-    "intercept": "true|false",
-    "published_split": "true|false",
-    "folds": "K",
-    "row_scaling": "NAME",
-}
-
 
 class _Formatter(argparse.HelpFormatter):
     """Help at the terminal's width, with the default of every option that has one, and examples a line each."""
@@ -70,9 +53,8 @@ class Parser(argparse.ArgumentParser):
                 default = getattr(RunSpec, name, None)
                 default_text = "" if default is None else f" Default: {knob.text(default)}."
                 text = f"{knob.label}: {knob.describe()}.{default_text} {knob.help}".strip().replace("%", "%%")
-                group.add_argument(
-                    f"--{name.replace('_', '-')}", metavar=_METAVARS.get(name, name.upper().replace("_", "-")), help=text
-                )
+                option = name.replace("_", "-")
+                group.add_argument(f"--{option}", metavar=option.upper(), help=text)
 
     def parse_known_args(self, *args: Any, **more: Any) -> Any:
         """Parses; what a command does not know is said by the command, with its own help."""

@@ -70,10 +70,7 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Computes and saves. Returns 0, or 1 where a part could not be computed."""
-    from dpviz.experiments.sweeps.cells import CellStore, attempts, problems
-    from dpviz.experiments.sweeps.cluster import ClusterLost
-    from dpviz.experiments.sweeps.curves import summarise
-    from dpviz.experiments.sweeps.sweep import in_order
+    from dpviz.experiments.sweeps.cells import CellStore
 
     out = output.place(options, FORMATS)
     wanted = metrics.chosen(options.metric)
@@ -82,8 +79,29 @@ def run(options: argparse.Namespace) -> int:
         spec = replace(spec, metrics=[*spec.metrics, *(metric.id for metric in wanted)])
     jobs = _jobs(options.jobs)
     store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
-    if options.repeats is not None:
-        return _cross_validated(spec, options, out, store, jobs, wanted)
+    compute = _computed if options.repeats is None else _cross_validated
+    table, missing = compute(spec, options, store, jobs, wanted)
+    if len(table):
+        _save(table, out, kept=store is not None, quiet=options.json)
+    if options.json:
+        lost = [{"epsilon": epsilon, "problem": " ".join(str(p).split())} for epsilon, p in missing]
+        settings = {f.name: getattr(spec, f.name) for f in fields(spec)} | {"mechanisms": spec.named}
+        rows = {"rows": table} if out is None else {"out": out}  # a file holds them
+        answers.document({"sweep": settings, "missing": lost} | rows, "sweep")
+    return 1 if missing or not len(table) else 0
+
+
+def _computed(
+    spec: SweepSpec, options: argparse.Namespace, store: CellStore | None, jobs: int, wanted: Sequence[Metric]
+) -> tuple[pd.DataFrame, list[tuple[float, InvalidInput]]]:
+    """(the table of a sweep, budgets that could not be computed and why); messages and means go to standard error."""
+    import pandas as pd
+
+    from dpviz.experiments.sweeps.cells import attempts, problems
+    from dpviz.experiments.sweeps.cluster import ClusterLost
+    from dpviz.experiments.sweeps.curves import summarise
+    from dpviz.experiments.sweeps.sweep import in_order
+
     cells = spec.cells()
     tables, missing = [], []
     finished = 0
@@ -101,25 +119,16 @@ def run(options: argparse.Namespace) -> int:
         print(f"dpviz: {notice}", file=sys.stderr)
     for line in dict.fromkeys(f"dpviz: missing at ε = {epsilon:g}: {' '.join(str(p).split())}" for epsilon, p in missing):
         print(line, file=sys.stderr)
-    import pandas as pd
-
-    if tables:
-        table = in_order(pd.concat(tables, ignore_index=True), spec)
-        for metric in wanted:
-            beside = "; ".join(
-                f"{model} {_number(float(table[f'{prefix}_{metric.column}'].iloc[0]))}"
-                for model, prefix in (("non-private", "non_private"), ("majority", "majority"))
-            )
-            for row in summarise(table, metric.column).itertuples():
-                print(
-                    f"{row.mechanism} at epsilon = {row.epsilon:g}: {metric.within} {_number(row.mean)}; {beside}",
-                    file=sys.stderr,
-                )
-        _save(table, out, kept=store is not None, quiet=options.json)
-    if options.json:
-        lost_cells = [{"epsilon": epsilon, "problem": " ".join(str(p).split())} for epsilon, p in missing]
-        _document(spec, table if tables else pd.DataFrame(), out, lost_cells)
-    return 1 if missing or not tables else 0
+    if not tables:
+        return pd.DataFrame(), missing
+    table = in_order(pd.concat(tables, ignore_index=True), spec)
+    for metric in wanted:
+        non_private, majority = (float(table[f"{model}_{metric.column}"].iloc[0]) for model in ("non_private", "majority"))
+        beside = f"non-private {_number(non_private)}; majority {_number(majority)}"
+        for row in summarise(table, metric.column).itertuples():
+            text = f"{row.mechanism} at epsilon = {row.epsilon:g}: {metric.within} {_number(row.mean)}; {beside}"
+            print(text, file=sys.stderr)
+    return table, missing
 
 
 def _number(value: float) -> str:
@@ -127,9 +136,9 @@ def _number(value: float) -> str:
 
 
 def _cross_validated(
-    spec: SweepSpec, options: argparse.Namespace, out: Path | None, store: CellStore | None, jobs: int, wanted: Sequence[Metric]
-) -> int:
-    """Computes and saves a sweep on several splits; means and both spreads go to standard error."""
+    spec: SweepSpec, options: argparse.Namespace, store: CellStore | None, jobs: int, wanted: Sequence[Metric]
+) -> tuple[pd.DataFrame, list[tuple[float, InvalidInput]]]:
+    """As `_computed`, on several splits: a budget that cannot be computed ends it. Means and both spreads are printed."""
     from dpviz.experiments.run.metrics import METRICS
     from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
 
@@ -147,10 +156,7 @@ def _cross_validated(
                 f"standard error {error}; spread over noise {noise}, over {row.splits} splits {split}",
                 file=sys.stderr,
             )
-    _save(table, out, kept=store is not None, quiet=options.json)
-    if options.json:
-        _document(spec, table, out, [])
-    return 0
+    return table, []
 
 
 def spec_of(options: argparse.Namespace) -> SweepSpec:
@@ -216,13 +222,6 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
 def _jobs(text: str) -> int:
     number = number_from_text("--jobs", text)
     return -1 if number == -1 else whole("--jobs", number, 1, 1024)
-
-
-def _document(spec: SweepSpec, table: pd.DataFrame, out: Path | None, missing: list[dict[str, Any]]) -> None:
-    """Prints the sweep as JSON; its rows are left out where a file holds them."""
-    settings = {f.name: getattr(spec, f.name) for f in fields(spec)} | {"mechanisms": spec.named}
-    rows = {"rows": table} if out is None else {"out": out}
-    answers.document({"sweep": settings, "missing": missing} | rows, "sweep")
 
 
 def _save(table: pd.DataFrame, target: Path | None, *, kept: bool, quiet: bool = False) -> None:

@@ -10,7 +10,7 @@ from dpviz.datasets.sources import own, uploads
 from dpviz.datasets.table.delimiters import DELIMITERS, joined
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run import links
-from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.run.spec import RunSpec, shared
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
 
@@ -44,19 +44,10 @@ def sweep_call(sweep: SweepSpec) -> str:
 
 def sweep_shell_call(sweep: SweepSpec) -> str:
     """The same sweep from a shell: what differs from the default, and always dataset, mechanisms and budgets."""
-    plain = [f.name for f in fields(sweep) if f.name not in ("mechanisms", "epsilons", "metrics")]
-    values = {
-        name: getattr(sweep, name) for name in plain if name == "dataset" or getattr(sweep, name) != getattr(SweepSpec, name)
-    }
-    first = _named(sweep.dataset)
-    if first:
-        values.pop("dataset")
-    options = [f"--{name.replace('_', '-')}={str(value).lower()}" for name, value in values.items() if name != "dataset"]
-    options += [f"--dataset={values['dataset']}"] if "dataset" in values else []
-    options += [f"--mechanisms={','.join(sweep.named)}", f"--epsilons={','.join(map(repr, sweep.epsilons))}"]
-    knobs = {key: value for run in sweep.runs() for key, value in run.to_query().items() if "." in key}
-    options += [f"--set={key}={value}" for key, value in knobs.items()]
-    return shlex.join(["dpviz", "sweep", *first, *options, *(f"--metric={one}" for one in sweep.metrics), "--out=sweep.csv"])
+    several = {"mechanisms": ",".join(sweep.named), "epsilons": ",".join(map(repr, sweep.epsilons))}
+    knobs = {f"set={key}": value for run in sweep.runs() for key, value in run.to_query().items() if "." in key}
+    query = RunSpec(**shared(sweep)).to_query() | several | knobs
+    return _shell("sweep", sweep.dataset, query, [*(f"--metric={one}" for one in sweep.metrics), "--out=sweep.csv"])
 
 
 def dataset_call(name: str, intercept: bool, scaling: str) -> str:
@@ -129,22 +120,17 @@ def shell_call(spec: RunSpec, command: str = "run", metric: str = "accuracy") ->
         command: one of the commands that take a run.
         metric: id of a metric that is printed beside accuracy.
     """
-    query = RunSpec(spec.dataset).to_query() | spec.to_query() | {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)}
-    first = _named(spec.dataset)
-    if first:
-        query.pop("dataset", None)
-    options = []
-    for key, value in query.items():
-        _, dot, knob = key.partition(".")
-        options.append(f"--set={knob}={value}" if dot else f"--{key.replace('_', '-')}={value}")
-    options += [] if metric == "accuracy" else [f"--metric={metric}"]
-    return shlex.join(["dpviz", command, *first, *options])
+    values = {f"set={key.partition('.')[2]}" if "." in key else key: value for key, value in spec.to_query().items()}
+    query = {"mechanism": spec.mechanism, "epsilon": str(spec.epsilon)} | values
+    return _shell(command, spec.dataset, query, [] if metric == "accuracy" else [f"--metric={metric}"])
 
 
-def _named(dataset: str) -> list[str]:
-    """A person's own table with the options that say how it is read; none for datasets that have a name everywhere."""
+def _shell(command: str, dataset: str, query: Mapping[str, str], more: Sequence[str]) -> str:
+    """A command with its options; a person's own table comes first, with the options that say how it is read."""
     table = _table(dataset)
-    return [] if table is None else [_file(table[0]), *_flags(*table[1:])]
+    first = [f"--dataset={dataset}"] if table is None else [_file(table[0]), *_flags(*table[1:])]
+    options = [f"--{key if '=' in key else key.replace('_', '-')}={value}" for key, value in query.items() if key != "dataset"]
+    return shlex.join(["dpviz", command, *first, *options, *more])
 
 
 def _flags(spec: TableSpec, reading: Mapping[str, Any]) -> list[str]:

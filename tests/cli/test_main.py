@@ -100,12 +100,17 @@ def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypa
     assert made["cost"]["noise"] == pytest.approx(parts.noise, rel=1e-12)
 
 
-@pytest.mark.parametrize("arguments", ["--port 0", "--port many", "frobnicate", "run --frob", "audit --runs"])
+@pytest.mark.parametrize("arguments", ["frobnicate", "run --frob", "audit --runs"])
 def test_bad_usage_is_one_line_and_code_2(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(arguments.split())
     assert stop.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("port", ["0", "many"])
+def test_a_port_that_cannot_be_is_refused(port: str, shell: Shell) -> None:
+    assert shell.refused(["app", "--port", port]).startswith("dpviz: --port: must ")
 
 
 def test_the_app_has_its_configuration_beside_it() -> None:

@@ -18,9 +18,7 @@ import pytest
 from support_shell import Shell
 
 import dpviz
-from dpviz.cli import one_run, own_file
 from dpviz.cli.main import main
-from dpviz.datasets.table import cell_text, formats
 from dpviz.reporting import python_call, shell_call
 
 FLAGS = ["--target", "income", "--positive", ">50K", "--range", "age=17,90", "--categories", "job=a|b", "--fill", "job=a"]
@@ -253,11 +251,6 @@ def test_endless_standard_input_ends_in_words(monkeypatch: pytest.MonkeyPatch, s
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=endless))
     assert "is more than 1.0 MB large" in shell.refused(["run", "-"])
     assert endless.read_so_far < 2_000_000
-
-
-def test_the_words_for_gaps_in_the_help_are_those_of_the_reader() -> None:
-    assert own_file.MISSING == cell_text.MISSING
-    assert one_run._SUFFIXES == formats.SUFFIXES
 
 
 def test_a_model_that_is_no_better_than_the_majority_is_remarked(tmp_path: Path, shell: Shell) -> None:

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from support_tables import made
 
-from dpviz.cli.own_file import DELIMITER_NAMES
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.csv import read_csv
-from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.spec import TableSpec
 
 ROWS = 60
@@ -221,10 +219,6 @@ def test_dates_and_yes_or_no() -> None:
     prepared = made(text("day,flag,age,y", "2020-01-{k:02},yes,{age},{y}", after="\n2020-02-01,no,33,yes"))
     assert "dates or times" in prepared.left_out["day"]
     assert {"flag=no", "flag=yes"} <= set(prepared.dataset.feature_names)
-
-
-def test_the_command_line_names_the_delimiters() -> None:
-    assert tuple(DELIMITERS.values()) == DELIMITER_NAMES
 
 
 def test_quotes_may_follow_blanks_at_the_beginning_of_a_line() -> None:
