@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.auditing.judging import Game, declares_gaussian, judge
-from dpviz.auditing.pairs import Pair, differing_rows
+from dpviz.auditing.pairs import Pair, differing_rows, needs_zero_rows
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, part, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
 from dpviz.mechanisms.attack import allowed_accuracy
@@ -90,7 +90,7 @@ def watch(
     every = max(1, len(starts) // max(1, looks))
     for k, start in enumerate(starts):
         size = min(block, game.runs - start)
-        made, declared = _both_sides(game, range(start, start + size), k, len(starts), monitor)
+        made, declared = _both_sides(game, range(start, start + size), part(monitor, k / len(starts), 1 / len(starts)))
         for side in range(2):
             outputs[side].append(made[side])
         distributions = declared if distributions is None else distributions
@@ -150,38 +150,21 @@ def _check_relation(
             f"{mechanism.id} speaks about adding or removing a row, and this pair replaces one",
             "Use a pair in which the differing row is zero on one side.",
         )
-    if problem.setting.quadratic is None:
-        raise InvalidInput(
-            "pair",
-            f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not "
-            "the same as no row",
-            "Audit it under replace-one, or on a linear model.",
-        )
+    needs_zero_rows(mechanism, problem, "pair")
 
 
-def _both_sides(game: Game, runs: range, k: int, blocks: int, monitor: Monitor) -> tuple[list[Floats], Distributions | None]:
-    """Outputs of each side in block `k` of `blocks`; their distributions, where declared and no iterates are seen."""
+def _both_sides(game: Game, runs: range, monitor: Monitor) -> tuple[list[Floats], Distributions | None]:
+    """(len(runs), k) outputs of each side, iterates first; their distributions, where declared and no iterates are seen."""
     outputs: list[Floats] = []
-    distributions: list[OutputNoise | None] = []
-    for side in range(2):
-        inside = part(monitor, (k + side / 2) / blocks, 0.5 / blocks)
-        made, distribution = _trained(game, side, runs, inside)
-        outputs.append(made)
-        distributions.append(distribution)
-    if len(game.versions) == 1 and distributions[0] is not None and distributions[1] is not None:
-        return outputs, Distributions(distributions[0], distributions[1])
-    return outputs, None
-
-
-def _trained(game: Game, side: int, runs: range, monitor: Monitor) -> tuple[Floats, OutputNoise | None]:
-    """(len(runs), k) outputs of one side, iterates first, and the declared distribution of the released model."""
-    streams = [np.random.SeedSequence(game.seed, spawn_key=(side, run)) for run in runs]
-    fits = []
-    for v, version in enumerate(game.versions):
-        inside = _inside(monitor, v / len(game.versions))
-        fits.append(version.fit(Training(game.sides[side], [game.calibration], streams, record=False, monitor=inside)))
-    distribution = fits[-1].distribution
-    return np.hstack([_output(f) for f in fits]), None if distribution is None else distribution.at(0)
+    declared: list[OutputNoise] = []
+    for (side, problem), inside in each(monitor, enumerate(game.sides)):
+        streams = [np.random.SeedSequence(game.seed, spawn_key=(side, run)) for run in runs]
+        training = Training(problem, [game.calibration], streams, record=False)
+        fits = [version.fit(dataclasses.replace(training, monitor=tick)) for version, tick in each(inside, game.versions)]
+        outputs.append(np.hstack([_output(fit) for fit in fits]))
+        if fits[-1].distribution is not None:
+            declared.append(fits[-1].distribution.at(0))
+    return outputs, Distributions(*declared) if len(game.versions) == 1 and len(declared) == 2 else None
 
 
 def audit_pairs(
@@ -197,18 +180,9 @@ def audit_pairs(
     """Audits several pairs; each at 1 - (1 - confidence)/k, so that all k hold together at `confidence`."""
     if not pairs:
         raise InvalidInput("pairs", "none was given", "Give at least one pair.")
-    out = {}
-    for k, pair in enumerate(pairs):
-        out[pair.name] = audit(
-            mechanism,
-            pair.first,
-            pair.second,
-            budget,
-            runs,
-            seed + k,
-            confidence=1 - (1 - confidence) / len(pairs),
-            monitor=part(monitor, k / len(pairs), 1 / len(pairs)),
-        )
+    out, share = {}, 1 - (1 - confidence) / len(pairs)
+    for (k, pair), inside in each(monitor, enumerate(pairs)):
+        out[pair.name] = audit(mechanism, pair.first, pair.second, budget, runs, seed + k, confidence=share, monitor=inside)
     return out
 
 
@@ -226,11 +200,6 @@ def _prefixes(mechanism: Mechanism, setting: Setting, iterates: Sequence[int]) -
     total = mechanism.step_count(setting)
     steps = sorted({whole("iterates", k, 1, total) for k in iterates} - {total})
     return [mechanism.stopped_after(k) for k in steps]
-
-
-def _inside(monitor: Monitor, progress: float) -> Monitor:
-    """Passes cancellation on; progress within one fit is too small to show."""
-    return lambda share: monitor(progress)
 
 
 def _output(fit: Fit) -> Floats:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from dpviz.auditing.pairs import needs_zero_rows
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
@@ -165,13 +166,7 @@ def _second_forms(mechanism: Mechanism, budget: Budget, problem: Problem, positi
     rows = problem.rows.take(positions)
     m, which = len(positions), "each on an axis of its own" if problem.n == len(positions) else f"among {problem.n:,} rows"
     if mechanism.calibrate(problem.setting, budget).neighbouring is Neighbouring.ADD_REMOVE:
-        if problem.setting.quadratic is None:
-            raise InvalidInput(
-                "mechanism",
-                f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not the "
-                "same as no row",
-                "Audit it under replace-one, or on a linear model.",
-            )
+        needs_zero_rows(mechanism, problem, "mechanism")
         why = f"{m:,} canaries {which}; a coin leaves each in or puts a row of zeros in its place."
         return Canaries(problem, positions, np.zeros_like(rows.X), rows.y, Neighbouring.ADD_REMOVE, why)
     why = f"{m:,} canaries {which}; a coin flips the label of each or leaves it."

@@ -62,6 +62,17 @@ def differing_rows(first: Problem, second: Problem) -> NDArray[np.intp]:
     return np.flatnonzero(differs)
 
 
+def needs_zero_rows(mechanism: Mechanism, problem: Problem, field: str) -> None:
+    """Checks that a row of zeros is the same as no row, as where neighbours add or remove one.
+
+    Raises:
+        InvalidInput: the model is not linear in the row.
+    """
+    if problem.setting.quadratic is None:
+        cause = f"{mechanism.id} speaks about adding or removing a row, and in {problem.model.id!r} a row of zeros is not the "
+        raise InvalidInput(field, f"{cause}same as no row", "Audit it under replace-one, or on a linear model.")
+
+
 def _labels(n: int) -> Floats:
     return np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
 

@@ -9,7 +9,7 @@ from scipy import stats
 from support_game import BUDGET, SVM, SVM_PAIR, gaussian_game, quiet
 
 from dpviz.auditing import audit, audit_pairs, judging
-from dpviz.auditing.game import _both_sides, _prepare
+from dpviz.auditing.game import _both_sides, prepare
 from dpviz.auditing.judging import declares_gaussian, judge
 from dpviz.auditing.pairs import make
 from dpviz.auditing.scores import Distributions, fitters
@@ -24,8 +24,8 @@ from dpviz.privacy.budget import Budget
 def test_several_attackers_and_several_pairs_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two attackers at 5 % each, or two pairs, would accuse a mechanism that is right in more than 5 % of audits."""
     mechanism, first, second = quiet(OutputGaussian(), BUDGET)
-    game = _prepare(mechanism, first, second, BUDGET, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
-    outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
+    game = prepare(mechanism, first, second, BUDGET, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(game, range(40), lambda done: None)
     assert known is not None
     half = dataclasses.replace(game, confidence=0.95)  # the other half is for the Gaussian test
     exact, learned = judging._exact(half, known, *outputs), judging._learned(half, *outputs, judging.LEARNED_SHARE)
@@ -52,8 +52,8 @@ def test_several_attackers_and_several_pairs_share_the_error_probability(monkeyp
 def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The learning one has less of the error probability: its bound would be the larger one at the other's."""
     mechanism, first, second = quiet(OutputGaussian(), BUDGET)
-    game = _prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
-    outputs, known = _both_sides(game, range(40), 0, 1, lambda done: None)
+    game = prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(game, range(40), lambda done: None)
     assert known is not None
     exact, learned = judging._exact(game, known, *outputs), judging._learned(game, *outputs, judging.LEARNED_SHARE)
     exact = dataclasses.replace(exact, counts=Counts(100, 100, 400))

@@ -11,14 +11,10 @@ from dpviz.common.validate import one_of
 
 @cache
 def _all() -> dict[str, MembershipAttack]:
-    modules = [importlib.import_module(f"{room.__name__}.{info.name}") for info in pkgutil.iter_modules(room.__path__)]
-    classes = [value for module in modules for value in vars(module).values() if _declares(value, module.__name__)]
-    return {cls.id: cls() for cls in sorted(classes, key=lambda cls: str(cls.id))}
-
-
-def _declares(value: object, module: str) -> bool:
-    """True where a value is an attack that a module defines itself."""
-    return isinstance(value, type) and issubclass(value, MembershipAttack) and value.__module__ == module and "id" in vars(value)
+    for info in pkgutil.iter_modules(room.__path__):
+        importlib.import_module(f"{room.__name__}.{info.name}")
+    declared = [cls for cls in MembershipAttack.__subclasses__() if cls.__module__.startswith(room.__name__)]
+    return {cls.id: cls() for cls in sorted(declared, key=lambda cls: str(cls.id))}
 
 
 def list_attacks() -> dict[str, MembershipAttack]:

@@ -13,7 +13,7 @@ from dpviz.auditing.attacks.judging import Judged
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.attacks.row_gaussians import separation
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, each, part, silent
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setup_for
@@ -135,15 +135,11 @@ def _attacked(
     known = Shadows(on_rows[SHADOW], halves.member(SHADOW, shadows, at), on_others[SHADOW])
     seen = Targets(on_rows[TARGET], on_others[TARGET], _described(rows), _described(population))
     truth, judged = halves.member(TARGET, targets, at), {}
-    for k, name in enumerate(names):
-        attack, listen = (
-            get_attack(name),
-            part(monitor, _TRAINING + (1 - _TRAINING) * k / len(names), (1 - _TRAINING) / len(names)),
-        )
+    for attack, listen in each(part(monitor, _TRAINING, 1 - _TRAINING), map(get_attack, names)):
         listen(0.0)
         count = min(targets, attack.most_targets or targets)
         scores = attack.score(seen.first(count), known, listen)
-        judged[name] = Judged(np.asarray(scores, np.float32), truth[:count], spec.seed)
+        judged[attack.id] = Judged(np.asarray(scores, np.float32), truth[:count], spec.seed)
     monitor(1.0)
     of_halves = halves.mechanism, halves.setting, halves.calibration
     return AttackedRun(spec, *of_halves, shadows, targets, setup.split.train[at], judged, separation(known))

@@ -59,7 +59,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
     """
 
     def single(outcome: Outcome) -> GroupReport:
-        one = Release(outcome.spec.epsilon, outcome.theta, outcome.labels, None, outcome.calibration.status.value)
+        one = Release(outcome.spec.epsilon, outcome.theta, outcome.labels, None)
         return report(Releases(outcome.spec, (one,), ()), chosen)
 
     def work(run: RunSpec, monitor: Monitor) -> Seen:

@@ -24,11 +24,15 @@ def instance_table(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
     problem, record, theta = shared.problem, fit.record, fit.theta[e]
     n, s = problem.n, len(theta)
 
-    def mean(values: NDArray[Any] | None, missing: float) -> Floats:
+    def mean(values: NDArray[Any] | None, missing: float = np.nan) -> Floats:
+        """(n,) means over the seeds that have a value; NaN where none has."""
         if values is None:
             return np.full(n, missing)
         per_seed = at(values, e)
-        return np.broadcast_to(per_seed.mean(axis=0, dtype=float), (n,)).copy()
+        there = np.isfinite(per_seed)
+        with np.errstate(invalid="ignore"):
+            known = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
+        return np.broadcast_to(known, (n,)).copy()
 
     margin, correct = np.zeros(n), np.zeros(n)
     size = max(1, _REPLICA_BLOCK // n)
@@ -39,26 +43,15 @@ def instance_table(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "label": problem.rows.y.astype(int),
-            "visits": mean(record.visits, float("nan")),
+            "visits": mean(record.visits),
             "times_noised": mean(record.times_noised, 0.0),
             "noise_norm": mean(record.noise_norm, 0.0),
             "passed": mean(record.passed, 0.0),
-            "clipped": _known_mean(record.clipped, e, n),
-            "rule_margin": mean(record.rule_margin, float("nan")),
+            "clipped": mean(record.clipped),
+            "rule_margin": mean(record.rule_margin),
             "margin": margin,
             "margin_non_private": margins(problem.model, shared.reference.optimum[None], problem.rows)[:, 0],
             "correct": correct,
         },
         index=pd.Index(shared.split.train, name="row_id"),
     )
-
-
-def _known_mean(values: NDArray[Any] | None, e: int, n: int) -> Floats:
-    """(n,) means over the seeds that have a value; NaN where none has."""
-    if values is None:
-        return np.full(n, np.nan)
-    per_seed = at(values, e)
-    there = np.isfinite(per_seed)
-    with np.errstate(invalid="ignore"):
-        mean = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
-    return np.broadcast_to(mean, (n,)).copy()

@@ -242,15 +242,6 @@ def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dic
     return {"accuracy": (hits + n - total - false) / n, "balanced-accuracy": np.mean(shares, axis=0), "f1": f1}
 
 
-def _allowed(precision: Floats, false_positive_rate: Floats, levels: Sequence[Metric]) -> dict[str, NDArray[np.bool_]]:
-    """Thresholds that each measure of recall at a level may choose from."""
-    allowed = {}
-    for metric in levels:
-        level = 0.0 if metric.level is None else metric.level
-        allowed[metric.id] = precision >= level if metric.kind == "recall-at-precision" else false_positive_rate <= level
-    return allowed
-
-
 def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
     """Measures over all thresholds: the best ones lie behind positive rows, so that only these are looked at."""
     keys, called, some_tied = ranked(s, positive)
@@ -269,10 +260,12 @@ def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) 
         starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
         lengths = np.diff(starts, append=len(places))
         precision.ravel()[places] = precision.ravel()[np.repeat(places[starts] + lengths, lengths)]
-    allowed = _allowed(precision, misses / others, levels)
-    return {"roc-auc": better / (total * others), "average-precision": precision.mean(axis=1)} | {
-        name: (there * hits).max(axis=1) / total for name, there in allowed.items()
-    }
+    values = {"roc-auc": better / (total * others), "average-precision": precision.mean(axis=1)}
+    for metric in levels:
+        level, at_precision = metric.level or 0.0, metric.kind == "recall-at-precision"
+        allowed = precision >= level if at_precision else misses / others <= level
+        values[metric.id] = (allowed * hits).max(axis=1) / total
+    return values
 
 
 def _pairs_of_equals(tied: NDArray[np.bool_], label: NDArray[np.bool_]) -> Floats:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -259,48 +260,44 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     right = measured.pop(METRICS["accuracy"].column)
     beside = [str(name) for name in measured]
     base = first.setup.baselines_in(with_all(metrics)) if metrics else first.setup.baselines
-    seeds = [len(r.theta) for r in results]
+    table = pd.concat([_seeds(r) for r in results], ignore_index=True)
+    table.insert(7, "accuracy", right.to_numpy(float))
+    return table.assign(
+        **{name: measured[name].to_numpy() for name in beside},
+        **{f"non_private_{name}": float(base.at["non-private", name]) for name in beside},
+        **{f"majority_{name}": float(base.at["majority", name]) for name in beside},
+    )
 
-    def each(value: Callable[[Result], str | float | None]) -> list[str | float]:
-        """One value for all seeds of a result; NaN for None."""
-        values = [value(r) for r in results]
-        return [float("nan") if v is None else v for v, count in zip(values, seeds, strict=True) for _ in range(count)]
 
-    def single(value: Callable[[Result], Floats | None]) -> Floats:
-        """One value for each seed; NaN for None."""
-        values = [value(r) for r in results]
-        return np.concatenate([np.full(count, np.nan) if v is None else v for v, count in zip(values, seeds, strict=True)])
-
-    def bounds(budget: Callable[[Calibration], Budget | None]) -> list[str | float]:
-        return each(lambda r: None if (found := budget(r.calibration)) is None else found.epsilon)
-
+def _seeds(r: Result) -> pd.DataFrame:
+    """One row per seed of a result: what is known beside the metrics on the test rows; NaN for what there is not."""
+    cal = r.calibration
+    claimed, proved = (math.nan if budget is None else budget.epsilon for budget in (cal.claimed_budget, cal.proved_budget))
+    exact = (math.nan if values is None else values for values in (r.expected_accuracies, r.expected_balanced_accuracies))
+    accuracy, balanced = exact
     return pd.DataFrame(
         {
-            "dataset": each(lambda r: r.spec.dataset),
-            "model": each(lambda r: r.spec.model),
-            "mechanism": each(lambda r: r.spec.mechanism),
-            "epsilon": each(lambda r: r.spec.epsilon),
-            "delta": each(lambda r: r.budget.delta),
-            "lam": each(lambda r: r.setup.problem.lam),
-            "seed": single(lambda r: np.array(r.replicas)),
-            "accuracy": right.to_numpy(float),
-            "train_accuracy": single(lambda r: r.train_accuracy),
-            "objective": single(lambda r: r.objective),
-            "optimality_gap": single(lambda r: r.optimality_gap),
-            "expected_accuracy": single(lambda r: r.expected_accuracies),
-            "sensitivity": each(lambda r: r.calibration.sensitivity),
-            "noise_scale": each(lambda r: r.calibration.noise_scale),
-            "claimed_epsilon": bounds(lambda c: c.claimed_budget),
-            "proved_epsilon": bounds(lambda c: c.proved_budget),
-            "status": each(lambda r: r.calibration.status.value),
-            "neighbouring": each(lambda r: r.calibration.neighbouring.value),
-            "non_private_accuracy": each(lambda r: r.non_private.accuracy),
-            "majority_accuracy": each(lambda r: r.majority.accuracy),
-            "expected_balanced_accuracy": single(lambda r: r.expected_balanced_accuracies),
+            "dataset": r.spec.dataset,
+            "model": r.spec.model,
+            "mechanism": r.spec.mechanism,
+            "epsilon": r.spec.epsilon,
+            "delta": r.budget.delta,
+            "lam": r.setup.problem.lam,
+            "seed": np.array(r.replicas),
+            "train_accuracy": r.train_accuracy,
+            "objective": r.objective,
+            "optimality_gap": r.optimality_gap,
+            "expected_accuracy": accuracy,
+            "sensitivity": cal.sensitivity,
+            "noise_scale": cal.noise_scale,
+            "claimed_epsilon": claimed,
+            "proved_epsilon": proved,
+            "status": cal.status.value,
+            "neighbouring": cal.neighbouring.value,
+            "non_private_accuracy": r.non_private.accuracy,
+            "majority_accuracy": r.majority.accuracy,
+            "expected_balanced_accuracy": balanced,
         }
-        | {name: measured[name].to_numpy() for name in beside}
-        | {f"non_private_{name}": float(base.at["non-private", name]) for name in beside}
-        | {f"majority_{name}": float(base.at["majority", name]) for name in beside}
     )
 
 

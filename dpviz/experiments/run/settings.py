@@ -138,6 +138,17 @@ class ClassWeight(Number):
         return super()._checked(name, value)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Folds(Whole):
+    """A number of folds, or 0 for none."""
+
+    def _checked(self, name: str, value: object) -> Any:
+        folds = super()._checked(name, value)
+        if folds == 1:
+            raise InvalidInput(name, "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")
+        return folds
+
+
 _BALANCED = "balanced"
 #: values of `ranges`
 AS_DECLARED, PRIVATE = "declared", "private"
@@ -211,7 +222,7 @@ SETTINGS: dict[str, Knob] = {
         names={AS_DECLARED: "as declared or read", PRIVATE: "private, for a tenth of ε"},
         changes=Changes.DATA,
     ),
-    "folds": Whole(
+    "folds": Folds(
         label="Folds",
         help="0: one split, 80 % for training. k: k-fold cross validation, whose split s is fold s mod k of permutation s div k.",
         low=0,

@@ -15,7 +15,7 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run import links
 from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE, SETTINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
-from dpviz.mechanisms.knobs import Changes
+from dpviz.mechanisms.knobs import Changes, Knob
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,6 @@ class RunSpec(RunSettings):
 
         for name, knob in SETTINGS.items():
             put(name, knob.check(name, getattr(self, name)))
-        if self.folds == 1:
-            raise InvalidInput("folds", "one fold would leave no rows to train on", "Give 0 for an 80/20 split, or at least 2.")
         if not isinstance(self.params, Mapping):
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
         built = get_mechanism(self.mechanism).from_params(dict(self.params))
@@ -141,30 +139,19 @@ class RunSpec(RunSettings):
         bad: list[InvalidInput] = []
         texts = links.meant(_as_text(query), bad)
         values: dict[str, Any] = {}
-        for name, knob in SETTINGS.items():
-            if name in texts:
-                try:
-                    values[name] = knob.parse(name, texts[name])
-                except InvalidInput as problem:
-                    bad.append(problem.bare())
-        try:
-            cls(**values)
-        except InvalidInput:  # one field at a time against the defaults, so that each bad one is named
-            for name, value in list(values.items()):
-                try:
-                    cls(**{name: value})
-                except InvalidInput as problem:
-                    bad.append(problem.bare())
-                    del values[name]
-        mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
         params: dict[str, Any] = {}
-        for name, declared in mechanism.knobs().items():
-            text = texts.get(f"{mechanism.id}.{name}")
-            if text is not None:
-                try:
-                    params[name] = declared.parse(name, text)
-                except InvalidInput as problem:
-                    bad.append(problem.bare())
+
+        def parse(knobs: Mapping[str, Knob], prefix: str, parsed: dict[str, Any]) -> None:
+            for name, knob in knobs.items():
+                if prefix + name in texts:
+                    try:
+                        parsed[name] = knob.parse(name, texts[prefix + name])
+                    except InvalidInput as problem:
+                        bad.append(problem.bare())
+
+        parse(SETTINGS, "", values)
+        mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
+        parse(mechanism.knobs(), f"{mechanism.id}.", params)
         if bad and problems is None:
             raise bad[0]
         if problems is not None:

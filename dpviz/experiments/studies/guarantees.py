@@ -128,12 +128,11 @@ _known: Cache[_Usefulness] = Cache("guarantees", 32 << 20, lambda made: int(made
 
 def _usefulness(spec: RunSpec, metrics: Sequence[str], baselines: pd.DataFrame, monitor: Monitor) -> _Usefulness:
     """Trains and measures a run, unless that was done for the table beside another method."""
-    key = (resolve(spec).key(), *metrics)
-    found = _known.get(key)
-    if found is None:
-        (result,) = run_epsilons(spec, [spec.epsilon], instances=False, monitor=monitor)
+
+    def make(listen: Monitor) -> _Usefulness:
+        (result,) = run_epsilons(spec, [spec.epsilon], instances=False, monitor=listen)
         means = {name: mean for name in METRICS if (mean := result.expected(name)) is not None}
         table = result.metrics_in(metrics)
-        found = _Usefulness(table, means, guessing(result, metrics, table, baselines))
-        _known.put(key, found, owner=spec.dataset)
-    return found
+        return _Usefulness(table, means, guessing(result, metrics, table, baselines))
+
+    return _known.compute((resolve(spec).key(), *metrics), make, owner=spec.dataset, monitor=monitor)

@@ -10,7 +10,7 @@ from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.run import Result, run_epsilons
+from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import able
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import OutputNoise
@@ -27,19 +27,12 @@ class Release:
         theta: (S, m) released parameters.
         labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
         distribution: of the parameters where it is known in closed form; its scale has one entry.
-        status: label of the guarantee.
     """
 
     epsilon: float
     theta: Floats
     labels: Floats | None
     distribution: OutputNoise | None
-    status: str
-
-    @classmethod
-    def of(cls, result: Result) -> Release:
-        """The release of a result."""
-        return cls(result.spec.epsilon, result.theta, result.labels, result.distribution, result.calibration.status.value)
 
     @property
     def nbytes(self) -> int:
@@ -83,4 +76,4 @@ def _train(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor) -> Releas
     if not met:
         raise refused[0][1]
     results = run_epsilons(spec, met, instances=False, monitor=monitor)
-    return Releases(spec, tuple(Release.of(result) for result in results), tuple(refused))
+    return Releases(spec, tuple(Release(r.spec.epsilon, r.theta, r.labels, r.distribution) for r in results), tuple(refused))
