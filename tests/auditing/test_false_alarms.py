@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, AuditResult, audit
-from dpviz.auditing.game import _prepare
+from dpviz.auditing.game import prepare
 from dpviz.auditing.judging import judge
 from dpviz.auditing.pairs import make
 from dpviz.auditing.scores import SCORES, Distributions, gradient_direction
@@ -55,7 +55,7 @@ def audits(
     mechanism: Mechanism = OutputGaussian()
     if score == "steps":
         mechanism, iterates = DPGD(steps=STEPS, step_size=0.1), tuple(range(1, STEPS))
-    game = _prepare(mechanism, pair.first, pair.second, budget, runs, 0, score, confidence, iterates)
+    game = prepare(mechanism, pair.first, pair.second, budget, runs, 0, score, confidence, iterates)
     sigma, kept = game.calibration.noise_scale, runs // 2 if twice else runs
     if score == "steps":
         direction = gradient_direction(*game.sides, game.rows, np.zeros(2))
@@ -145,7 +145,7 @@ def test_a_threshold_chosen_on_the_counted_half_is_seen() -> None:
 def test_the_counted_half_chooses_nothing(score: str) -> None:
     """Attacker and threshold come from the other half, so every counted output is judged as it would be on its own."""
     pair, budget, n = make("quiet", get_model("svm"), 20, 2, 0.2), Budget(1.0, 0.05), 40
-    game = _prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, score, 0.5, ())
+    game = prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, score, 0.5, ())
     rng = np.random.default_rng(5)
     sides = [c.optimum + game.calibration.noise_scale * rng.standard_normal((n, 2)) for c in game.sides]
 
@@ -165,7 +165,7 @@ def test_the_counted_half_chooses_nothing(score: str) -> None:
 def test_the_exact_attacker_chooses_its_threshold_without_a_run() -> None:
     """It counts all runs, so its threshold may depend on the declared distributions alone."""
     pair, budget, n = make("quiet", get_model("svm"), 20, 2, 0.2), Budget(1.0, 0.05), 60
-    game = _prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, "likelihood", 0.9, ())
+    game = prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, "likelihood", 0.9, ())
     sigma, centres = game.calibration.noise_scale, [side.optimum for side in game.sides]
     known = Distributions(*(OutputNoise(c, np.array([sigma]), "gaussian") for c in centres))
     cut = known.threshold(trials=n, delta=0.05, confidence=0.95, seed=0)  # two tests share the error probability

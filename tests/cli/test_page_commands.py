@@ -29,9 +29,9 @@ KEYS = {
     "accounting --published": "run mechanism guarantee accountants relations attack published",
     "guarantees": "run methods baselines",
     "influence --top 2": "run guarantee training_rows non_private_norm exact_curvature noise_on rows",
-    "audit --runs 40": "run pair pair_in_words guarantee runs seed confidence score guessed_right guessed_right_low "
-    "guessed_right_high guessed_right_allowed epsilon_lower epsilon_ceiling epsilon_lower_gaussian epsilon_lower_measured_noise "
-    "verdict against_claimed against_proved warnings",
+    "audit --runs 40": "run pair pair_in_words guarantee runs seed confidence score guessed_right epsilon_lower verdict warnings "
+    "guessed_right_low guessed_right_high guessed_right_allowed epsilon_ceiling epsilon_lower_gaussian "
+    "epsilon_lower_measured_noise against_claimed against_proved",
     "attack --shadows 64 --targets 16 --no-cache": "run shadows guarantee targets half sentence verdict attacks rows",
     "attack --shadows 64 --targets 16 --no-cache --epsilons 1": "run shadows attacks",
     "groups": "run column groups gap gap_non_private",

@@ -58,7 +58,7 @@ def test_one_file_holds_everything_and_asks_for_nothing(checked: bool, monkeypat
         "not private",
         "✓ proved",
         "dpviz.run(dpviz.RunSpec(",
-        "dpviz run --mechanism=output-gaussian",
+        "dpviz run --dataset=teaching --mechanism=output-gaussian",
         "Balle",
         "default-src 'none'",
     ):
