@@ -122,9 +122,7 @@ def prepare(
     runs, seed = whole("runs", runs, 40, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
     one_of("score", score, SCORES)
     rows = differing_rows(problem, neighbour)
-    refusal = mechanism.refusal(problem.setting)
-    if refusal:
-        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    mechanism.require(problem.setting)
     calibration = mechanism.calibrate(problem.setting, budget)
     if not np.isfinite(calibration.noise_scale):
         raise FloatingPointError(

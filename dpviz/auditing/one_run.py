@@ -160,9 +160,7 @@ def among_rows(mechanism: Mechanism, problem: Problem, budget: Budget, count: in
 
 
 def _second_forms(mechanism: Mechanism, budget: Budget, problem: Problem, positions: NDArray[np.intp]) -> Canaries:
-    refusal = mechanism.refusal(problem.setting)
-    if refusal:
-        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    mechanism.require(problem.setting)
     rows = problem.rows.take(positions)
     m, which = len(positions), "each on an axis of its own" if problem.n == len(positions) else f"among {problem.n:,} rows"
     if mechanism.calibrate(problem.setting, budget).neighbouring is Neighbouring.ADD_REMOVE:

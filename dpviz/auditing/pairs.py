@@ -173,9 +173,7 @@ def worst_case(
     `person_rows` rows of one person differ where epsilon is for a person.
     """
     setting = replace(model.setting(n, d, lam), person_rows=person_rows)
-    refusal = mechanism.refusal(setting)
-    if refusal:
-        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+    mechanism.require(setting)
     pairs = battery(mechanism, model, n, d, lam, budget, person_rows)
     if pairs[0].name == "own":
         return pairs[0]

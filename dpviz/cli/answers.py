@@ -90,7 +90,7 @@ def _about(dataset: object) -> Dataset | None:
         return None
     try:
         return load_dataset(dataset)
-    except InvalidInput:  # said where the command needs it
+    except InvalidInput:  # an error where the command needs it
         return None
 
 

@@ -54,39 +54,34 @@ def attacker_of(options: argparse.Namespace) -> Attacker | None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the calibration."""
-    import dpviz
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.run import public_setting
     from dpviz.experiments.run.setup import setting_of
     from dpviz.mechanisms.tolerated import epsilon_for
-    from dpviz.privacy.budget import Budget
+    from dpviz.privacy.budget import Budget, row_budget
 
-    facts: dict[str, Any]
     attacker = attacker_of(options)
-    if options.n is None and options.d is None:
-        spec = one_run.run_spec(options)
-        setting, budget = setting_of(spec), resolve(spec).budget
-        if attacker is not None:
-            budget = Budget(epsilon_for(attacker, spec.build(), setting, budget.delta), budget.delta)
-        cal = spec.build().calibrate(setting, budget)
-        facts = {"dataset": resolve(spec).spec.dataset, "n": setting.n, "d": setting.d}
-        shown = one_run.shown(spec.dataset, options)
-    else:
-        if options.n is None or options.d is None:
-            raise InvalidInput("--n", "and --d go together", "Give both: training rows, and features with the intercept.")
-        if options.dataset is not None or (options.file is not None and not one_run.is_link(options.file)):
-            raise InvalidInput("--n", "cannot go with a dataset", "Give a dataset, or --n and --d.")
-        spec = one_run.run_spec(options)
+    public = options.n is not None or options.d is not None
+    if public and (options.n is None or options.d is None):
+        raise InvalidInput("--n", "and --d go together", "Give both: training rows, and features with the intercept.")
+    if public and (options.dataset is not None or (options.file is not None and not one_run.is_link(options.file))):
+        raise InvalidInput("--n", "cannot go with a dataset", "Give a dataset, or --n and --d.")
+    spec = one_run.run_spec(options)
+    built = spec.build()
+    if public:
         if spec.class_weight != 1:
             raise InvalidInput("--class-weight", "cannot go with --n and --d, which have no rows to weigh", "Give a dataset.")
         n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
-        setting = public_setting(spec, n, d)
-        asked = {"epsilon": spec.epsilon} if attacker is None else {"attacker": options.attacker}
-        own: dict[str, Any] = {name: getattr(spec, name) for name in ("delta", "lam", "model", "ranges")}
-        cal = dpviz.calibrate(spec.mechanism, n=n, d=d, **own, **asked, **spec.params)
-        facts = {"dataset": None, "n": n, "d": d}
-        shown = "none looked at"
-    found, beyond = ([], {}) if attacker is None else _attacked(attacker, spec.build(), setting, cal)
+        setting, budget = public_setting(spec, n, d), row_budget(spec.epsilon, spec.delta, n)
+        name, shown = None, "none looked at"
+    else:
+        setting, budget = setting_of(spec), resolve(spec).budget
+        name, shown = resolve(spec).spec.dataset, one_run.shown(spec.dataset, options)
+    if attacker is not None:
+        budget = Budget(epsilon_for(attacker, built, setting, budget.delta), budget.delta)
+    cal = built.calibrate(setting, budget)
+    facts: dict[str, Any] = {"dataset": name, "n": setting.n, "d": setting.d}
+    found, beyond = ([], {}) if attacker is None else _attacked(attacker, built, setting, cal)
     chosen = {
         "mechanism": spec.mechanism,
         "model": spec.model,
@@ -99,11 +94,11 @@ def run(options: argparse.Namespace) -> None:
             ("dataset", f"{shown}, {setting.n:,} training rows, {setting.d:,} features" + " with the intercept" * spec.intercept),
             ("mechanism", f"{spec.mechanism} on {spec.model}"),
             *found,
-            *answers.guarantee_lines(cal, spec.build()),
+            *answers.guarantee_lines(cal, built),
             ("sensitivity from", cal.sensitivity_source),
             *answers.remarks(cal),
         ],
-        facts | chosen | ({} if attacker is None else {"attacker": beyond}) | {"guarantee": answers.guarantee(cal, spec.build())},
+        facts | chosen | ({} if attacker is None else {"attacker": beyond}) | {"guarantee": answers.guarantee(cal, built)},
     )
 
 

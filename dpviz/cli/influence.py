@@ -63,12 +63,12 @@ def run(options: argparse.Namespace) -> None:
     if options.retrain:
         with Bar() as bar:
             shown = shown.assign(retrained=inspected.retrained(spec, at, bar).norm)
-    length = float(np.linalg.norm(influence.theta))
+    norm = float(np.linalg.norm(influence.theta))
     values = {
         "run": answers.run(resolve(spec)),
         "guarantee": answers.guarantee(inspected_run.calibration, spec.build()),
         "training_rows": len(table),
-        "non_private_norm": length,
+        "non_private_norm": norm,
         "exact_curvature": influence.exact_curvature,
         "noise_on": inspected_run.where,
         "rows": shown,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     lines: list[tuple[str, object]] = [
         ("dataset", f"{one_run.shown(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}; {inspected_run.where}"),
-        ("non-private", f"parameters of length {length:.6g}"),
+        ("non-private", f"parameters of norm {norm:.6g}"),
         ("not private", "these numbers are computed from the rows without noise"),
     ]
     answers.give(options, lines, values, shown.dropna(axis=1, how="all"))

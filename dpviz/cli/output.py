@@ -1,4 +1,4 @@
-"""Output of commands: signs that a terminal cannot show are spelled out, and failed output ends a command with a message."""
+"""Output of commands: characters that a terminal cannot show are transliterated, and failed output ends a command with a message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: exit code after the reader of the output has gone, as in `dpviz datasets | head -1`: that of a program ended by SIGPIPE
 READER_GONE = 141
 FAILED = 1
-_ERRORS = "dpviz-spelled"
+_ERRORS = "dpviz-transliterate"
 _SIGNS = {
     "−": "-",
     "–": "-",
@@ -46,7 +46,7 @@ _FORMULA, _SIGNED_NUMBER = ("=", "@", "+", "-"), re.compile(r"[-+]?[0-9.][0-9.eE
 
 
 def visible(text: str) -> str:
-    """Text with control characters, and marks that hide or turn text, spelled out, so that no terminal obeys them.
+    """Text with control characters, and marks that hide or turn text, escaped, so that no terminal obeys them.
 
     >>> visible("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
@@ -142,7 +142,7 @@ class _Stream:
 
     Args:
         stream: where it writes; None where it was closed before the start.
-        needed: whether a failure ends the command. What is only said by the way, such as progress, is left out instead.
+        needed: whether a failure ends the command. What is not its answer, such as progress, is left out instead.
     """
 
     def __init__(self, stream: TextIO | None, needed: bool) -> None:
@@ -202,13 +202,13 @@ def _silence(stream: TextIO | None) -> None:
         os.close(null)
 
 
-def _spelled(error: UnicodeError) -> tuple[str, int]:
+def _transliterated(error: UnicodeError) -> tuple[str, int]:
     """Characters that an encoding lacks, in characters that every encoding has: "epsilon" for ε."""
     assert isinstance(error, UnicodeEncodeError)
-    return "".join(map(_spell, error.object[error.start : error.end])), error.end
+    return "".join(map(_transliterate, error.object[error.start : error.end])), error.end
 
 
-def _spell(sign: str) -> str:
+def _transliterate(sign: str) -> str:
     name = unicodedata.name(sign, "")
     if name.startswith(("GREEK SMALL LETTER ", "GREEK CAPITAL LETTER ")):
         return name.split()[3].lower()
@@ -216,4 +216,4 @@ def _spell(sign: str) -> str:
     return plain or sign.encode("ascii", "backslashreplace").decode()
 
 
-codecs.register_error(_ERRORS, _spelled)
+codecs.register_error(_ERRORS, _transliterated)

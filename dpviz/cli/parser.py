@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
                 group.add_argument(f"--{option}", metavar=option.upper(), help=text)
 
     def parse_known_args(self, *args: Any, **more: Any) -> Any:
-        """Parses; what a command does not know is said by the command, with its own help."""
+        """Parses; what a command does not know is an error of the command, with its own help."""
         options, others = super().parse_known_args(*args, **more)
         if others and not any(isinstance(action, argparse._SubParsersAction) for action in self._actions):
             given, known = others[0].partition("=")[0], list(self._option_string_actions)

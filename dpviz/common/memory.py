@@ -91,10 +91,10 @@ class Cache(Generic[T]):
         fails or is cancelled, the next one makes it.
 
         Args:
-            make: called with a monitor, which it tells of its progress.
+            make: called with a monitor that receives its progress.
             owner: name of the dataset that it is made from.
             version: an entry of another version is made again.
-            monitor: told of the progress of whichever thread makes the value; an exception from it ends the call.
+            monitor: receives the progress of the thread that makes the value; an exception from it ends the call.
         """
         while True:
             with _guard:

@@ -44,7 +44,7 @@ def unit(x: Floats) -> Floats:
     return np.asarray(rows / np.where(norms > 0, norms, 1.0)[:, None])
 
 
-def lengths(x: Floats, radius: float = 1.0) -> Floats:
+def row_norms(x: Floats, radius: float = 1.0) -> Floats:
     """(n,) norms in units of `radius`, infinite where they are beyond double precision."""
     _, norms, divisors = scaled(x)
     with np.errstate(over="ignore", under="ignore"):

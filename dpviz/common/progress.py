@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Monitor(Protocol):
-    """Told the share of the work done, in [0, 1]; raises to cancel. Call it at least every half second."""
+    """Receives the share of the work done, in [0, 1]; raises to cancel. Call it at least every half second."""
 
     def __call__(self, share: float, /) -> None: ...
 

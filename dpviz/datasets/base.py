@@ -252,7 +252,7 @@ class Dataset:
             )
         x = self._before()
         x[:, self.encoder.numbers] = centred(x[:, self.encoder.numbers], np.array(True))
-        lengths = norms.lengths(x)
+        lengths = norms.row_norms(x)
         longer = int((lengths > np.sqrt(self.frame.shape[1] - 1) / 2).sum())
         note = (
             f"Numbers are in [−1, 1]; {longer:,} of {self.n:,} rows were longer than 1 after division by √k/2 and were shortened."
@@ -264,7 +264,7 @@ class Dataset:
         assert self.encoder is not None
         x = self._before()
         x = np.where(self.encoder.numbers, (x + 1.0) / 2.0, x)
-        return self._with(x, norms.lengths(x), "unit", self.notes[:-1])
+        return self._with(x, norms.row_norms(x), "unit", self.notes[:-1])
 
     @property
     def automatic_scaling(self) -> str:

@@ -272,9 +272,7 @@ class PrivateClassifier(PrivateEstimator):
         """(mechanism, public facts of n rows with d features, total budget)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         built = get_mechanism(self.mechanism).from_params(self._knobs())
-        refusal = built.refusal(replace(model.setting(n, d, lam or 1.0), weighted=weighted))
-        if refusal:
-            raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
+        built.require(replace(model.setting(n, d, lam or 1.0), weighted=weighted))
         total = row_budget(check_epsilon(self.epsilon), self.delta, n)
         setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total, person_rows))
         return built, replace(setting, person_rows=person_rows, weighted=weighted), total

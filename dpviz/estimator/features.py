@@ -20,7 +20,7 @@ PRIVATE = "private"
 
 @dataclass(frozen=True)
 class LinearMap:
-    """x -> (x - centre) * scale, a vector of length at most 1 for every row that keeps to what was declared.
+    """x -> (x - centre) * scale, a vector of norm at most 1 for every row that keeps to what was declared.
 
     Attributes:
         centre, scale: (d,).
@@ -37,15 +37,15 @@ class LinearMap:
     radius: float | None = None
 
     def rows(self, X: Floats, intercept: bool) -> tuple[Floats, int]:
-        """((n, d) or (n, d + 1) rows of length at most 1, how many did not keep to what was declared)."""
+        """((n, d) or (n, d + 1) rows of norm at most 1, how many did not keep to what was declared)."""
         inside = np.clip(X, self.low, self.high)
         if self.radius is not None:
-            z, length = norms.into_ball(inside, self.radius), norms.lengths(inside, self.radius)
-        else:  # declared ranges: no entry is longer than 1/sqrt(d)
+            z, size = norms.into_ball(inside, self.radius), norms.row_norms(inside, self.radius)
+        else:  # declared ranges: no entry is larger than 1/sqrt(d)
             z = (inside - self.centre) * self.scale
-            length = np.linalg.norm(z, axis=1)
-            z /= np.maximum(1.0, length)[:, None]
-        outside = (inside != X).any(axis=1) | (length > 1 + 1e-9)
+            size = np.linalg.norm(z, axis=1)
+            z /= np.maximum(1.0, size)[:, None]
+        outside = (inside != X).any(axis=1) | (size > 1 + 1e-9)
         return (np.hstack([z, np.ones((len(z), 1))]) * np.sqrt(0.5) if intercept else z), int(outside.sum())
 
     def coefficients(self, theta: Floats, intercept: bool) -> tuple[Floats, Floats]:

@@ -1,6 +1,6 @@
 """Repeated fits: every one spends the budget, and scikit-learn makes many of them inside one call.
 
-`count` is told of every fit. Fits inside one call of scikit-learn (a search, cross validation, bagging, stacking, selection of
+`count` is called at every fit. Fits inside one call of scikit-learn (a search, cross validation, bagging, stacking, selection of
 features ...) are added up, and said once when that call returns, with their total. A grid or random search, whose total is known
 beforehand, is said before its first fit. Fits in a loop of one's own are counted for an estimator and its clones on rows that
 overlap, and said at the second, fourth, eighth ... one. Only fits of this process and thread are counted; cross validation with

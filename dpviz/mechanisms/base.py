@@ -201,6 +201,16 @@ class Mechanism(ABC):
             return f"{cls.label} needs {' and '.join(missing)}, which {setting.model!r} does not give"
         return None
 
+    @classmethod
+    def require(cls, setting: Setting) -> None:
+        """Checks that this mechanism can run on this model.
+
+        Raises:
+            InvalidInput: it refuses.
+        """
+        if refusal := cls.refusal(setting):
+            raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+
     @abstractmethod
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         """Noise scale and guarantee for a budget, from public facts only.

@@ -156,9 +156,7 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
 
 
 def _calibrated(candidate: Candidate, each: Budget) -> Calibration:
-    refusal = candidate.mechanism.refusal(candidate.setting)
-    if refusal:
-        raise InvalidInput("mechanism", refusal, "Choose another mechanism.")
+    candidate.mechanism.require(candidate.setting)
     return candidate.mechanism.calibrate(candidate.setting, each)
 
 

@@ -58,11 +58,10 @@ class Halves:
         problem = setup_for(spec).problem
         made = cls(spec, problem)
         mechanism = spec.build()
-        refusal = mechanism.refusal(made.setting)
-        if not refusal and mechanism.releases_label:
-            refusal = f"{mechanism.label} releases one label, which says nothing about single rows"
-        if refusal:
-            raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
+        mechanism.require(made.setting)
+        if mechanism.releases_label:
+            cause = f"{mechanism.label} releases one label, which says nothing about single rows"
+            raise InvalidInput("mechanism", cause, "Choose another mechanism or another model.")
         return made
 
     @cached_property

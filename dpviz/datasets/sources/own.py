@@ -109,7 +109,7 @@ class Content:
         target = self.spec.target
         features = self.frame.drop(columns=target)
         x = features.to_numpy(float)
-        longer = int((norms.lengths(x, data_norm) > 1 + 1e-9).sum())
+        longer = int((norms.row_norms(x, data_norm) > 1 + 1e-9).sum())
         if longer:
             messages.append(f"{longer:,} rows longer than data_norm = {data_norm:g} were shortened to it.")
         y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, messages)

@@ -117,7 +117,7 @@ class Encoder:
     def before_scaling(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """((n, d) features at unit length, (n,) norms that they had before), of rows without gaps."""
         x = self._features(self.read(frame)[0])
-        return norms.unit(x), norms.lengths(x)
+        return norms.unit(x), norms.row_norms(x)
 
     def _features(self, values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """(n, d) numbers in [0, 1] and 0/1 for categories, of columns in narrow form."""
@@ -139,7 +139,7 @@ class Encoder:
             return norms.into_ball(x)
         if self.scaling == "unit":
             return norms.unit(x)
-        return x * row_factors(norms.lengths(x), self.scaling, len(self.columns))[:, None]
+        return x * row_factors(norms.row_norms(x), self.scaling, len(self.columns))[:, None]
 
     def _column(
         self, column: Column, frame: pd.DataFrame, messages: list[str]

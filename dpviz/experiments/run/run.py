@@ -302,7 +302,12 @@ def _seeds(r: Result) -> pd.DataFrame:
 
 
 def public_setting(spec: RunSpec, n: int, d: int) -> Setting:
-    """The setting of a run with n training rows and d features, without any data; an automatic lambda is that of its rule."""
+    """The setting of a run with n training rows and d features, without any data; an automatic lambda is that of its rule.
+
+    Raises:
+        InvalidInput: the mechanism refuses the model.
+    """
+    spec.build().require(get_model(spec.model).setting(n, d, spec.lam or 1.0))
     private, total = spec.ranges == PRIVATE, row_budget(spec.epsilon, spec.delta, n)
     lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, shares(total)[1] if private else total)
     return replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
@@ -351,9 +356,6 @@ def calibrate(
     )
     n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
     built, budget = spec.build(), row_budget(spec.epsilon, spec.delta, n)
-    refusal = built.refusal(get_model(spec.model).setting(n, d, spec.lam or 1.0))
-    if refusal:
-        raise InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
     setting = public_setting(spec, n, d)
     if attacker:
         budget = Budget(epsilon_for(Attacker.parse(attacker), built, setting, budget.delta), budget.delta)
