@@ -1,4 +1,4 @@
-"""Output of commands: characters that a terminal cannot show are transliterated, and failed output ends a command with a message."""
+"""Output of commands: characters that a terminal cannot show are transliterated; failed output ends a command with a message."""
 
 from __future__ import annotations
 

@@ -57,11 +57,14 @@ def how(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def named(out: str) -> str:
-    """A place that was named."""
+def place(out: str) -> Path:
+    """The folder of --out, checked before anything is computed."""
+    from dpviz.releasing import check_place
+
     if not out.strip():
         raise InvalidInput("--out", "is empty", "Name a place.")
-    return out
+    check_place(Path(out))
+    return Path(out)
 
 
 def summary(made: Release, out: Path) -> dict[str, Any]:
@@ -78,10 +81,9 @@ def summary(made: Release, out: Path) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> None:
     """Trains the model and writes it."""
     from dpviz.experiments.run.spec import RunSpec
-    from dpviz.releasing import check_place, release
+    from dpviz.releasing import release
 
-    out = Path(named(options.out))
-    check_place(out)
+    out = place(options.out)
     if options.seed is not None:
         cause = "a release has no seed: whoever knew it could subtract the noise"
         raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")

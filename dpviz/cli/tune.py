@@ -7,7 +7,7 @@ from typing import Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.cli.release import add_release, how, named, summary
+from dpviz.cli.release import add_release, how, place, summary
 from dpviz.common.validate import InvalidInput, number_from_text
 
 HELP = "release the best model of a private search over settings; epsilon pays for the choice"
@@ -41,15 +41,11 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Searches, and writes the best model."""
-    from pathlib import Path
-
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
-    from dpviz.releasing import check_place
     from dpviz.releasing.tuning import private_search
 
-    out = Path(named(options.out))
-    check_place(out)
+    out = place(options.out)
     spec = replace(one_run.run_spec(options), seed=RunSpec.seed)  # that of a link belongs to the explorer
     with Bar() as bar:
         made = private_search(

@@ -21,7 +21,6 @@ from dpviz.experiments.sweeps import cluster
 from dpviz.experiments.sweeps.cell import Cell, problems, seconds
 from dpviz.experiments.sweeps.store import CellStore
 from dpviz.mechanisms import NoisesRows
-from dpviz.models.problem import Problem
 
 SEED_BLOCK = 10  # seeds of a cell at most
 #: times in a row that worker processes may be killed before anything is finished
@@ -79,17 +78,12 @@ def workers_for(cells: Sequence[Cell]) -> int:
     their own do not. Of small tables they would wait for the interpreter, and of large ones fill the memory.
     """
     try:
-        sizes = [_size(setup_for(cell.spec).problem) for cell in cells]
+        trained_on = [setup_for(cell.spec).problem for cell in cells]
     except InvalidInput:  # which the cell itself will say
         return 1
-    if min((work for work, _ in sizes), default=0) < THREADS_FROM:
+    if min((problem.n * problem.m for problem in trained_on), default=0) < THREADS_FROM:
         return 1
-    return max(1, min(processors(), _ENTRIES // max(entries for _, entries in sizes)))
-
-
-def _size(problem: Problem) -> tuple[int, int]:
-    """(rows x parameters, entries of the rows)."""
-    return problem.n * problem.m, problem.rows.X.size
+    return max(1, min(processors(), _ENTRIES // max(problem.rows.X.size for problem in trained_on)))
 
 
 def _in_threads(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:

@@ -1,7 +1,7 @@
 """A sweep's table as curves: mean and band per mechanism and epsilon, the epsilon needed for a target, fitted slopes."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,9 +87,13 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
     made = pd.DataFrame(rows)
     if made.empty:
         return made
-    rank = {name: k for k, name in enumerate(dict.fromkeys(table["mechanism"]))}
-    order = made["mechanism"].map(rank)
-    return made.assign(_rank=order).sort_values(["_rank", "epsilon"]).drop(columns="_rank").reset_index(drop=True)
+    return by_mechanism(made, table["mechanism"].unique(), "epsilon")
+
+
+def by_mechanism(table: pd.DataFrame, mechanisms: Iterable[str], *columns: str) -> pd.DataFrame:
+    """Rows by mechanism, in the order that is given, and then by rising columns."""
+    rank = table["mechanism"].map({name: k for k, name in enumerate(mechanisms)})
+    return table.iloc[np.lexsort([*(table[name] for name in reversed(columns)), rank])].reset_index(drop=True)
 
 
 def closed_form(part: pd.DataFrame, quantity: str) -> float | None:

@@ -19,6 +19,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSettings, RunSpec, shared
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
+from dpviz.experiments.sweeps.curves import by_mechanism
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 COARSE = 2  # seeds of the first, quick pass over all mechanisms
@@ -178,11 +179,10 @@ def run_sweep(
 
 def in_order(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
     """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the seeds."""
-    rank = {name: k for k, name in enumerate(spec.mechanisms)}
-    table = table.assign(_rank=table["mechanism"].map(rank)).sort_values(["_rank", "epsilon", "seed"], kind="stable")
+    table = by_mechanism(table, spec.mechanisms, "epsilon", "seed")
     exact = ["expected_accuracy", "expected_balanced_accuracy"]
     table[exact] = table.groupby(["mechanism", "epsilon"])[exact].transform("mean")
-    return table.drop(columns="_rank").reset_index(drop=True)
+    return table
 
 
 def sweep(
