@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpviz.auditing.game import _prepare
+from dpviz.auditing.game import prepare
 from dpviz.auditing.judging import Game
 from dpviz.auditing.pairs import make
 from dpviz.auditing.scores import Distributions
@@ -29,6 +29,6 @@ def gaussian_game(runs: int) -> tuple[Game, Distributions, np.ndarray, list[np.n
     """A game against the exact Gaussian mechanism before its first run: with its distributions, noise scale and centres."""
     budget = Budget(1.0, 0.01)
     mechanism, first, second = quiet(OutputGaussian(), budget)
-    game = _prepare(mechanism, first, second, budget, runs, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    game = prepare(mechanism, first, second, budget, runs, 0, "auto", 0.9, ())  # type: ignore[arg-type]
     sigma, centres = np.array([game.calibration.noise_scale]), [side.optimum for side in game.sides]
     return game, Distributions(*(OutputNoise(c, sigma, "gaussian") for c in centres)), sigma, centres
