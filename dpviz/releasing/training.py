@@ -172,8 +172,7 @@ def release(
         private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget; a
             spec with private ranges asks for those of all number columns.
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, for the card, at least 40; 0 for
-            none.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
@@ -191,17 +190,14 @@ def release(
     cal = built.calibrate(problem.setting, of_model)
     if not unproved:
         _require_proof(cal, of_model)
-    # what cannot be mended is an error before anything is spent
-    _ = private_ranges and undeclared(dataset, every)
+    _ = private_ranges and undeclared(dataset, every)  # what cannot be mended is an error before anything is spent
     game = _game(run, problem.setting, cal, audit_runs)
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
-        declared = declared_privately(run.spec, dataset, of_ranges, random.SystemRandom(), every)
-        run = _settled(declared, of_model, all_rows)
-        dataset, problem = _rows_of(run, all_rows)
-        built = run.spec.build()
+        run = _settled(declared_privately(run.spec, dataset, of_ranges, random.SystemRandom(), every), of_model, all_rows)
+        built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
         cal = built.calibrate(problem.setting, of_model)
         game = _game(run, problem.setting, cal, audit_runs)
     encoder = encoder or encoder_of(dataset, ranges_from_data)
