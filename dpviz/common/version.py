@@ -32,7 +32,7 @@ def engine_version(*also: str) -> str:
     """
     if not (_PACKAGE.parent / "pyproject.toml").is_file():
         return __version__
-    files = [path for room in (*ROOMS, *also) for path in (_PACKAGE / room).rglob("*.py")]
+    files = [path for room in (*ROOMS, *also) for end in ("py", "toml") for path in (_PACKAGE / room).rglob(f"*.{end}")]
     return f"{__version__}+{content_hash({p.relative_to(_PACKAGE).as_posix(): p.read_bytes() for p in files})}"
 
 

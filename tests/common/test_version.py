@@ -24,10 +24,11 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     engine_version.cache_clear()
 
 
+@pytest.mark.parametrize("name", ["a.py", "a.toml"])
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_change_in_any_computing_room_changes_it(checkout: Path, room: str) -> None:
+def test_a_change_in_any_computing_room_changes_it(checkout: Path, room: str, name: str) -> None:
     before = engine_version()
-    (checkout / "dpviz" / room / "a.py").write_text("x = 2\n")
+    (checkout / "dpviz" / room / name).write_text("x = 2\n")
     engine_version.cache_clear()
     assert engine_version() != before
 
