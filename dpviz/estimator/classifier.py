@@ -228,7 +228,7 @@ class PrivateClassifier(PrivateEstimator):
         most = whole("person_rows", 1 if self.person_rows is None else self.person_rows, 1, MOST_ROWS)
         secret = np.random.SeedSequence()
         if self.random_state is not None:
-            secret = np.random.SeedSequence(check_random_state(self.random_state).randint(0, 2**31, size=4).tolist())
+            secret = np.random.SeedSequence(self._generator().randint(0, 2**31, size=4).tolist())
         return most, *bounded(persons, most, secret)
 
     def _coded(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
@@ -327,14 +327,26 @@ class PrivateClassifier(PrivateEstimator):
         """(streams of training, one for each model; the source of exact noise for all models in turn; that of ranges)."""
         if self.random_state is None:  # not the global generator, whose state may be known
             return np.random.SeedSequence().spawn(count), random.SystemRandom(), random.SystemRandom()
-        words = [int(w) for w in check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64)]
+        words = [int(w) for w in self._generator().randint(0, 2**32, size=4, dtype=np.uint64)]
         return np.random.SeedSequence(words).spawn(count), random.Random(repr(words)), random.Random(f"ranges {words}")
+
+    def _generator(self) -> np.random.RandomState:
+        """The generator that `random_state` names, where it is not None."""
+        try:
+            made: np.random.RandomState = check_random_state(self.random_state)
+        except ValueError as problem:
+            cause = f"is no seed, got {show(self.random_state)}"
+            raise InvalidInput("random_state", cause, "Give None, 0 to 4294967295 or a generator.") from problem
+        return made
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """(n,) scores of two classes, above 0 for the second, or (n, K)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        scores = rows @ self.coef_.T + self.intercept_
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = rows @ self.coef_.T + self.intercept_
+        if not np.isfinite(scores).all():
+            raise InvalidInput("X", "gives scores beyond double precision", "Use the units that the model was trained in.")
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

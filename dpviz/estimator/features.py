@@ -107,7 +107,7 @@ def _declared(ranges: object, names: Sequence[str]) -> tuple[Floats, Floats]:
         if missing:
             raise InvalidInput("ranges", f"has none for {show(missing[0])}", "Give one for each feature.")
         pairs = [ranges[name] for name in names]
-    elif isinstance(ranges, Sequence | np.ndarray):
+    elif isinstance(ranges, Sequence | np.ndarray) and np.shape(ranges):
         flat = len(ranges) == 2 and all(np.ndim(v) == 0 for v in ranges)
         pairs = [ranges] * len(names) if flat else list(ranges)
     else:

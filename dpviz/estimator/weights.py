@@ -48,7 +48,8 @@ def of_classes(class_weight: object, classes: NDArray[np.generic]) -> Floats | N
     if class_weight is None:
         return None
     if not isinstance(class_weight, Mapping):
-        cause = "counts the rows of each class, which no ε covers" if class_weight == "balanced" else "is not a mapping"
+        balanced = isinstance(class_weight, str) and class_weight == "balanced"
+        cause = "counts the rows of each class, which no ε covers" if balanced else "is not a mapping"
         raise InvalidInput("class_weight", f"{show(class_weight)} {cause}", 'Give weights, such as {"no": 1, "yes": 5}.')
     known = classes.tolist()
     for label, weight in class_weight.items():

@@ -45,7 +45,8 @@ def of_group(row: Budget, rows: int) -> Budget:
     (ε = 1, δ = 2.65 · 10⁻⁶)
     """
     # d_k = d sum_{i<k} exp(i e)
-    return Budget(rows * row.epsilon, min(row.delta * math.exp(_log_sum(row.epsilon, rows)), 1 - 1e-16))
+    log_delta = math.log(row.delta) + _log_sum(row.epsilon, rows) if row.delta else -math.inf
+    return Budget(rows * row.epsilon, min(math.exp(min(log_delta, 0.0)), 1 - 1e-16))
 
 
 def of_row(person: Budget, rows: int) -> Budget:

@@ -103,7 +103,7 @@ def check_delta(delta: float | None, n: int) -> None:
     Raises:
         InvalidInput: delta >= 1/n.
     """
-    if delta is not None and delta >= 1 / n:
+    if delta is not None and (delta := number("delta", delta)) >= 1 / n:
         raise InvalidInput(
             "delta",
             f"{delta:g} is not below 1/n = {1 / n:.3g}: a mechanism that publishes one random row in clear would meet it",

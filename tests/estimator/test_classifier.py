@@ -168,6 +168,33 @@ def test_delta_follows_from_the_rows_that_were_trained_on() -> None:
     PrivateClassifier("output-gaussian", delta=0.99 / 20_000).fit(x, y)
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"delta": "x"},
+        {"delta": 10**400},
+        {"random_state": -1},
+        {"random_state": "x"},
+        {"ranges": np.array(1.0)},
+        {"class_weight": pd.NA},
+    ],
+    ids=str,
+)
+def test_arguments_of_another_kind_are_one_error(bad: dict[str, object]) -> None:
+    (name,) = bad
+    with pytest.raises(InvalidInput) as told:
+        PrivateClassifier("output-gaussian", **bad).fit(*rows())
+    assert told.value.field == name
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_beyond_double_precision_are_no_predictions() -> None:
+    x, y = rows()
+    model = PrivateClassifier("output-gaussian", random_state=0).fit(x, y)
+    with pytest.raises(InvalidInput, match="double precision"):
+        model.predict(np.full_like(x, 1e308) * np.sign(model.coef_))
+
+
 def test_what_a_proof_supposes_is_among_its_conditions() -> None:
     """Drawn and exact noise, with and without a seed; a method that proves nothing supposes nothing more."""
     x, y = rows()

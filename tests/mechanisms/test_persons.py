@@ -103,6 +103,12 @@ def test_group_privacy_is_met_exactly_by_the_worst_chain(k: int) -> None:
     assert k * row.delta < p  # plain addition of deltas would claim too much
 
 
+def test_group_privacy_is_a_budget_beyond_double_precision() -> None:
+    assert of_group(Budget(400.0, 1e-200), 2).delta == pytest.approx(math.exp(400 - 200 * math.log(10)), rel=1e-9)
+    assert of_group(Budget(1e3, 1e-5), 2).delta == 1 - 1e-16
+    assert of_group(Budget(1e3, 0.0), 2).delta == 0
+
+
 def test_of_row_holds_at_the_ends() -> None:
     assert of_row(Budget(1e-9, 1e-5), 4).delta == pytest.approx(2.5e-6)
     assert of_row(Budget(2.0), 4) == Budget(0.5)

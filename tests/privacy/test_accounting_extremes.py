@@ -57,6 +57,13 @@ def test_budgets_beyond_the_orders_of_rdp_are_refused() -> None:
     assert account.noise_for(noisy_sums(1.0, 0.01, 10), Method("pld"), Budget(1e-3, 1e-12)) > 1
 
 
+def test_noise_that_no_grid_resolves_proves_nothing() -> None:
+    """Of one step the exact epsilon is above 1e9; the quadrature saw a single point, with no spread."""
+    with pytest.raises(CannotAccount, match="too small for a finite epsilon"):
+        account.epsilon(noisy_sums(1e-5, 0.5, 4, "without-replacement"), Method("pld", Neighbouring.REPLACE_ONE), 0.25)
+    assert log_delta(Pair("symmetric", 0.5, 1e5), 1, 1e12, -30.0) == 0
+
+
 @pytest.mark.parametrize("budget", [Budget(1e-3, 0.01), Budget(0.03, 0.5), Budget(1e-3, 1e-6), Budget(50.0, 1e-12)], ids=str)
 def test_every_accountant_answers_at_odd_budgets(budget: Budget) -> None:
     found = {option.name: option.sigma for option in side_by_side.options(Gaussian(1.0), budget)}

@@ -131,7 +131,7 @@ class ClassWeight(Number):
 
     def _checked(self, name: str, value: object) -> Any:
         fix = "State the weight of class +1 beside 1 for class -1 without counting, for example 5."
-        if value == _BALANCED:
+        if isinstance(value, str) and value == _BALANCED:
             raise InvalidInput(name, "'balanced' counts the rows of each class, which no ε covers", fix)
         if not isinstance(value, int | float):
             raise InvalidInput(name, f"must be one number, got {show(value)}", fix)

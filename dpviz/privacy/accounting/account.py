@@ -98,7 +98,9 @@ def epsilon(event: Event, method: Method, delta: float) -> float:
     def excess(epsilon: float) -> float:
         return log_delta(event, method, epsilon, target - _DEPTH) - target
 
-    refusal = CannotAccount("noise_multiplier", "the noise is too small for a finite epsilon", "Use more noise.")
+    refusal = CannotAccount(
+        "noise_multiplier", "the noise is too small for a finite epsilon", "Use more noise, that is a smaller epsilon."
+    )
     smallest_epsilon = smallest(excess, 0.0, tolerance=1e-9, margin=2e-9, limits=(1e-6, 1e304), refusal=refusal)
     return 0.0 if smallest_epsilon <= 1e-6 * (1 + 1e-9) and excess(1e-9) <= 0 else smallest_epsilon
 

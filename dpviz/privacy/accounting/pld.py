@@ -24,6 +24,8 @@ _TAIL = 30.0  # -ln of what windows may leave out, relative to what is computed
 _FINE = 36.0  # grid cells per (spread / root of steps), with which most grids are fine enough at once
 _MOVED = 1.5e-4  # how far the cells may move epsilon, as a share of it, or ...
 _RAISED = 1e-5  # ... raise delta, as a share of it
+#: standard deviations; beyond, the points of `_saddle` are too far apart to place windows, and delta <= 1 is all that is said
+_LARGEST_SHIFT = 4000.0
 _FINEST_GRID, _LARGEST_GRID = 1 << 20, 1 << 22  # for accuracy, and where windows are wide
 
 
@@ -42,6 +44,8 @@ def log_delta(pair: Pair, steps: int, epsilon: float, floor: float) -> float:
         epsilon: > 0.
         floor: ln of the smallest delta of interest; where delta is far below it the answer is `floor` - 1.
     """
+    if pair.shift > _LARGEST_SHIFT:
+        return 0.0
     saddle = _saddle(pair, steps, epsilon, floor)
     if saddle is None:
         return floor - 1.0
