@@ -4,6 +4,7 @@ Each is brought into the form that the download has, under names that its publis
 limits on tables from outside do not hold for them.
 """
 
+import tomllib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,25 +17,6 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 
-BANK_NAMES = """
-    age job marital education default balance housing loan contact day month duration campaign pdays previous poutcome
-""".split()
-_ADULT = """
-    age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain capital-loss
-    hours-per-week native-country income
-""".split()
-_KDD = """
-    duration protocol_type service flag src_bytes dst_bytes land wrong_fragment urgent hot num_failed_logins logged_in
-    num_compromised root_shell su_attempted num_root num_file_creations num_shells num_access_files num_outbound_cmds
-    is_host_login is_guest_login count srv_count serror_rate srv_serror_rate rerror_rate srv_rerror_rate same_srv_rate
-    diff_srv_rate srv_diff_host_rate dst_host_count dst_host_srv_count dst_host_same_srv_rate dst_host_diff_srv_rate
-    dst_host_same_src_port_rate dst_host_srv_diff_host_rate dst_host_serror_rate dst_host_srv_serror_rate
-    dst_host_rerror_rate dst_host_srv_rerror_rate labels
-""".split()
-_TUMOURS = """
-    id Clump_Thickness Cell_Size_Uniformity Cell_Shape_Uniformity Marginal_Adhesion Single_Epi_Cell_Size Bare_Nuclei
-    Bland_Chromatin Normal_Nucleoli Mitoses Class
-""".split()
 _CACHE_BYTES = 512 << 20
 
 
@@ -49,7 +31,7 @@ def _adult(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _bank(frame: pd.DataFrame) -> pd.DataFrame:
     answer = frame["y"].astype(str).map({"no": "1", "yes": "2"}).astype("category")
-    return frame[list(BANK_NAMES)].assign(Class=answer)
+    return frame.drop(columns="y").assign(Class=answer)
 
 
 def _tumours(frame: pd.DataFrame) -> pd.DataFrame:
@@ -87,12 +69,15 @@ class Published:
     test_rows: int
 
 
-ORIGINALS: dict[str, Original] = {
-    "openml-1590": Original(("adult.data", "adult.test"), tuple(_ADULT), _adult, test=True),
-    "openml-1461": Original(("bank-full.csv",), (*BANK_NAMES, "y"), _bank),
-    "openml-15": Original(("breast-cancer-wisconsin.data",), tuple(_TUMOURS), _tumours),
-    "kddcup99": Original(("kddcup.data_10_percent",), tuple(_KDD)),
+_FINISH = {"adult": _adult, "bank": _bank, "tumours": _tumours}
+_FILE = Path(__file__).with_suffix(".toml")
+ORIGINALS = {
+    name: Original(
+        tuple(words["files"]), tuple(words["columns"].split()), _FINISH.get(words.get("finish", ""), _same), "test" in words
+    )
+    for name, words in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
 }
+BANK_NAMES = ORIGINALS["openml-1461"].columns[:-1]
 
 _tables: Cache[Published] = Cache("published files", _CACHE_BYTES, lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
 
