@@ -82,6 +82,7 @@ def watch(
         InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
         FloatingPointError: outputs are not finite.
     """
+    check_delta(budget.delta, problem.n)
     game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
     outputs: list[list[Floats]] = [[], []]
     distributions: Distributions | None = None
@@ -118,7 +119,6 @@ def prepare(
     iterates: Sequence[int] = (),
 ) -> Game:
     """The game, if it may be played; arguments and errors are those of `watch`."""
-    check_delta(budget.delta, problem.n)
     runs, seed = whole("runs", runs, 40, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
     one_of("score", score, SCORES)
     rows = differing_rows(problem, neighbour)

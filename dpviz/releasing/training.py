@@ -34,7 +34,7 @@ from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status, row_budget
+from dpviz.privacy.budget import Budget, Status, check_delta, row_budget
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
@@ -282,6 +282,7 @@ def _game(
     built = run.spec.build().settled(setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
     game = built, pair.first, pair.second, cal.budget, runs
+    check_delta(cal.budget.delta, n)
     prepare(*game)
     return game
 
