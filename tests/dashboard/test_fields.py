@@ -33,7 +33,7 @@ from dpviz.dashboard.shell.fields import Field, RowId, Several
 from dpviz.dashboard.trade_off import settings as trade_off
 from dpviz.datasets import list_datasets
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import LEAST_DELTA, SETTINGS, DatasetName, Delta, MechanismName, ModelName
+from dpviz.experiments.run.settings import LEAST_DELTA, SETTINGS, DatasetName, Delta, Folds, MechanismName, ModelName
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
@@ -79,6 +79,8 @@ def values(knob: Knob) -> st.SearchStrategy[Any]:
             return st.sampled_from([None, SPEC, RunSpec("teaching", mechanism="dp-gd", epsilon=0.3)])
         case RowId():
             return st.sampled_from([int(i) for i in knob.ids]) if knob.ids is not None else st.integers(0, 10**9)
+        case Folds():
+            return st.just(0) | st.integers(2, int(knob.high))
         case Whole():
             return st.integers(int(knob.low), int(knob.high)) | (st.just(0) if knob.automatic else st.nothing())
         case Number():
