@@ -175,7 +175,7 @@ def test_a_file_that_is_gone_or_broken_is_said_so(data: Path) -> None:
         dpviz.run(spec)
     path.write_bytes(b"a,b\n1\n")
     for _ in range(2):
-        with pytest.raises(dpviz.InvalidInput, match="line 2 has 1 values where line 1 has 2"):
+        with pytest.raises(dpviz.InvalidInput, match="line 2 has 1 value where line 1 has 2"):
             dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv"))
     path.write_bytes(csv())
     assert dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv")).n_train == 48

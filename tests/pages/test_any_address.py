@@ -13,10 +13,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import PAGES, opened, with_open_folds
+from support_pages import PAGES, opened, text, with_open_folds
 
 import dpviz
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.shell import address, sidebar
 from dpviz.dashboard.work import pool
 
 pytestmark = pytest.mark.usefixtures("fresh_pool")
@@ -87,3 +87,9 @@ def test_any_address(name: str, caplog: pytest.LogCaptureFixture) -> None:
 def test_an_unknown_method_in_a_link_is_explained_without_ids() -> None:
     (warning,) = opened("", mechanism="dp-dg").warning
     assert "Did you mean 'dp-gd'? Choose one under “Mechanism”. The page goes on without it." in warning.value.replace("\\", "")
+
+
+def test_cautions_name_controls_and_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sidebar, "cautions", lambda name: ("Row scaling “bound” (--row-scaling bound) keeps all of it.",))
+    shown = text(opened("", dataset="teaching"))
+    assert "Row scaling “bound” (“Row scaling” in More settings) keeps all of it." in shown

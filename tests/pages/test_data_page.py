@@ -144,7 +144,7 @@ def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(data_folder: Pat
     assert page.selectbox(key="dataset").value == "data/people.csv"
     path.write_bytes(b"a,b\n1")
     page.run()
-    assert "line 2 has 1 values where line 1 has 2" in text(page)
+    assert "line 2 has 1 value where line 1 has 2" in text(page)
     path.unlink()
     assert not support_pages.opened("", dataset="data/people.csv").exception
 

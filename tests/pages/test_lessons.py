@@ -89,6 +89,7 @@ def test_a_wrong_answer_gets_a_hint_and_a_right_one_the_reason() -> None:
     assert page.query_params["lesson"] in ("bounds", ["bounds"])
 
 
+@pytest.mark.usefixtures("fresh_pool")  # another test may have asked for the same answer
 def test_answers_are_computed_by_jobs_and_stay_while_other_pages_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
 

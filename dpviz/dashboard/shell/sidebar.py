@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.kit import panels, recorder, words
+from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.kit.panels import TASK
 from dpviz.dashboard.shell import address, fields, links, metric, pinned, session
 from dpviz.dashboard.shell.fields import Group, RunField
@@ -113,7 +114,7 @@ class Sidebar:
                     address.tell(_PEOPLE, rows_of(self.spec.dataset))
                     control(_PEOPLE, _SIZE, on_change=_people_typed)
                 for caution in cautions(self.spec.dataset):
-                    panels.warning(caution)
+                    panels.warning(on_page(caution))
             with st.container() if self._shows == "run" else unseen:
                 run["model"].draw()
                 run["mechanism"].draw()
