@@ -267,8 +267,8 @@ def test_on_an_overfitted_network_lira_and_rmia_find_more_than_the_loss_threshol
 
 
 @pytest.mark.long
-def test_a_proved_guarantee_is_never_exceeded_over_fifty_seeds() -> None:
-    """DP-SGD at epsilon = 1: a verdict of 95 % confidence may speak against it in a few of 50 runs, if at all."""
+def test_a_proved_guarantee_is_hardly_ever_exceeded_over_twenty_seeds() -> None:
+    """DP-SGD at epsilon = 1: a verdict of 95 % confidence may speak against it in a few of 20 runs, if at all."""
     spec = dpviz.RunSpec("iris", mechanism="dp-sgd", epsilon=1.0)
-    against = sum(attack_run(replace(spec, seed=seed), 64, 64, baseline=False).verdict == EXCEEDED for seed in range(50))
-    assert against <= binom.ppf(0.999, 50, 0.05)
+    against = sum(attack_run(replace(spec, seed=seed), 64, 64, baseline=False).verdict == EXCEEDED for seed in range(20))
+    assert against <= binom.ppf(0.999, 20, 0.05)
