@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,8 @@ class Grown(Server):
             await person._leave()
             assert not waits.errors
 
-        asyncio.run(live())
+        with ThreadPoolExecutor(1) as apart:  # a browser of another test runs a loop in this thread
+            apart.submit(asyncio.run, live()).result()
 
 
 def test_a_server_that_cannot_start_anew_serves_on_and_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
