@@ -193,7 +193,7 @@ def test_the_process_reads_what_the_function_reads() -> None:
     apart, here = read_table(content), read_csv(content)
     assert apart.notes == here.notes
     assert apart.frame.astype(object).equals(here.frame.astype(object))
-    with pytest.raises(dpviz.InvalidInput, match="line 62 has 1 values") as caught:
+    with pytest.raises(dpviz.InvalidInput, match="line 62 has 1 value where") as caught:
         read_table(csv() + b"1\n")
     assert caught.value.fix
 

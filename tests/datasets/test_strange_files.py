@@ -192,7 +192,7 @@ def test_the_line_of_names_can_be_said() -> None:
 
 
 def test_a_row_that_ends_early_is_no_total() -> None:
-    with pytest.raises(InvalidInput, match="has 1 values"):
+    with pytest.raises(InvalidInput, match="has 1 value where"):
         made(text("age,job,y", "{age},{job},{y}", after="\n5\n"))
 
 

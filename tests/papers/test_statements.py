@@ -350,7 +350,7 @@ def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) 
     (tmp_path / "bank.csv").write_text("age,label\n1")
     setup = base.setup("chen-1-bank")
     assert setup.values["dataset"] == "census-45211"
-    assert any("data/bank.csv was not taken: file: line 2 has 1 values" in note for note in setup.notes)
+    assert any("data/bank.csv was not taken: file: line 2 has 1 value where" in note for note in setup.notes)
 
 
 def test_of_two_files_the_one_that_fits_the_paper_is_taken(tmp_path: Path) -> None:
