@@ -96,42 +96,10 @@ def gamma_sphere(rng: np.random.Generator, size: int) -> Floats:
     return np.asarray(rng.gamma(size) * direction / np.linalg.norm(direction))
 
 
-def normals_of_numpy(rng: np.random.Generator) -> Normals:
-    """Standard normal draws in single precision."""
-    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
-
-
-def poisson_of_numpy(rngs: Sequence[np.random.Generator], n: int, coarse: int, fine: int) -> Callable[[], Drawn]:
-    """Batches in which every row is with chance (coarse + fine/2^16)/2^16, of each generator, again at each call.
-
-    Args:
-        n: rows.
-    """
-
-    def batch(rng: np.random.Generator) -> Index:
-        bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-        near = np.flatnonzero(bits <= coarse)
-        ties = np.flatnonzero(bits[near] == coarse)
-        if len(ties) == 0:
-            return near
-        # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
-        missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]
-        return np.delete(near, missed) if len(missed) else near
-
-    return lambda: Drawn.of([batch(rng) for rng in rngs])
-
-
-_by: dict[str, Callable[..., Any]] = {"poisson": poisson_of_numpy, "normals": normals_of_numpy}
-
-
-def draw_by(poisson: Callable[..., Callable[[], Drawn]], normals: Callable[..., Normals]) -> None:
-    """From now on these functions, which give the same numbers faster, take the place of those here."""
-    _by.update(poisson=poisson, normals=normals)
-
-
 def single_normals(stream: np.random.SeedSequence) -> Normals:
     """Standard normal draws in single precision from the start of a stream on."""
-    return _by["normals"](generator(stream))
+    rng = generator(stream)
+    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
 
 
 def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
@@ -150,6 +118,18 @@ def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[],
 def gamma_spheres_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
     """As `normals_in_step`, by `gamma_sphere`."""
     return lambda: np.stack([gamma_sphere(rng, m) for rng in rngs])
+
+
+def _poisson(rng: np.random.Generator, n: int, coarse: int, fine: int) -> Index:
+    """A batch of n rows in which every row is with chance (coarse + fine/2^16)/2^16."""
+    bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
+    near = np.flatnonzero(bits <= coarse)
+    ties = np.flatnonzero(bits[near] == coarse)
+    if len(ties) == 0:
+        return near
+    # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
+    missed = ties[rng.integers(0, 2**16, len(ties)) >= fine]
+    return np.delete(near, missed) if len(missed) else near
 
 
 class PoissonBatches:
@@ -176,8 +156,8 @@ class PoissonBatches:
             return lambda t: Drawn.of(
                 [np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False)) for rng in rngs]
             )
-        draw = _by["poisson"](rngs, n, *divmod(int(rate * 2**32), 2**16))
-        return lambda t: draw()
+        coarse, fine = divmod(int(rate * 2**32), 2**16)
+        return lambda t: Drawn.of([_poisson(rng, n, coarse, fine) for rng in rngs])
 
 
 class PersonBatches:

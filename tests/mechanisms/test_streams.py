@@ -20,13 +20,6 @@ ALL = dpviz.list_mechanisms()
 ADAPTIVE = {"dp-agd"}
 
 
-@pytest.fixture(autouse=True)
-def generators_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled loops, where they are loaded, draw the same numbers from a copy, and the generator stays where it was."""
-    monkeypatch.setitem(random._by, "normals", random.normals_of_numpy)
-    monkeypatch.setitem(random._by, "poisson", random.poisson_of_numpy)
-
-
 def trained(
     name: str, params: dict[str, Any], exchanged: Key | None, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[np.ndarray, dict[Key, Any]]:

@@ -1,4 +1,4 @@
-"""The pieces of kernels: elementary functions, random numbers, merged columns, networks; how kernels are compiled and kept."""
+"""The pieces of kernels: elementary functions, merged columns, networks; how kernels are compiled and kept."""
 
 import importlib.util
 import os
@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from dpviz.common import random
-from dpviz.common.random import generator, normals_of_numpy, poisson_of_numpy, spawn
 from dpviz.models import Rows, get_model, kernels
 from dpviz.models.elementary import exponential, limited
 from tests.models.tables import D, needs_kernels, pair, thin
@@ -23,7 +21,7 @@ pytestmark = needs_kernels
 if kernels.available():
     from numba import njit
 
-    from dpviz.models.kernels import compiling, draws, merged_columns, pcg
+    from dpviz.models.kernels import compiling, merged_columns
     from dpviz.models.kernels.functions import tangent
     from dpviz.models.kernels.margins import margins_of
     from dpviz.models.kernels.table import SparseTable
@@ -63,74 +61,8 @@ def test_the_tangent_is_that_of_numpy_and_ends_are_ends() -> None:
     assert np.isnan(out[-1])
 
 
-@pytest.mark.parametrize("size", [1, 3, 4, 1001])
-def test_random_bits_are_those_of_numpy(size: int) -> None:
-    (stream,) = spawn(5, 1)
-    mine, numpys = pcg.state_of(generator(stream)), generator(stream)
-    for _ in range(3):
-        out = np.empty(size, np.uint64)
-        pcg.fill(mine, out)
-        np.testing.assert_array_equal(out, numpys.bit_generator.random_raw(size))
-
-
-@pytest.mark.parametrize(
-    ("n", "coarse", "fine"), [(1000, 6553, 100), (33, 0, 40_000), (5, 65_535, 1), (4001, 20_000, 0), (500, 3, 9)]
-)
-def test_poisson_batches_are_those_of_numpy(n: int, coarse: int, fine: int) -> None:
-    mine, numpys = ([generator(stream) for stream in spawn(8, 3)] for _ in range(2))
-    found, expected = draws.poisson(mine, n, coarse, fine), poisson_of_numpy(numpys, n, coarse, fine)
-    assert isinstance(found, draws.Poisson)
-    for _ in range(60):
-        a, b = found(), expected()
-        np.testing.assert_array_equal(a.index, b.index)
-        np.testing.assert_array_equal(a.cuts, b.cuts)
-
-
-def test_ties_are_decided_by_further_bits() -> None:
-    """Every number is a tie where the chance ends in the first 16 bits of all numbers."""
-    n = 200_000
-    mine, numpys = ([generator(stream) for stream in spawn(9, 2)] for _ in range(2))
-    a, b = draws.poisson(mine, n, 2, 30_000)(), poisson_of_numpy(numpys, n, 2, 30_000)()
-    np.testing.assert_array_equal(a.index, b.index)
-    assert not np.array_equal(a.index, draws.poisson([generator(s) for s in spawn(9, 2)], n, 2, 0)().index), "the control"
-
-
-def test_poisson_batches_find_room_when_they_are_larger_than_expected() -> None:
-    mine = draws.Poisson([generator(stream) for stream in spawn(1, 4)], 100, 30_000, 0)
-    mine._out = np.empty(101, np.intp)
-    expected = poisson_of_numpy([generator(stream) for stream in spawn(1, 4)], 100, 30_000, 0)()
-    np.testing.assert_array_equal(mine().index, expected.index)
-
-
-def test_generators_of_other_classes_are_left_to_numpy() -> None:
-    other = np.random.Generator(np.random.Philox(3))
-    assert not isinstance(draws.poisson([other], 10, 100, 0), draws.Poisson)
-    single = draws.normals()(other)
-    assert not isinstance(single, draws.Normals)
-    expected = np.random.Generator(np.random.Philox(3)).standard_normal(9, dtype=np.float32)
-    np.testing.assert_array_equal(single((9,)), expected)
-
-
-def test_normal_draws_are_those_of_numpy_bit_by_bit() -> None:
-    """Some 100,000 of these draws are not decided by their first random number, and some 3,000 are in the last layer."""
-    (stream,) = spawn(17, 1)
-    fast, numpy_ = draws.Normals(generator(stream)), generator(stream)
-    for shape in ((1,), (3, 5), (7,), (40_000, 300), (2, 1), (0,), (129, 3)):
-        np.testing.assert_array_equal(fast(shape), numpy_.standard_normal(shape, dtype=np.float32))
-
-
-def test_without_numbas_tables_numpy_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(draws.normals()(np.random.default_rng(0)), draws.Normals)
-    with monkeypatch.context() as patch:
-        patch.setattr(draws.sys, "byteorder", "big")
-        assert draws.normals() is normals_of_numpy
-    monkeypatch.delattr("numba.np.random._constants.wi_float")
-    assert draws.normals() is normals_of_numpy
-
-
 @pytest.fixture
-def asked_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(random, "_by", dict(random._by))
+def asked_anew() -> Iterator[None]:
     kernels.available.cache_clear()
     yield
     kernels.available.cache_clear()

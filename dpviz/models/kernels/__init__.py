@@ -1,6 +1,6 @@
 """Compiled sums over rows that are mostly zeros (numba, `pip install 'dpviz[fast]'`): one file a kernel.
 
-`gradient`, `batches`, `descent`, `noisy_rows`, `line_losses` and `network` hold one kernel each, `draws` the random numbers.
+`gradient`, `batches`, `descent`, `noisy_rows`, `line_losses` and `network` hold one kernel each.
 `inline` has the pieces that they share, `functions` e^x and tanh, `compiling` how they are compiled, `table` the rows as they
 take them, `products` the interface. A kernel looks at no bounds: what calls it makes or checks every array that it gets.
 
@@ -19,16 +19,13 @@ from importlib.util import find_spec
 
 @cache
 def available() -> bool:
-    """True where numba is installed and DPVIZ_COMPILED is not 0; from then on, random numbers are drawn by kernels too."""
+    """True where numba is installed and DPVIZ_COMPILED is not 0."""
     if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
         return False
-    from dpviz.common import random
-
     try:
-        from dpviz.models.kernels import draws
+        import numba
     except ImportError:  # a numba that is too old for this numpy says so when it is loaded
         return False
-    random.draw_by(draws.poisson, draws.normals())
     return True
 
 

@@ -59,19 +59,15 @@ def table_of(scalar: Any) -> Any:
     return types.Tuple((INDEX, COLUMN, flat(scalar), flat(scalar), types.UniTuple(types.uint64, DENSE)))
 
 
-def kernel(*arguments: Any, exact: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that compiles a function for arguments of these types; it refuses others.
-
-    Args:
-        exact: no product and sum become one instruction, which rounds once and not twice.
-    """
+def kernel(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that compiles a function for arguments of these types; it refuses others."""
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         made: list[Callable[..., Any]] = []
         failed: list[str] = []
 
         def compile_() -> None:
-            dispatcher = njit(**OPTIONS, fastmath=False if exact else {"contract"})(function)
+            dispatcher = njit(**OPTIONS, fastmath={"contract"})(function)
             if OPTIONS["cache"]:
                 # numba compares the time of this one file; what it calls lies in others
                 dispatcher._cache._cache_file._source_stamp = _STAMP
