@@ -90,7 +90,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "dpviz/mechanisms/input/dbdp_pi.py": (*LAW, f"{M}input.py", f"{M}passing_rules.py", f"{P}published_noise.py"),
     "dpviz/mechanisms/input/*.py": (*LAW, f"{M}input.py", f"{M}all_rows.py", "tests/models/test_kernels.py"),
-    "dpviz/mechanisms/all_rows.py": (f"{M}all_rows.py", f"{M}conditions.py", "tests/models/test_kernels.py"),
+    "dpviz/mechanisms/all_rows.py": (f"{M}all_rows.py", f"{M}sizes.py", f"{M}conditions.py", "tests/models/test_kernels.py"),
     "dpviz/mechanisms/local/*.py": (*LAW, f"{M}local.py"),
     "dpviz/mechanisms/gradient/dp_agd.py": (*LAW, f"{M}dp_agd.py", f"{M}clipped_shares.py", f"{M}all_rows.py"),
     "dpviz/mechanisms/gradient/dp_svrg.py": (*LAW, f"{M}dp_svrg.py", f"{M}clipped_shares.py", f"{M}individual_paths.py"),

@@ -10,7 +10,7 @@ from dpviz.common.random import spawn
 from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.all_rows import AllRows, seeds_together
 from dpviz.mechanisms.base import Training
-from dpviz.models import Rows, feature_noise_of, get_model, kernels, line_losses_of
+from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models import rows as models_rows
 from dpviz.models.problem import Problem
 from tests.support import make_problem
@@ -60,54 +60,11 @@ def test_gradients_are_those_of_all_rows_at_once(parts: int) -> None:
     assert (seen > 0).all()
 
 
-def test_losses_along_lines_are_those_of_all_rows_at_once(parts: int) -> None:
-    problem = make_problem(n=N, d=D)
-    theta, direction = np.random.default_rng(1).standard_normal((2, R, problem.m))
-    reach = np.array([0.5, 1.0, 2.0])
-    with AllRows(problem, R) as rows:
-        found = rows.line_losses(theta, direction, reach, 5, 3.0)
-    expected = line_losses_of(problem.model)(theta, direction, reach, 5, problem.rows, clip=3.0)
-    assert used(problem) == parts
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("draws", [(1, N, D), (2, N, D), (1, 1, D), (2, 1, D)])
-def test_gradients_of_noisy_rows_are_those_of_all_rows_at_once(draws: tuple[int, ...], parts: int) -> None:
-    problem = make_problem(n=N, d=D)
-    rng = np.random.default_rng(3)
-    theta, scale, noise = rng.standard_normal((4, problem.m)), rng.random(4), rng.standard_normal(draws).astype(np.float32)
-    with AllRows(problem, R) as rows:
-        found = rows.noisy_gradients(noise, scale)(theta)
-    expected = feature_noise_of(problem.model).noisy_gradient(theta, problem.rows, noise, scale)
-    assert used(problem) == parts
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize(("model_id", "lengths"), [("logistic", [10]), ("mlp", [2, 3, 2, 3])])
 def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[int]) -> None:
     problem = Problem(make_problem(n=60, d=D).rows, get_model(model_id), 1e-2)
     found = seeds_together(Training(problem, [], spawn(0, 10)))
     assert [part.stop - part.start for part in found] == lengths
-
-
-def test_parts_are_slices_of_the_rows_and_one_part_is_the_rows_themselves() -> None:
-    n = 768
-    rows = Rows(np.eye(10)[np.arange(n) % 10], np.where(np.arange(n) % 3, 1.0, -1.0))
-    for count in (0, 1):
-        ((first, only),) = rows.parts(count)
-        assert (first, only) == (0, rows)
-    parts = rows.parts(3)
-    assert [first for first, _ in parts] == [0, 256, 512]
-    for first, part in parts:
-        assert np.shares_memory(part.X, rows.X)
-        np.testing.assert_array_equal(part.X, rows.X[first : first + 256])
-        np.testing.assert_array_equal(part.y, rows.y[first : first + 256])
-    assert rows.parts(3) is parts, "what parts derive is derived once"
-    if kernels.available():
-        thin = Rows(np.eye(10)[np.arange(2500) % 10], np.ones(2500))
-        thin.__dict__["sparse"] = True
-        assert [first for first, _ in thin.parts(2)] == [0, 1024], "a part begins with a block"
-        assert all(part.table is thin.table for _, part in thin.parts(2))
 
 
 @pytest.mark.parametrize("thin", [True, False])
@@ -132,24 +89,3 @@ def test_rows_are_let_go_of_at_once_with_all_that_they_derived(thin: bool, monke
         assert [each() for each in alive] == [None] * 4
     finally:
         gc.enable()
-
-
-@pytest.mark.parametrize("single", [True, False])
-def test_sums_are_in_the_precision_of_the_table(single: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0 if single else 1 << 40)
-    problem = make_problem(n=N, d=D)
-    theta = np.random.default_rng(2).standard_normal((R, problem.m))
-    with AllRows(problem, R) as rows:
-        found = rows.gradient(theta, CLIP)
-    at = theta.astype(np.float32 if single else np.float64)
-    np.testing.assert_array_equal(found, problem.model.sum_gradient(at, problem.rows, clip_norm=CLIP))
-
-
-def test_rows_of_networks_are_not_shared_but_their_seeds_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_rows, "_PART", 1)
-    plain = make_problem(n=60, d=D)
-    problem = Problem(plain.rows, get_model("mlp"), 1e-2)
-    theta = np.zeros((R, problem.m))
-    with AllRows(problem, R) as rows:
-        np.testing.assert_array_equal(rows.gradient(theta, CLIP), problem.model.sum_gradient(theta, problem.rows, clip_norm=CLIP))
-    assert used(problem) == 1

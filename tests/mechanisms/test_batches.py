@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from dpviz.common.random import PoissonBatches, generator, normals_in_step, shuf
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
-from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
@@ -120,22 +118,6 @@ def test_reshuffled_batches_cost_one_gaussian_release_an_epoch(accountant: str) 
     assert other.noise_scale < 0.8 * cal.noise_scale
     fewer = dataclasses.replace(mechanism, epochs=2.0).calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
     assert fewer.noise_scale == pytest.approx(cal.noise_scale / math.sqrt(2), rel=2e-5)
-
-
-def test_nothing_that_is_said_of_reshuffled_batches_is_about_poisson_ones() -> None:
-    def texts(**knobs: Any) -> str:
-        cal = DPSGD(**knobs).calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
-        return " ".join(map(str, (cal.query, cal.sensitivity_source, cal.conversion, *cal.notes)))
-
-    said = {batches: texts(batches=batches) for batches in ("poisson", "reshuffled")}
-    assert "Poisson" in said["poisson"]
-    assert "Poisson" not in said["reshuffled"]
-    assert "Replace-one:" in said["poisson"], "how a sampled batch is accounted"
-    assert "Replace-one:" not in said["reshuffled"]
-    assert "secret is not counted" in said["reshuffled"]
-    for text in said.values():
-        assert "Every iterate may be published" in text
-        assert ROUNDING in text
 
 
 def test_reshuffled_batches_say_what_they_cannot_do() -> None:

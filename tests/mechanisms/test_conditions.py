@@ -135,13 +135,6 @@ def test_an_exact_minimum_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "exact minimum" in needed(ObjectiveTight, monkeypatch)
 
 
-def test_conditions_follow_the_guarantee_in_one_sentence() -> None:
-    assert conditions.with_conditions("None.", ()) == "None."
-    said = conditions.with_conditions("ε-DP, proved.", (conditions.BOUNDED_ROWS, conditions.PUBLIC_N))
-    assert said.startswith("ε-DP, proved. Conditions: rows in the unit ball; public number of rows; ")
-    assert said.endswith(f"{conditions.PUBLIC_RANGES}; {conditions.REAL_NOISE}.")
-
-
 def test_the_guarantee_of_a_new_mechanism_names_what_it_supposes() -> None:
     class Mine(OutputGaussian):
         guarantee = "Proved."

@@ -50,13 +50,6 @@ def test_accounted_noise_against_dp_accounting(epsilon: float, params: dict[str,
     assert epsilon / 2 * (1 - 1e-5) <= half <= epsilon / 2 * 1.001
 
 
-def test_share_moves_noise_between_full_gradients_and_inner_steps() -> None:
-    setting, budget = get_model("logistic").setting(5000, 10, 1e-3), Budget(1.0, 1e-6)
-    few, many = (build(share=s).calibrate(setting, budget).details for s in (0.2, 0.8))
-    assert few["noise_multiplier_full"] > many["noise_multiplier_full"]
-    assert few["noise_multiplier_inner"] < many["noise_multiplier_inner"]
-
-
 @pytest.mark.parametrize("clip", [1.0, 0.3])
 def test_a_row_adds_no_more_than_the_inner_noise_is_sized_for(model_id: str, clip: float) -> None:
     built, rng, worst = build(clip_norm=clip), np.random.default_rng(4), 0.0

@@ -13,7 +13,7 @@ from dpviz.common.norms import unit
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.encoding import min_max
-from dpviz.mechanisms import NoisesRows, Training, get_mechanism
+from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.input.dbdp import Descent
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.feature_derivative import linear_mixed
@@ -26,14 +26,6 @@ BUDGET = Budget(1.0, 1e-5)
 
 
 # --- published formulas -------------------------------------------------------------------------------------------
-
-
-def test_a_table_that_claims_alone_says_so() -> None:
-    dbdp, table = (dpviz.calibrate("dbdp", n=1000, d=5, epsilon=1, noise=noise) for noise in ("theorem-1", "table-1"))
-    assert dbdp.details["batch_size"] == 32
-    assert (table.status, table.proved_budget) == (Status.CLAIM, None)
-    assert "the table alone claims" in table.notes[0]
-    assert "the table alone claims" not in " ".join(dbdp.notes)
 
 
 @pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])
@@ -123,15 +115,6 @@ def test_gradients_over_batches_are_those_of_each_seed_s_perturbed_rows(
                 copy = Rows(problem.rows.X[index] + scale[e] * noise[s][index].astype(float), problem.rows.y[index])
                 expected = problem.model.sum_gradient(theta[s, e : e + 1].astype(float), copy)[0]
                 np.testing.assert_allclose(got[s, e], expected, atol=tolerance * size)
-
-
-@pytest.mark.parametrize("name", ["dbdp", "dbdp-pi", "input-perturbation"])
-def test_perturbed_rows_are_rows_and_need_no_words(name: str) -> None:
-    """Fukuchi's reports and those of local methods are no rows of the data, and say what they are."""
-    setting = make_problem().setting
-    rows = {key: cls().rows_in_words(setting) for key, cls in dpviz.list_mechanisms().items() if issubclass(cls, NoisesRows)}
-    assert rows[name] == ""
-    assert rows["fukuchi-input"]
 
 
 def test_dbdp_releases_the_mean_of_its_second_half() -> None:

@@ -12,22 +12,7 @@ import dpviz
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
-from dpviz.mechanisms.knobs import (
-    AUTOMATIC,
-    Choice,
-    Enter,
-    Form,
-    Knob,
-    Line,
-    Number,
-    Pick,
-    Switch,
-    Whole,
-    clip_norm_knob,
-    declare,
-    knob,
-)
-from dpviz.mechanisms.published import gradient_bound_knob, open_constant_knob
+from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Form, Knob, Number, Pick, Switch, Whole, declare, knob
 from dpviz.models import get_model
 
 KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
@@ -84,15 +69,6 @@ def test_bad_text_is_refused_by_name(kind: Knob, text: str) -> None:
         kind.parse("steps", text)
     with pytest.raises(InvalidInput, match=r"^steps: "):
         kind.check("steps", (text,))
-
-
-@pytest.mark.parametrize("default", [True, 3, 3.0, "three"], ids=str)
-def test_a_declared_knob_has_its_words(default: Any) -> None:
-    options = ("three", "four") if isinstance(default, str) else ()
-    kind = knob(default, "Label", "Help.", low=1, high=9, unit="steps", options=options).metadata["knob"]
-    assert (kind.label, kind.help, kind.unit) == ("Label", "Help.", "steps")
-    if isinstance(kind, Number):
-        assert (kind.low, kind.high, kind.log, kind.automatic) == (1, 9, False, "")
 
 
 @pytest.mark.parametrize(
@@ -175,54 +151,12 @@ def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys
     assert main(["run", "--dataset=teaching", "--mechanism=doubling", "--seeds=2", "--set", "width=16"]) == 0
 
 
-def test_a_number_says_its_range_unit_and_rule() -> None:
-    assert (
-        Number(label="a", help="b", low=0.5, high=9.0, unit="1/L", automatic="by n").describe()
-        == "0.5 to 9 1/L, or automatic (by n)"
-    )
-    assert Whole(label="a", help="b", low=1, high=20).describe() == "1 to 20"
-
-
-def test_constants_that_publications_leave_open_may_be_anything_within_reason() -> None:
-    for declared, low, high in (
-        (open_constant_knob(), 0.01, 1e4),
-        (gradient_bound_knob(), 0.01, 100.0),
-        (clip_norm_knob(), 0.001, 100.0),
-    ):
-        kind = declared.metadata["knob"]
-        assert (declared.default, kind.low, kind.high, kind.log) == (1.0, low, high, True)
-        assert kind.label
-        assert kind.help
-
-
 @pytest.mark.parametrize("mechanism", dpviz.list_mechanisms().values(), ids=lambda cls: cls.id)
 def test_ranges_over_many_orders_go_by_factors(mechanism: type[Mechanism]) -> None:
     for name, kind in mechanism.knobs().items():
         # whole numbers are tried by factors without being told
         if isinstance(kind, Number) and not isinstance(kind, Whole) and kind.low > 0 and kind.high >= 1000 * kind.low:
             assert kind.log, name
-
-
-def test_a_knob_is_shown_as_its_form_says() -> None:
-    mechanism = dpviz.list_mechanisms()["dp-gd"]
-    steps = mechanism.knobs()["steps"]
-    assert isinstance(steps.form(0), Enter)
-    assert steps.form(0).shown(steps, 0) is None, "0 stands for the rule, which is an empty field"
-    assert steps.form(7).shown(steps, 7) == 7
-    clip = clip_norm_knob().metadata["knob"]
-    assert clip.form(1.0).shown(clip, 0.5) == 0.5
-    assert Line().shown(steps, None) == ""
-    assert Line().shown(steps, 12) == "12"
-    assert Form().shown(steps, 3) == 3
-
-
-def test_what_has_no_rule_or_curve_says_so() -> None:
-    built = dpviz.list_mechanisms()["dp-gd"]()
-    setting = get_model("logistic").setting(100, 3, 0.1)
-    with pytest.raises(NotImplementedError, match="clip_norm"):
-        Mechanism.automatic(built, "clip_norm", setting, None)
-    with pytest.raises(NotImplementedError, match="Noise"):
-        Mechanism.knobs.__func__(type(built))["noise"].curve(1.0)  # type: ignore[attr-defined]
 
 
 def test_a_family_is_one_of_those_that_have_a_folder() -> None:

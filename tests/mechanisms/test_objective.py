@@ -156,14 +156,6 @@ def test_only_linear_models(name: str) -> None:
             assert cal.sensitivity == (2.0 if relation == "replace-one" else 1.0)
 
 
-def test_kinks_are_told() -> None:
-    for name in OBJECTIVE:
-        for model, told in (("logistic", False), ("svm", True)):
-            _, (cal,) = calibrated(name, make_problem(model=model), 1.0)
-            assert any("almost everywhere" in note for note in cal.notes) is told
-            assert math.isfinite(cal.noise_scale)
-
-
 def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
     problem = make_problem(n=60)
     for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):

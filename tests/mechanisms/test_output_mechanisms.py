@@ -168,18 +168,6 @@ def test_training_follows_the_algorithm(window: int, model_id: str) -> None:
         )
 
 
-def test_reports_rise_to_one_and_rows_as_they_stand_are_one_order() -> None:
-    problem, done = make_problem(n=50), list[float]()
-    orders = minibatch.permutations(spawn(0, 5), problem.n)
-    assert minibatch.minibatch_descent(problem, np.full(12, 0.5), 3, orders, monitor=done.append).shape == (5, problem.m)
-    assert done == sorted(done)
-    assert done[-1] == 1.0
-    as_they_stand = minibatch.minibatch_descent(problem, np.full(12, 0.5), 3)
-    in_order = minibatch.minibatch_descent(problem, np.full(12, 0.5), 3, np.arange(problem.n)[None])
-    np.testing.assert_array_equal(as_they_stand, in_order)
-    assert as_they_stand.shape == (1, problem.m)
-
-
 _SHORT = {"batch_size": 10, "epochs": 5, "step_size": 0.4, "passes": 3, "tau": 2, "steps": 7}
 #: what changes the noise and not the training, or takes another bound than the recursion
 _NOISE = ("accounting", "noise", "calibration", "bound")

@@ -87,18 +87,6 @@ def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str)
     assert worst > 0.3  # counting only one of the two rows, a quarter of the bound, is broken
 
 
-def test_within_the_guaranteed_steps_it_is_dp_gd() -> None:
-    problem = make_problem(n=80)
-    mine, other = (
-        build(full_steps=15, stretch=0.01),
-        dpviz.list_mechanisms()["dp-gd"].from_params({"steps": 15, "step_size": 1.0, "clip_norm": 1.0}),
-    )
-    thetas = [
-        b.fit(Training(problem, [b.calibrate(problem.setting, BUDGET).noiseless()], spawn(0, 1))).theta for b in (mine, other)
-    ]
-    np.testing.assert_allclose(thetas[0], thetas[1], rtol=1e-12)
-
-
 def test_adaptive_spending_filled_up_is_exactly_one_gaussian() -> None:
     """The proof's privacy loss, for a spender who reacts to the past and stops by the filter's rule."""
     rng, runs, mu2 = np.random.default_rng(8), 100_000, 1.7

@@ -122,15 +122,6 @@ def test_rows_that_the_faithful_form_never_draws_are_counted_as_such() -> None:
     assert (visits[..., -1] == 0).any()
 
 
-def test_progress_of_budgets_with_different_batches_never_goes_back() -> None:
-    problem, mechanism, seen = make_problem(n=400), SongSGD(), list[float]()
-    cals = [mechanism.calibrate(problem.setting, Budget(epsilon, 1e-5)) for epsilon in (0.05, 50.0)]
-    assert cals[0].details["batches"] != cals[1].details["batches"]
-    mechanism.fit(Training(problem, cals, spawn(0, 1), monitor=seen.append))
-    assert seen == sorted(seen)
-    assert 0 <= seen[0] < 0.5 < seen[-1] <= 1
-
-
 def test_the_faithful_query_is_that_of_one_uniform_row() -> None:
     problem, streams = make_problem(n=20, d=3), spawn(6, 2000)
     mechanism, theta = BassilySGD(mode="faithful", clip_norm=0.1), np.zeros((2000, 3))
