@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,13 +12,10 @@ from support_pages import opened, settled, text
 import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
-from dpviz.auditing.scores import SCORES
 from dpviz.dashboard.audit import attack
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
 from dpviz.papers.figures import saved as whole_figures
-
-PAGES = Path(__file__).parents[2] / "pages"
 
 
 @pytest.fixture(autouse=True)
@@ -76,21 +72,6 @@ def test_one_training_with_canaries_answers_in_a_sentence() -> None:
     majority = settled(opened("Audit", mechanism="majority", runs="200", canaries="100"))
     assert any("one label" in error.value for error in majority.error)
     assert not any("one_run_of" in block.value for block in settled(opened("Audit", mechanism="dp-gd", runs="200")).code)
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ({"pair": "without"}, "With and without row"),
-        ({"pair": "most-influential"}, "moves the model most"),
-        ({"pair": "label-flip"}, "label flipped"),
-        ({"pair": "two-rows"}, "replaced by a copy of row"),
-    ],
-)
-def test_pairs_from_the_data(query: dict[str, str], expected: str) -> None:
-    page = settled(opened("Audit", mechanism="output-gaussian", runs="200", **query))
-    assert expected in text(page)
-    assert page.query_params["pair"] in (query["pair"], [query["pair"]])
 
 
 def test_bad_rows_and_pairs_are_explained() -> None:
@@ -180,12 +161,6 @@ def test_the_picture_of_a_share_that_stays_ends_at_all_of_it() -> None:
     assert "standard deviation" not in said  # nothing was drawn at random
     layout = json.loads(page.get("plotly_chart")[1].proto.spec)["layout"]
     assert layout["yaxis"]["range"] == [0, 103]
-
-
-def test_attackers_are_named_in_words() -> None:
-    for score, said in SCORES.items():
-        assert said in attack.attacker_words(score)
-        assert said in attack.attacker_words(f"{score} (with its setting)")
 
 
 def test_no_two_claims_read_alike_where_one_is_chosen() -> None:

@@ -228,12 +228,6 @@ def test_the_comparison_of_ranges_before_is_that_of_its_own_run(monkeypatch: pyt
     go.set()
 
 
-def test_a_table_of_one_row_is_spoken_of_in_the_singular() -> None:
-    page = give(opened(upload="true"), b"age,answer\n30,yes\n")
-    assert "people.csv**: 1 row, 2 columns." in text(page)
-    assert "With these columns 1 of 1 row remains." in text(page)
-
-
 def test_private_ranges_stand_beside_those_of_the_rows() -> None:
     page = opened(dataset="census-20000", epsilon="5.0")
     page.button(key="start.private-ranges").click().run()
@@ -293,15 +287,6 @@ def test_a_problem_that_is_kept_holds_nothing_of_what_was_tried() -> None:
     assert all(problem.__traceback__ is None and problem.__context__ is None for problem in found)
 
 
-@pytest.mark.parametrize(("variables", "taken"), [({}, 50), ({"DPVIZ_MAX_MEGABYTES": "80"}, 80)])
-def test_the_limit_on_files_is_the_limit_on_uploads(
-    variables: dict[str, str], taken: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert opened().file_uploader[0].proto.max_upload_size_mb == taken
-
-
 def test_forget_it_now_leaves_no_name_of_the_upload_in_what_streamlit_knows_of_controls() -> None:
     page = give(opened(), csv())
     page.button(key="dpviz.make").click().run()
@@ -348,16 +333,6 @@ def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
     assert made.label_names == ("None", "ill")
     assert (made.label and made.label.guessed) == (), "the form shows which class is +1, and the person left it so"
     assert "before alone predicts" in text(page), "said of the dataset, too"
-
-
-def test_words_for_gaps_can_be_typed_for_all_columns() -> None:
-    page = give(opened(), odd())
-    page.text_input(key="dpviz.missing").set_value("NA | 4").run()
-    page.button(key="dpviz.make").click().run()
-    mine = uploads._live[page.selectbox(key="dataset").value]
-    assert mine.spec.missing == ("NA", "4")
-    assert mine.dataset(True).n == sum(k % 3 > 0 and k % 5 < 4 for k in range(90)) or "country" not in mine.spec.columns
-    assert "“NA”" not in text(page)
 
 
 def test_the_form_asks_whose_rows_they_are_and_every_page_says_what_epsilon_is_for() -> None:

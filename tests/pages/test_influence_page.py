@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import threading
 from functools import partial
 from typing import Any
 
@@ -15,9 +14,6 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import address, settled, text
 
 import dpviz
-from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import cached_runs, pool, tasks
-from dpviz.dashboard.work.job import State
 from dpviz.experiments.run.links import signed
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies import inspected
@@ -161,28 +157,6 @@ def test_the_idea_can_be_tried_and_trained() -> None:
     assert len(sentence(page).split()) <= 24
     page.toggle(key="idea-train").set_value(True).run()
     assert not page.error
-    assert next(t.value for t in page.table if t.value.index.name == "Share with noise").shape == (3, 3)
-
-
-def test_the_idea_at_another_share_takes_the_place_of_the_training_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = opened()
-    go, compute = threading.Event(), cached_runs._compute
-
-    def held(spec: dpviz.RunSpec, monitor: Monitor) -> cached_runs.Outcome:
-        while not go.wait(0.01):
-            monitor(0.5)
-        return compute(spec, monitor)
-
-    monkeypatch.setattr(cached_runs, "_compute", held)
-    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
-    page.toggle(key="idea-train").set_value(True).run()
-    page.select_slider(key="own.share").set_value(0.05).run()
-    page.select_slider(key="own.share").set_value(0.2).run()
-    at_work = [job for job in pool.pool().jobs() if not job.over and job.state is not State.PAUSED]
-    assert len(at_work) == 1
-    assert at_work[0].doing.startswith("Training ")
-    go.set()
-    page = settled(page)
     assert next(t.value for t in page.table if t.value.index.name == "Share with noise").shape == (3, 3)
 
 

@@ -55,18 +55,6 @@ def test_a_mechanism_that_does_not_fit_says_why_once(mechanism: str) -> None:
     assert address(page)["model"] == "mlp"
 
 
-@pytest.mark.parametrize(
-    "bad", mostly_long(["mlp-0", "mlp-99999", "mlp-9999999", "mlp-x", "mlp-", "mlp-2.5", "mlp--3"], "mlp-0", "mlp-x")
-)
-def test_widths_that_are_none_are_explained(bad: str) -> None:
-    page = first(model=bad)
-    assert len(page.warning) == 1
-    said = page.warning[0].value.replace("\\", "")
-    assert said.startswith("**Model**")
-    assert '"mlp-32"' in said
-    assert page.selectbox(key="model").value == "logistic"
-
-
 @pytest.mark.long
 def test_hidden_units_in_address_and_control_agree() -> None:
     page = first(model="mlp-12")

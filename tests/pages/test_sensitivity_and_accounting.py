@@ -2,23 +2,20 @@
 
 import re
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
-from support import LIMIT
 from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
 from dpviz.dashboard.kit import charts, recorder
-from dpviz.dashboard.sensitivity import explanation, rates, recursion, settings
+from dpviz.dashboard.sensitivity import explanation, recursion, settings
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.experiments.studies import excess_risk, noise_comparison, scaling
+from dpviz.experiments.studies import noise_comparison, scaling
 from dpviz.models import get_model
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -45,11 +42,6 @@ def test_a_student_finds_the_four_answers() -> None:
     assert re.search(r"helps only a little|hardly helps", said)
     without = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training", **{"rsgd-ar.averaging": "false"}))
     assert "No averaging here" in without
-
-
-@pytest.mark.parametrize("name", [SENSITIVITY, ACCOUNTING])
-def test_an_svm_has_both_pages(name: str) -> None:
-    assert not opened(name, model="svm").error
 
 
 def test_sentences_carry_the_numbers_of_the_calibration() -> None:
@@ -127,29 +119,6 @@ def test_excess_risk_on_request_over_d() -> None:
     assert "observed slope" in said
     slope = float(re.search(r"observed slope (−?\d+\.\d+)", said).group(1).replace("−", "-"))  # type: ignore[union-attr]
     assert 0.5 < slope < 1.5
-
-
-def test_the_picture_of_excess_risk_before_is_that_of_its_own_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = settled(opened(SENSITIVITY))
-    go, measure, theory, asked = threading.Event(), excess_risk.AXES["epsilon"].measure, excess_risk.theory, []
-
-    def slow(spec: dpviz.RunSpec, *given: Any, monitor: Any) -> Any:
-        while not go.wait(0.01):
-            monitor(0.5)
-        return measure(spec, *given, monitor=monitor)
-
-    monkeypatch.setitem(excess_risk.AXES, "epsilon", replace(excess_risk.AXES["epsilon"], measure=slow))
-    monkeypatch.setattr(excess_risk, "theory", lambda spec, points: asked.append(spec.lam) or theory(spec, points))
-    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
-    lam = page.session_state["lam"]
-    page.session_state["lam"] = 0.05
-    page.run()
-    assert "Until then the picture shows the run before" in text(page)
-    assert asked[-1] != 0.05
-    page.button(key="cancel-excess-epsilon").click().run()
-    assert "Until then" not in text(page)
-    assert lam != 0.05
-    go.set()
 
 
 def test_the_regime_button_moves_the_run() -> None:
@@ -277,28 +246,9 @@ def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
     assert "✓" not in row
 
 
-def test_methods_that_release_once_take_a_usual_number_of_steps() -> None:
-    facts = rates.facts_of(dpviz.RunSpec(dataset="teaching", mechanism="rsgd-ar"))
-    assert facts.steps == 50
-
-
 def test_the_budget_alone_allows_what_the_first_page_says() -> None:
     """(1 + tanh(1/2))/2, at a corner of the curve that lies between the points of any grid."""
     assert "would allow 73.1 %" in text(opened(ACCOUNTING, epsilon="1")).replace("\xa0", " ")
-
-
-def test_the_button_goes_in_the_very_run_in_which_it_was_pressed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
-
-    def script() -> None:
-        from dpviz.dashboard.work import tasks
-
-        tasks.observe("test", "Counting", lambda monitor: 1, ask="Count")
-
-    page = AppTest.from_function(script, default_timeout=LIMIT).run()
-    page.button(key="start.test").click().run()
-    assert not page.exception
-    assert not page.button
 
 
 def test_the_page_opens_with_the_sidebars_own_mechanism_and_parts_open_by_links() -> None:
