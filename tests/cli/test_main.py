@@ -23,13 +23,6 @@ def test_lists(shell: Shell) -> None:
         assert name in out
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert dpviz.__version__ in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
@@ -146,14 +139,6 @@ def test_fetch_names_what_it_cannot_do(shell: Shell, monkeypatch: pytest.MonkeyP
     assert "dpviz fetch adult" in shell(["datasets"])
     assert "unknown value 'nothing'" in shell.refused(["fetch", "nothing"])
     assert "the server cannot be reached" in shell.refused(["fetch", "adult"])
-
-
-def test_a_rare_class_is_measured_by_balanced_accuracy_with_the_reason(tmp_path: Path, shell: Shell) -> None:
-    table = tmp_path / "rare.csv"
-    table.write_text("x,label\n" + "".join(f"{k % 7},{'yes' if k % 20 == 0 else 'no'}\n" for k in range(400)))
-    lines = shell(["run", str(table), "--target", "label", "--seeds", "2"])
-    assert "balanced accuracy:" in lines
-    assert "the rarer class has 5.0 % of the rows, so the majority label alone is right 95.0 %" in lines
 
 
 def every_option() -> dict[str, list[argparse.Action]]:

@@ -46,18 +46,6 @@ def test_a_run_says_what_the_table_lost(mine: Path, shell: Shell) -> None:
     assert "job" in said.partition("not trained on:")[2], "the row with a gap"
 
 
-def test_the_encoding_of_a_table_can_be_said(mine: Path, shell: Shell) -> None:
-    cyrillic = mine.read_text().replace("job", "труд")
-    mine.write_bytes(cyrillic.encode("koi8_r"))
-    chosen = ["run", "mine.csv", *FLAGS[:4], "--columns", "age,труд", *RUN, "--json"]
-    assert main([*chosen, "--encoding", "koi8_r"]) == 0
-    assert main([*chosen, "--encoding", "cp1251"]) == 2
-    assert "encoding" in shell.refused([*chosen, "--encoding", "klingon"])
-    mine.write_bytes(cyrillic.encode("utf-16-be"))
-    assert main(chosen) == 0
-    assert main([*chosen, "--encoding", "utf-16"]) == 0
-
-
 def test_what_is_said_of_the_text_is_repeated_in_the_calls(mine: Path, shell: Shell) -> None:
     lines = mine.read_text().replace("job", "труд").replace(",", "|").splitlines()
     mine.write_bytes("\n".join(lines).encode("koi8_r"))
@@ -251,15 +239,6 @@ def test_endless_standard_input_ends_in_words(monkeypatch: pytest.MonkeyPatch, s
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=endless))
     assert "is more than 1.0 MB large" in shell.refused(["run", "-"])
     assert endless.read_so_far < 2_000_000
-
-
-def test_a_model_that_is_no_better_than_the_majority_is_remarked(tmp_path: Path, shell: Shell) -> None:
-    rng = np.random.default_rng(0)
-    pd.DataFrame({"x": rng.normal(size=300), "z": rng.normal(size=300), "y": np.arange(300) % 3 // 2}).to_csv(
-        tmp_path / "noise.csv", index=False
-    )
-    (remark,) = shell.json(["run", str(tmp_path / "noise.csv"), *RUN, "--json"])["remarks"]
-    assert "no better than the majority label in accuracy" in remark
 
 
 def test_a_release_takes_no_proposed_range_for_a_public_one(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:

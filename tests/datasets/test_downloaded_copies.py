@@ -1,7 +1,6 @@
 """Copies of downloads on this machine: damaged ones and those that others can write are not read."""
 
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.datasets.cards import cards
 from dpviz.datasets.process import fetch
 
 
@@ -78,18 +76,3 @@ def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.Mon
     kdd = dpviz.load_dataset("kddcup99-70000")
     assert kdd.label_names == ("normal", "attack")
     assert (kdd.y < 0).sum() == (kinds == "normal.").sum()
-
-
-def test_every_card_says_what_it_is() -> None:
-    found = cards()
-    text = " ".join(f"{c.title} {c.variant} {c.rows}" for c in found)
-    words = "48,842 45,222 45,211 41,188 494,021|10.% 70,000 699 569 284,807 984 Iris IPUMS-BR IPUMS-US"
-    for word in words.split():
-        assert re.search(word, text), word
-    for card in found:
-        assert card.title
-        assert card.variant
-        assert card.label
-        assert card.licence
-        assert card.source
-        assert (card.state == "file") == bool(card.steps) == (card.name is None)

@@ -113,16 +113,6 @@ def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data_fol
     assert "published_split" not in {toggle.key for toggle in page.toggle}
 
 
-def test_the_data_page_names_the_published_test_rows(data_folder: Path) -> None:
-    adult(data_folder, 400, 200)
-    page = Page(PAGES["Data"], default_timeout=LIMIT)
-    page.query_params.update({"dataset": "adult", "published_split": "true"})
-    page.run()
-    said = " ".join(one.value for one in page.markdown).replace("\u00a0", " ")
-    assert "set 200 of the rows aside as a test file" in said
-    assert "400 rows are trained on" in said
-
-
 def test_columns_beside_the_features_stay_with_their_rows_where_gaps_drop_some() -> None:
     rows = np.arange(60.0)
     frame = pd.DataFrame({"a": rows, "b": np.where(rows < 5, np.nan, rows % 7), "who": rows, "y": rows % 2})

@@ -3,12 +3,10 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import dpviz
-from dpviz.common.limits import Limits
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
@@ -47,26 +45,3 @@ def test_adult_through_upload_and_through_the_folder_is_what_scikit_learn_gets(m
     monkeypatch.setenv("DPVIZ_DATA", str(FOLDER))
     assert dpviz.load_dataset("data/adult.data").n == 30_162  # rows without gaps
     same_as_scikit_learn("data/adult.data")
-
-
-@needs("creditcard_balanced.csv")
-def test_fraud_through_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_DATA", str(FOLDER))
-    ds = dpviz.load_dataset("data/creditcard_balanced.csv")
-    assert (ds.n, ds.d, abs(ds.y.sum())) == (946, 31, 0)
-
-
-@needs("kddcup.data_10_percent.gz")
-def test_kdd_meets_the_limits_and_passes_wider_ones() -> None:
-    content = (FOLDER / "kddcup.data_10_percent.gz").read_bytes()
-    with pytest.raises(dpviz.InvalidInput, match="unpacks to more than 50 MB"):
-        read_table(content)
-    with pytest.raises(dpviz.InvalidInput, match="more than 200,000 rows"):
-        read_table(content, header=False, limits=Limits(megabytes=100))
-    with pytest.raises(dpviz.InvalidInput, match="the first line looks like data: '0'"):
-        read_table(content, limits=Limits(megabytes=100, rows=500_000))
-    table = read_table(content, header=False, limits=Limits(megabytes=100, rows=500_000))
-    assert table.frame.shape == (494_021, 42)
-    mine = Upload(table, TableSpec("column 42", ("normal.",)))
-    assert mine.rows == 494_021
-    assert np.isclose((mine.dataset(True).y > 0).mean(), 97_278 / 494_021)

@@ -82,20 +82,6 @@ def test_automatic_scaling_is_centred_where_ranges_are_known() -> None:
     assert automatic.sha256 == dpviz.load_dataset("census-300", scaling="centred").sha256
 
 
-def test_a_run_has_its_scaling_in_its_address_and_key() -> None:
-    spec = dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", row_scaling="clip", seeds=1)
-    assert spec.to_query()["row_scaling"] == "clip"
-    assert dpviz.RunSpec.from_query(spec.to_query()) == spec
-    assert "row_scaling" not in dpviz.RunSpec().to_query()
-    plain = dpviz.RunSpec(dataset="breast-cancer", mechanism="output-gaussian", seeds=1)
-    assert dpviz.resolve(spec).key() != dpviz.resolve(plain).key()
-    assert setup_for(spec).dataset.scaling == "clip"
-    table = dpviz.sweep("breast-cancer", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, row_scaling="clip")
-    assert table["non_private_accuracy"][0] == setup_for(spec).non_private.accuracy
-    with pytest.raises(dpviz.InvalidInput, match="scaling"):
-        dpviz.RunSpec(row_scaling="none")
-
-
 def lengths(dataset: Dataset) -> list[Lost]:
     return [one for one in dataset.lost if one.kind == "lengths"]
 
