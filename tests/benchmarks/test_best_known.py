@@ -67,10 +67,3 @@ def test_what_is_measured_alone_joins_the_lines_of_the_page() -> None:
     page = replaced("# T\n\n## iris, svm\n\n| Iris | 1 |\n", "\n".join(["", "| set | x |", *lines, ""]))
     assert page.count(TITLE) == 1
     assert on_page(page) == {"Iris": lines}
-
-
-def test_the_section_takes_the_place_of_its_own() -> None:
-    page = "# T\n\nhead\n\n## One\n\nkept\n"
-    once = replaced(page, "\nfirst\n")
-    assert once.index("first") < once.index("## One")
-    assert replaced(once, "\nsecond\n") == once.replace("first", "second")

@@ -1,14 +1,12 @@
 """The benchmarks' own arithmetic and the way to a peer, with this Python as the peer's environment."""
 
 import sys
-from itertools import count
 from pathlib import Path
 
 import pytest
-from numba.core import event
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.peers import compiling, races
+from benchmarks.peers import races
 from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.fastest import SAME, SOLVERS, fastest, ways
 from benchmarks.peers.measure import Row, Times, faster, markdown, ratio
@@ -16,7 +14,6 @@ from benchmarks.peers.rows import track
 from benchmarks.peers.shadows import shadows
 from benchmarks.peers.whole_figure import SHARED, whole_figure
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Training, get_mechanism
@@ -87,15 +84,6 @@ def test_solvers_of_scikit_learn_reach_the_same_objective(tmp_path: Path) -> Non
     assert max(reached) <= min(reached) * (1 + SAME)
 
 
-def test_a_folder_without_adult_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"adult\.data cannot be read"):
-        track(tmp_path, tmp_path)
-    for name in ("adult.data", "adult.test"):
-        (tmp_path / name).write_text("age, income\n39, <=50K\n")
-    with pytest.raises(InvalidInput, match="together have 2 rows, not 48,842"):
-        track(tmp_path, tmp_path)
-
-
 def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ["non-private", "cms-output", "dp-gd"]
     monkeypatch.setattr("benchmarks.peers.whole_figure.those_that_fit", lambda dataset: few)
@@ -111,30 +99,6 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
     assert 0 < sum(row.raw["fits"].values()) <= cpu
     assert wall > 0
     assert row.reached is None  # a part of the figure is not the figure
-
-
-def test_compiling_counts_what_a_kernel_asks_for_within_its_own_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    clock = count()
-    monkeypatch.setattr("time.thread_time", lambda: float(next(clock)))
-    with event.install_listener("numba:compile", compiling.Compilations()) as found:
-        with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
-            pass
-        with event.trigger_event("numba:compile"):
-            pass
-    assert found.seconds == [2, 1]  # the first begins, a part of it begins, the first ends
-    given = []
-    monkeypatch.setattr(
-        compiling, "child", lambda module, request, **environment: given.append((request, environment)) or [4.0, 7.0]
-    )
-    raced = track(None, tmp_path, rows=300)
-    (row,) = compiling.compiling(raced, budgets=10, seeds=10)
-    assert (row.cpu, row.reached, row.verdict) == ("11.0 s", False, "**no**")
-    (part,) = compiling.compiling(raced, budgets=3, seeds=2)
-    assert part.reached is None, "of a part of the figure"
-    assert [(request["budgets"], request["seeds"], set(more)) for request, more in given] == [
-        (10, 10, {"NUMBA_CACHE_DIR"}),
-        (3, 2, {"NUMBA_CACHE_DIR"}),
-    ]
 
 
 def test_opacus_takes_the_steps_that_ours_take(tmp_path: Path) -> None:
