@@ -1,7 +1,7 @@
 """Numbers that an earlier version gave, kept: a change of one that nobody meant is seen here, in every form of every mechanism.
 
-Other tests say why a number is right; this one says that it is still the same, of what mechanisms, accountants and audits give.
-Closed forms and searches have no numbers here: their own tests compare each with another formula. Where a change is meant,
+Other tests say why a number is right; this one says that it is still the same, of what mechanisms give. Closed forms,
+accountants, audits and searches have no numbers here: their own tests compare each with another formula. Where a change is meant,
 `python tests/test_kept_numbers.py` writes the numbers anew, and the difference in kept_numbers.json is read before it is
 committed.
 """
@@ -20,16 +20,12 @@ from support import make_problem, options
 from support_kept import Numbers, kept_or_refused, numbers, same
 
 import dpviz
-from dpviz.auditing import audit, one_run
-from dpviz.auditing.pairs import battery, worst_case
+from dpviz.auditing.pairs import worst_case
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Mechanism, Training, get_mechanism
 from dpviz.mechanisms import capabilities as can
 from dpviz.models import get_model
-from dpviz.privacy.accounting import account, events, rdp, side_by_side, tables
-from dpviz.privacy.accounting.accountants.registry import list_accountants
-from dpviz.privacy.accounting.methods import ROUTES, Method
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.budget import Budget
 
 KEPT = Path(__file__).with_name("kept_numbers.json")
 
@@ -120,80 +116,10 @@ def of_mechanism(name: str) -> dict[str, Numbers]:
     return found
 
 
-# ---- accountants ------------------------------------------------------------------------------------------------------
-
-SUM = events.Gaussian.of_rows(1.0, 1.3)
-EVENTS: dict[str, events.Event] = {
-    "one sum": SUM,
-    "sums": events.Repeated(events.Gaussian(2.0, 30.0), 50),
-    "DP-SGD": events.Repeated(events.Sampled(SUM, 0.02), 300),
-    "rare": events.Repeated(events.Sampled(events.Gaussian.of_rows(1.0, 0.8), 2e-3), 3),
-    "half": events.Repeated(events.Sampled(events.Gaussian.of_rows(1.0, 4.0), 0.5), 7),
-    "one batch": events.Sampled(events.Gaussian.of_rows(1.0, 0.4), 0.1),
-    "all rows": events.Repeated(events.Sampled(events.Gaussian.of_rows(1.0, 9.0), 1.0), 20),
-    "equal batches": events.Repeated(events.Sampled(events.Gaussian(2.0, 2.5, 1.0), 0.05, "without-replacement"), 100),
-    "fixed batches": events.Repeated(events.Sampled(events.Gaussian(2.0, 12.0, 1.0), 0.1, "fixed"), 40),
-    "positions": events.Mixture.of(np.array([0.1, 0.5, 1.4]), np.array([0.5, 0.3, 0.2])),
-    "pure": events.Repeated(events.PureEpsilon(0.2), 12),
-    "shuffled": events.Shuffled(events.PureEpsilon(1.5), 5000),
-    "shuffled sums": events.Shuffled(events.Gaussian(2.0, 1.1), 20_000),
-    "several": events.Composed((SUM, events.Repeated(events.Sampled(SUM, 0.01), 200), events.PureEpsilon(0.3))),
-}
-DELTAS = (1e-6, 1e-5)
-
-
-def _methods() -> Iterator[Method]:
-    for name in list_accountants():
-        for relation in Neighbouring:
-            for route in ROUTES if relation is Neighbouring.REPLACE_ONE else ("none",):
-                for conversion in rdp.CONVERSIONS if name in ("rdp", "zcdp") else ("cks",):
-                    yield Method(name, relation, route, conversion)
-
-
-def of_event(event: events.Event) -> dict[str, Numbers]:
-    """What every accountant says of an event."""
-    found: dict[str, Numbers] = {}
-    for method in _methods():
-        what = " ".join([method.accountant, method.relation.value, method.route, method.conversion])
-        for delta in DELTAS:
-            found[f"epsilon, {what} {delta:g}"] = kept_or_refused(lambda: account.epsilon(event, method, delta))
-        found[f"log delta, {what}"] = kept_or_refused(lambda: [account.log_delta(event, method, e) for e in (0.0, 0.4, 3.0)])
-        found[f"noise, {what}"] = kept_or_refused(lambda: account.noise_for(event, method, Budget(0.7, DELTAS[-1])))
-    for name, table in {
-        "Rényi": lambda: tables.renyi_curve(event, DELTAS[0]),
-        "relations": lambda: tables.relations(event, DELTAS[0]),
-        "delta": lambda: tables.delta_curve(event, DELTAS[0], 5),
-        "accountants": lambda: side_by_side.options(event, Budget(0.7, DELTAS[0])),
-    }.items():
-        found[name] = kept_or_refused(table)
-    if all(step.sampling == "full" for step in events.steps_of(event)):  # batches take ten seconds and more
-        found["attack"] = kept_or_refused(lambda: tables.attack(event, DELTAS[0]))
-    return found
-
-
-# ---- audits -----------------------------------------------------------------------------------------------------------
-
-
-def of_audits() -> dict[str, Numbers]:
-    """Audits with fixed seeds, of every way to score."""
-    found: dict[str, Numbers] = {}
-    budget = Budget(1.0, 1e-5)
-    for name in "output-gaussian cms-output objective-tight dp-gd dp-sgd majority ldp-duchi input-perturbation".split():
-        built, model = get_mechanism(name)(), get_model("logistic")
-        for pair in battery(built, model, n=20, d=3, budget=budget):
-            found[f"{name}, {pair.name}"] = kept_or_refused(lambda: audit(built, pair.first, pair.second, budget, runs=60))
-        found[f"{name}, one run"] = kept_or_refused(
-            lambda: one_run.audit_one_run(built, one_run.on_axes(built, model, budget, 30), budget)
-        )
-    return found
-
-
 # ---- the tests --------------------------------------------------------------------------------------------------------
 
 GROUPS: dict[str, Callable[[], dict[str, Numbers]]] = {
-    **{name: lambda name=name: of_mechanism(name) for name in dpviz.list_mechanisms()},
-    **{f"event: {name}": lambda event=event: of_event(event) for name, event in EVENTS.items()},
-    "audits": of_audits,
+    name: lambda name=name: of_mechanism(name) for name in dpviz.list_mechanisms()
 }
 
 
