@@ -16,6 +16,7 @@ from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import noise_comparison, scaling
+from dpviz.mechanisms import attack
 from dpviz.models import get_model
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -169,7 +170,11 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
 
 @pytest.mark.parametrize(
     ("page", "module", "name", "said"),
-    [(ACCOUNTING, tables, "composition", "ε after T steps"), (SENSITIVITY, scaling, "bounds", "Fitted slopes")],
+    [
+        (ACCOUNTING, tables, "composition", "ε after T steps"),
+        (ACCOUNTING, attack, "corner", "With at most 1 % false alarms"),
+        (SENSITIVITY, scaling, "bounds", "Fitted slopes"),
+    ],
 )
 def test_curves_that_take_seconds_are_computed_by_jobs(
     page: str, module: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch
@@ -182,8 +187,11 @@ def test_curves_that_take_seconds_are_computed_by_jobs(
         return compute(*args)
 
     monkeypatch.setattr(module, name, watched)
-    assert said in text(settled(opened(page)))
+    shown = settled(opened(page))
+    assert said in text(shown)
     assert threads == {"dpviz-job"}
+    document = recorder.recorded(shown.session_state).document(dpviz.RunSpec("teaching"), "x")
+    assert any(said in part.words.replace("\u00a0", " ") for part in document.parts if isinstance(part, Chart))
 
 
 def test_what_closed_folds_hold_is_computed_when_a_report_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,8 +189,20 @@ def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack
     if attack is None:
         panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
         return
-    table = attack.table
-    fig = best_attack(table, attack.best, theme, overlay=None if overlay is None else overlay.table)
+    make = partial(_attacker, theme=theme)
+    _observed("test", "Computing the best attack", make, _with_tables, attack, overlay, run=spec, of=spec)
+
+
+def _with_tables(*attacks: Attack | None) -> tuple[Attack | None, ...]:
+    """The attacks, their tables computed: where accountants compose small batches that takes seconds."""
+    for attack in attacks:
+        _ = attack and attack.table
+    return attacks
+
+
+def _attacker(attacks: tuple[Attack, Attack | None], theme: Theme) -> Chart:
+    attack, overlay = attacks
+    fig = best_attack(attack.table, attack.best, theme, overlay=None if overlay is None else overlay.table)
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members. "
         f"Guesses are right at most {words.percent(attack.accuracy)}, by {attack.basis}; {words.budget(attack.budget)} alone "
@@ -198,4 +210,4 @@ def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack
     )
     if overlay is not None:
         summary += f" The dotted line is A: right at most {words.percent(overlay.accuracy)}."
-    charts.chart(fig, "test", summary, lambda: table, of=spec)
+    return Chart(fig, summary, lambda: attack.table)
