@@ -49,6 +49,8 @@ def test_messages_about_tables_and_releases_name_controls_on_pages() -> None:
         ("name it as one: --missing 'it'\"'\"'s=?'.", "name it as one: “Words that are gaps”."),
         ('say so: --missing NA, missing = ["NA"] in Python, or “Words” on the page Data.', "say so: “Words”."),
         ("say: --header data on the command line, header = false, or “The first line holds” on the page Data.", None),
+        ("Did you mean 'a'? Choose one of: dp-gd, amp.", "Did you mean 'a'? Choose one under “Mechanism”."),
+        ("Choose one of: dp-gd, mlp.", "Choose one of: dp-gd, mlp."),
         ("The column --dropped and drop stay; a--drop too--", "The column --dropped and drop stay; a--drop too--"),
     ],
 )

@@ -1,7 +1,9 @@
-"""Options of the shell in messages of the engine, named on pages as the controls that do the same."""
+"""Options of the shell and lists of methods in messages of the engine, named on pages as the controls that do the same."""
 
 import re
 from collections.abc import Mapping
+
+from dpviz.mechanisms import list_mechanisms
 
 #: the control that does what an option of the shell does, by option
 CONTROLS: Mapping[str, str] = {
@@ -23,6 +25,7 @@ _WORD = r"(?:'[^']*'(?:\"'\"'[^']*')*|[\w@%+=:,./-]*[\w@%+=/-])"  # an argument 
 #: an option that is followed by other ways to say the same, the last of which is the page's
 _WAYS = re.compile(rf"--[a-z][a-z-]+(?: {_WORD})?(?: on the command line)?, [^“]*?(“[^”]+”) on the page Data")
 _NAMES = "|".join(sorted(CONTROLS, key=len, reverse=True))
+_LIST = re.compile(r"Choose one of: ([a-z-]+(?:, [a-z-]+)*)\.")
 _OPTION = re.compile(rf"(?<![\w-])--({_NAMES})(?![\w-])(?: (?!on |or |in ){_WORD})?(?: on the command line)?")
 
 
@@ -31,5 +34,12 @@ def on_page(message: str) -> str:
 
     >>> on_page("If it is not known before, leave it out (--drop 'blood pressure').")
     'If it is not known before, leave it out (no tick at “use” in its line).'
+    >>> on_page("Choose one of: dp-gd, dp-sgd.")
+    'Choose one under “Mechanism”.'
     """
-    return _OPTION.sub(lambda found: CONTROLS[found[1]], _WAYS.sub(r"\1", message))
+    return _OPTION.sub(lambda found: CONTROLS[found[1]], _LIST.sub(_listed, _WAYS.sub(r"\1", message)))
+
+
+def _listed(found: re.Match[str]) -> str:
+    """The control with these methods, in the place of their ids; other lists stay."""
+    return "Choose one under “Mechanism”." if {*found[1].split(", ")} <= {*list_mechanisms()} else found[0]

@@ -39,10 +39,7 @@ def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
     knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
     name = knobs[error.field].label if error.field in knobs else error.field
-    advice = error.fix
-    if error.field == "mechanism":  # the control has the names, and these are ids
-        advice = f"{advice.partition('Choose one of')[0]}Choose one under “Mechanism”."
-    field, cause, fix = (words.markdown(on_page(part)) for part in (name, error.cause, advice))
+    field, cause, fix = (words.markdown(on_page(part)) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
         st.error(message, icon="⛔")
