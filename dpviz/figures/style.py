@@ -5,6 +5,7 @@ majority is grey dashes, noise is amber. Hues were chosen so that the closest tw
 tritan readers (tests/test_style.py measures it), and nothing is told by colour alone.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -211,8 +212,14 @@ def plain(text: str) -> str:
 
 
 def shorten(name: str, length: int = 22) -> str:
-    """A name that leaves room for the picture."""
-    return plain(name if len(name) <= length else name[: length - 1] + "…")
+    """A name that leaves room for the picture; brackets at its end tell methods of one technique apart, and stay.
+
+    >>> shorten("Output perturbation (Gaussian)", 17)
+    'Output…(Gaussian)'
+    """
+    end = re.search(r"\(\w+\)$", name)
+    tail = end[0] if end and len(end[0]) < length - 5 else ""
+    return plain(name if len(name) <= length else f"{name[: length - 1 - len(tail)].rstrip()}…{tail}")
 
 
 def figure(

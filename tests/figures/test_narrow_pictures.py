@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.figures import accuracy, gauges, retraining, rules, scores, weights
+from dpviz.figures import accuracy, gauges, guarantees, retraining, rules, scores, weights
 from dpviz.figures.decades import powers, ticks
 from dpviz.figures.influence import training_map
 from dpviz.figures.lines import Bar, Line, bars, curves
 from dpviz.figures.still import pictures
 from dpviz.figures.style import LIGHT, Look
+from dpviz.mechanisms import list_mechanisms
 
 LOOK = Look("Output perturbation (Gaussian)", "#1a4a94", "solid", "circle")
 RATES = pd.DataFrame({"model": ["private", "private", "non-private"], "x": [0.0, 1.0, 0.5]})
@@ -34,6 +35,13 @@ def test_axes_carry_names_of_quantities_and_the_legend_those_of_models(diagonal:
     assert "recall" in [one.text for one in fig.layout.annotations]
     assert fig.layout.xaxis.ticksuffix == fig.layout.yaxis.ticksuffix == " %"
     assert max(fig.data[1].x) == 100
+
+
+def test_methods_of_one_technique_are_told_apart() -> None:
+    points = [guarantees.Point(cls.label, "proved", 0.8, LOOK) for cls in list_mechanisms().values()]
+    names = guarantees.ranked(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
+    assert len(set(names)) == len(points)
+    assert max(map(len, names)) <= 17
 
 
 def test_markers_at_the_ends_of_an_axis_are_whole() -> None:
