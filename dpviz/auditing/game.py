@@ -12,14 +12,14 @@ from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, each, part, silent
-from dpviz.common.validate import InvalidInput, one_of, whole
+from dpviz.common.validate import InvalidInput, instance, one_of, whole
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
 from dpviz.mechanisms.attack import allowed_accuracy
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, check_delta
 
-MAX_RUNS = 1_000_000
+LEAST_RUNS, MAX_RUNS = 40, 1_000_000
 _BLOCK_ELEMENTS = 1 << 23  # rows x parameters x replicas trained at once
 
 
@@ -82,7 +82,9 @@ def watch(
         InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
         FloatingPointError: outputs are not finite.
     """
-    check_delta(budget.delta, problem.n)
+    instance("mechanism", mechanism, Mechanism)
+    check_delta(instance("budget", budget, Budget).delta, instance("problem", problem, Problem).n)
+    instance("neighbour", neighbour, Problem)
     game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
     outputs: list[list[Floats]] = [[], []]
     distributions: Distributions | None = None
@@ -119,7 +121,7 @@ def prepare(
     iterates: Sequence[int] = (),
 ) -> Game:
     """The game, if it may be played; arguments and errors are those of `watch`."""
-    runs, seed = whole("runs", runs, 40, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
+    runs, seed = whole("runs", runs, LEAST_RUNS, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
     one_of("score", score, SCORES)
     rows = differing_rows(problem, neighbour)
     mechanism.require(problem.setting)

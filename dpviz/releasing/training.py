@@ -16,12 +16,12 @@ from typing import Concatenate, ParamSpec
 import numpy as np
 
 from dpviz.auditing import AuditResult, audit
-from dpviz.auditing.game import MAX_RUNS, prepare
+from dpviz.auditing.game import LEAST_RUNS, MAX_RUNS
 from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
 from dpviz.common.persons import chosen_by
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, instance, whole
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
@@ -29,12 +29,12 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, Mechanism, Training
+from dpviz.mechanisms import Calibration, Fit, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status, check_delta, row_budget
+from dpviz.privacy.budget import Budget, Status, row_budget
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
@@ -141,7 +141,7 @@ def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Calla
 
     @wraps(make)
     def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
-        refuse_seed(spec)
+        refuse_seed(instance("spec", spec, RunSpec))
         with chosen_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
             return make(spec, *rest, **how)
 
@@ -191,7 +191,8 @@ def release(
     if not unproved:
         _require_proof(cal, of_model)
     _ = private_ranges and undeclared(dataset, every)  # what cannot be mended is an error before anything is spent
-    game = _game(run, problem.setting, cal, audit_runs)
+    # an audit may fail, so it is made before anything is spent
+    audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS if of_ranges is None else LEAST_RUNS, monitor)
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.spend(entry, cal.neighbouring)
@@ -199,12 +200,11 @@ def release(
         run = _settled(declared_privately(run.spec, dataset, of_ranges, random.SystemRandom(), every), of_model, all_rows)
         built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
         cal = built.calibrate(problem.setting, of_model)
-        game = _game(run, problem.setting, cal, audit_runs)
+        audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS, monitor)
     encoder = encoder or encoder_of(dataset, ranges_from_data)
     stream = np.random.SeedSequence()  # entropy of the operating system
     fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    audited = None if game is None else audit(*game, monitor=monitor)
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
@@ -265,26 +265,22 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
 
 
-def _game(
-    run: ResolvedRun, setting: Setting, cal: Calibration, runs: int
-) -> tuple[Mechanism, Problem, Problem, Budget, int] | None:
-    """The arguments of `audit` for synthetic rows, with the hyperparameters of the release; None where none is asked for.
+def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, most: int, monitor: Monitor) -> AuditResult | None:
+    """An audit on synthetic rows with the hyperparameters of the release, of `most` runs at most; None where none is asked for.
 
     Raises:
         InvalidInput: it cannot be made.
+        FloatingPointError: outputs are not finite.
     """
     if whole("audit_runs", runs, 0, MAX_RUNS) == 0:
         return None
-    if runs < 40:
-        raise InvalidInput("audit_runs", f"needs at least 40 models, got {runs}", "Give 1000, for example.")
+    if runs < LEAST_RUNS:
+        raise InvalidInput("audit_runs", f"needs at least {LEAST_RUNS} models, got {runs}", "Give 1000, for example.")
     k = cal.person_rows
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
     built = run.spec.build().settled(setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
-    game = built, pair.first, pair.second, cal.budget, runs
-    check_delta(cal.budget.delta, n)
-    prepare(*game)
-    return game
+    return audit(built, pair.first, pair.second, cal.budget, min(runs, most), monitor=monitor)
 
 
 def model_of(

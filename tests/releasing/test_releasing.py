@@ -311,6 +311,17 @@ def test_an_audit_that_cannot_be_made_spends_nothing(tmp_path: Path, spec: dpviz
     assert ledger.entries() == ()
 
 
+def test_an_audit_that_fails_spends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*game: object, **named: object) -> None:
+        raise FloatingPointError("Outputs are not finite.")
+
+    monkeypatch.setattr(training, "audit", failing)
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(9.0, 1e-4), relation=Neighbouring.REPLACE_ONE)
+    with pytest.raises(FloatingPointError):
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), audit_runs=40, ledger=ledger)
+    assert ledger.entries() == ()
+
+
 def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
     played = list[Any]()
     monkeypatch.setattr(training, "audit", lambda *game, **named: played.extend(game))
