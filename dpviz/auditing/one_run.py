@@ -17,7 +17,7 @@ from dpviz.auditing.pairs import needs_zero_rows
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, in_range, whole
+from dpviz.common.validate import InvalidInput, in_range, instance, whole
 from dpviz.mechanisms import Calibration, Mechanism, Training
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
@@ -197,7 +197,8 @@ def audit_one_run(
         FloatingPointError: the released model is not finite.
     """
     seed, confidence = whole("seed", seed, 0, 2**32 - 1), in_range("confidence", confidence, 0.5, 1 - 1e-12)
-    check_delta(budget.delta, canaries.problem.n)
+    instance("mechanism", mechanism, Mechanism)
+    check_delta(instance("budget", budget, Budget).delta, instance("canaries", canaries, Canaries).problem.n)
     calibration = mechanism.calibrate(canaries.problem.setting, budget)
     if calibration.neighbouring is not canaries.neighbouring:
         raise InvalidInput(

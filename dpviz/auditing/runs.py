@@ -120,7 +120,7 @@ def watch_run(
     looks: int = 20,
 ) -> Iterator[tuple[Pair, AuditResult]]:
     """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest."""
-    fixed = replace(spec, seeds=1)
+    fixed = replace(resolve(spec).spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
     played = settled_for(fixed, pair.first.n), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed
     for result in watch(*played, score=score, confidence=confidence, monitor=monitor, looks=looks):

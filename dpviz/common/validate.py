@@ -13,7 +13,7 @@ import numbers
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 _WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -56,6 +56,23 @@ def show(value: object) -> str:
     except ValueError:  # Python writes out no whole number of more than 4,300 digits
         text = "a number with thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+T = TypeVar("T")
+
+
+def instance(field: str, value: T, kind: type) -> T:
+    """`value` if it is an object of a class.
+
+    >>> instance("path", "text", Decimal)
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: path: must be a Decimal, got 'text'. Give an object of the class decimal.Decimal.
+    """
+    if isinstance(value, kind):
+        return value
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    raise InvalidInput(field, f"must be a {kind.__name__}, got {show(value)}", f"Give an object of the class {name}.")
 
 
 def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from dpviz.common.persons import chosen_by
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, instance
 from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
@@ -156,6 +156,8 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     >>> resolve(RunSpec("iris")).budget
     Budget(epsilon=1.0, delta=1e-05)
     """
+
+    instance("spec", spec, RunSpec)
 
     def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:
         if problems is None:

@@ -154,7 +154,7 @@ def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
     >>> run(RunSpec("teaching", mechanism="output-gaussian", seeds=3)).accuracy.shape
     (3,)
     """
-    return run_epsilons(spec, [spec.epsilon], monitor=monitor)[0]
+    return run_epsilons(spec, [resolve(spec).spec.epsilon], monitor=monitor)[0]
 
 
 def run_epsilons(

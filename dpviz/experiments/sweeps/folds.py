@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.progress import Monitor, each, silent
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, instance, whole
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.curves import closed_form
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
@@ -24,7 +24,7 @@ def splits(spec: SweepSpec, repeats: int = 1) -> list[SweepSpec]:
     [0, 1, 2, 3, 4]
     """
     repeats = whole("repeats", repeats, 1, 1000)
-    if spec.published_split:
+    if instance("spec", spec, SweepSpec).published_split:
         raise InvalidInput("repeats", "the published split is one split", "Leave one of the two out.")
     count = repeats * (spec.folds or 1)
     if count < 2:

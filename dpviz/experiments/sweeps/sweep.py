@@ -13,7 +13,7 @@ import tomli_w
 
 from dpviz.common import toml
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, show
+from dpviz.common.validate import InvalidInput, instance, show
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import PRIVATE
@@ -166,7 +166,7 @@ def run_sweep(
         InvalidInput: a run does not fit what is there (see `dpviz.resolve`), before anything is computed; or a cell cannot
             be computed.
     """
-    for run in spec.runs():
+    for run in instance("spec", spec, SweepSpec).runs():
         resolve(run)
     parts = []
     for table in run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor):
