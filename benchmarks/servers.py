@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -42,13 +43,17 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.02)
 
 
+def configured(hosts: Sequence[str]) -> str:
+    """The configuration of nginx that ships, whose two processes are replaced by those at `hosts`."""
+    first, second, *_ = re.findall(r" *server app\d:8501.*\n", shipped := (ROOT / "deploy" / "nginx.conf").read_text())
+    return shipped.replace(second, "").replace(first, "".join(first.replace("app1:8501", host) for host in hosts))
+
+
 @contextmanager
 def nginx(folder: Path, servers: Sequence[Server]) -> Iterator[str]:
-    """The address of nginx with the configuration that ships, in front of two processes."""
-    text = (ROOT / "deploy" / "nginx.conf").read_text()
-    for name, server in zip(("app1:8501", "app2:8501"), servers, strict=True):
-        text = text.replace(name, server.address.split("/")[2])
+    """The address of nginx with the configuration that ships, in front of these processes."""
     port = free_port()
+    text = configured([server.address.split("/")[2] for server in servers])
     text = text.replace("listen 8080", f"listen 127.0.0.1:{port}").replace("/tmp/", f"{folder}/")
     (folder / "nginx.conf").write_text(text)
     program = shutil.which("nginx") or "/usr/sbin/nginx"
