@@ -1,4 +1,4 @@
-"""The pieces of kernels: elementary functions, merged columns, networks; how kernels are compiled and kept."""
+"""The pieces of kernels: elementary functions, tables, networks; how kernels are compiled and kept."""
 
 import importlib.util
 import os
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from dpviz.models import Rows, get_model, kernels
 from dpviz.models.elementary import exponential, limited
@@ -21,7 +20,7 @@ pytestmark = needs_kernels
 if kernels.available():
     from numba import njit
 
-    from dpviz.models.kernels import compiling, merged_columns
+    from dpviz.models.kernels import compiling
     from dpviz.models.kernels.functions import tangent
     from dpviz.models.kernels.margins import margins_of
     from dpviz.models.kernels.table import SparseTable
@@ -94,62 +93,17 @@ def test_parts_cover_all_replicas_once(replicas: int) -> None:
     assert all(first < replicas for first, _ in parts)
 
 
-def test_merged_columns_are_the_same_rows_in_fewer_entries() -> None:
-    x = thin() * np.where(np.arange(len(thin())) % 3, 1.0, -1.0)[:, None]
-    plain, (rows, merged) = csr_array(x), merged_columns.merge_columns(csr_array(x))
-    assert 1 <= len(merged) <= merged_columns.MOST
-    assert rows.nnz < 0.75 * plain.nnz
-    assert (merged < np.arange(D, D + len(merged))[:, None]).all(), "a merged column is made of columns before it"
-    identity = np.zeros((D + len(merged), D))
-    identity[:D] = np.eye(D)
-    for p, (a, b) in enumerate(merged):
-        identity[D + p] = identity[a] + identity[b]
-    np.testing.assert_array_equal(rows @ identity, x)
-
-
-def test_only_equal_entries_are_merged_and_merged_columns_again() -> None:
-    x = np.zeros((1024, 3))
-    x[:, 0], x[:, 1], x[:, 2] = 0.5, 0.25, 0.5
-    x[0, 2] = -0.5  # another value in one row
-    rows, merged = merged_columns.merge_columns(csr_array(x))
-    np.testing.assert_array_equal(np.sort(merged, axis=1), [[0, 2]])
-    assert rows.nnz == 2 * 1024 + 1
-    x = np.zeros((512, 5))
-    x[:, :3] = 0.5  # always together
-    x[:256, 3], x[256:, 4] = 0.25, 0.125
-    rows, merged = merged_columns.merge_columns(csr_array(x))
-    assert len(merged) == 2
-    assert merged.max() == 5, "the first merged column is in the second"
-    assert rows.nnz == 2 * 512
-
-
-def test_rare_pairs_and_wide_tables_stay_as_they_are() -> None:
-    x = np.zeros((2560, 4))
-    x[:, 0] = 0.5
-    x[:9, 1] = 0.5  # one in 284 rows; a pair must be in one of 256
-    x[:10, 2] = 0.5
-    _, merged = merged_columns.merge_columns(csr_array(x))
-    assert [sorted(each) for each in merged.tolist()] == [[0, 2]]
-    wide = csr_array(np.ones((8, 1025)))
-    rows, none = merged_columns.merge_columns(wide)
-    assert rows is wide
-    assert len(none) == 0
-
-
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floating]) -> None:
     table = SparseTable(thin())
     (ends, columns, values, dense, which), (starts, places, others) = table.rows(precision), table.blocks(precision)
-    by_row, by_block = np.zeros((table.n, table.width)), np.zeros((table.n, table.width))
+    by_row, by_block = np.zeros((table.n, table.d)), np.zeros((table.n, table.d))
     by_row[np.repeat(np.arange(table.n), np.diff(ends.astype(int))), columns] = values
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(int)))
-    by_block[group // table.width * kernels.BLOCK + places, group % table.width] = others
+    by_block[group // table.d * kernels.BLOCK + places, group % table.d] = others
     np.testing.assert_array_equal(by_block, by_row)
     by_row[:, which] += dense.reshape(table.n, -1)
-    expanded = by_row[:, : table.d]
-    for k in reversed(range(len(table.merged) // 2)):
-        by_row[:, table.merged[2 * k : 2 * k + 2]] += by_row[:, [table.d + k]]
-    np.testing.assert_array_equal(expanded, thin().astype(precision))
+    np.testing.assert_array_equal(by_row, thin().astype(precision))
 
 
 @pytest.mark.parametrize("d", [1, 3, 7])
@@ -161,9 +115,9 @@ def test_tables_of_few_columns_have_fewer_dense_ones(d: int) -> None:
     assert len(which) == kernels.DENSE
     np.testing.assert_array_equal(np.count_nonzero(dense.reshape(50, -1), axis=0) > 0, np.arange(kernels.DENSE) < d)
     out = np.empty(50 * 16)
-    columns = np.zeros((table.width, 16))
+    columns = np.zeros((table.d, 16))
     columns[:d, :3] = theta.T
-    margins_of(16, np.float64)(table.rows(np.float64), table.merged, np.array([0, 50], np.uint64), columns.reshape(-1), out)
+    margins_of(16, np.float64)(table.rows(np.float64), np.array([0, 50], np.uint64), columns.reshape(-1), out)
     np.testing.assert_allclose(out.reshape(50, 16)[:, :3], rows @ theta.T, rtol=1e-13, atol=0)
     assert table.entries >= rows.size > 0, "how often a descent reports is a share of it"
 
@@ -193,9 +147,9 @@ def test_no_row_of_a_network_adds_more_than_the_clip_norm() -> None:
 
 def test_kernels_refuse_arrays_of_other_types() -> None:
     table = SparseTable(thin())
-    span, wrong = np.array([0, 1], np.uint64), np.zeros(16 * table.width)
+    span, wrong = np.array([0, 1], np.uint64), np.zeros(16 * table.d)
     with pytest.raises(TypeError, match="No matching definition"):
-        margins_of(16, np.float32)(table.rows(np.float32), table.merged, span, wrong, np.empty(16, np.float32))
+        margins_of(16, np.float32)(table.rows(np.float32), span, wrong, np.empty(16, np.float32))
 
 
 def test_what_cannot_be_compiled_is_named() -> None:

@@ -9,7 +9,6 @@ Key terms:
     width: replicas of one kernel, a constant when it is compiled, so that loops over replicas become SIMD instructions and
         their sums stay in registers. Parameters of 0 fill what is left over.
     dense columns: those with most entries, kept with their zeros, so that no index is looked up (`table`).
-    merged columns: two columns that often occur together, written as one (`merged_columns`).
 """
 
 import os

@@ -21,19 +21,19 @@ def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constan
     W, one, number = np.uint64(width), precision(1), real(precision)
     many, loss = flat(number), types.UniTuple(number, constants)
 
-    @kernel(table_of(number), INDEX, INDEX, INDEX, many, many, number, loss, flat(types.float64))
-    def batches(table, merged, index, cuts, theta, norms, clip_norm, loss, total):  # type: ignore[no-untyped-def]
+    @kernel(table_of(number), INDEX, INDEX, many, many, number, loss, flat(types.float64))
+    def batches(table, index, cuts, theta, norms, clip_norm, loss, total):  # type: ignore[no-untyped-def]
         """Adds the sum over the rows index[cuts[s]] to index[cuts[s + 1] - 1] to total[s].
 
         Args:
-            table, merged, norms, clip_norm, loss: as of `gradient`.
+            table, norms, clip_norm, loss: as of `gradient`.
             index, cuts: S batches.
-            theta, total: (S, d + P, W) flat; `total` in double precision. The last P of each are overwritten.
+            theta, total: (S, d, W) flat; `total` in double precision.
         """
         size = len(theta) // (len(cuts) - 1)
         for s in range(len(cuts) - 1):
             mine, sums = theta[s * size : (s + 1) * size], total[s * size : (s + 1) * size]
             a, b = cuts[s], cuts[np.uint64(s + 1)]
-            add_batch(slope_at, one, table, merged, index, a, b, mine, norms, clip_norm, loss, W, sums)
+            add_batch(slope_at, one, table, index, a, b, mine, norms, clip_norm, loss, W, sums)
 
     return batches

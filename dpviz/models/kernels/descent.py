@@ -22,23 +22,22 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
     W, number, whole = np.uint64(width), types.float64, types.uint64
     many, loss = flat(number), types.UniTuple(number, constants)
 
-    @kernel(table_of(number), INDEX, INDEX, INDEX, whole, whole, many, number, whole, loss, many, many, many)
-    def descend(table, merged, order, bounds, first, last, steps, lam, window, loss, w, gradient, total):  # type: ignore[no-untyped-def]
+    @kernel(table_of(number), INDEX, INDEX, whole, whole, many, number, whole, loss, many, many, many)
+    def descend(table, order, bounds, first, last, steps, lam, window, loss, w, gradient, total):  # type: ignore[no-untyped-def]
         """Makes the updates `first` to `last` - 1.
 
         Args:
-            table, merged, loss: as of `gradient`.
+            table, loss: as of `gradient`.
             order: the rows as they are taken; bounds (m + 1,): ends of the batches, of which update t takes number t mod m.
             steps: (T, W) flat, eta.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
-            w, gradient, total: (d + P, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
+            w, gradient, total: (d, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
         """
-        one, shrunk, step = 1.0, stack(width, steps), stack(width, steps)
-        size = np.uint64(len(w)) - np.uint64(len(merged)) // np.uint64(2) * W
+        one, size, shrunk, step = 1.0, np.uint64(len(w)), stack(width, steps), stack(width, steps)
         for t in range(first, last):
             k = t % np.uint64(len(bounds) - 1)
             a, b, eta = bounds[k], bounds[k + np.uint64(1)], t * W
-            add_batch(slope_at, one, table, merged, order, a, b, w, steps, np.inf, loss, W, gradient)
+            add_batch(slope_at, one, table, order, a, b, w, steps, np.inf, loss, W, gradient)
             for r in range(W):  # divisions take long
                 shrunk[r], step[r] = one - steps[eta + r] * lam, steps[eta + r] / (b - a)
             for j in range(ZERO, size, W):

@@ -19,7 +19,7 @@ from numba import types
 
 from dpviz.models.kernels import BLOCK, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import add_columns, clip_slopes, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import add_columns, clip_slopes, row_margin
 
 
 @cache
@@ -34,15 +34,14 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
     many, doubles, table, loss = flat(number), flat(types.float64), table_of(number), types.UniTuple(number, constants)
     budget = types.Tuple((doubles, types.uint64, types.uint64, types.float64))
 
-    @kernel(table, blocks_of(number), INDEX, INDEX, many, many, number, loss, budget, many, doubles, doubles)
-    def gradient(table, blocks, merged, span, theta, norms, clip_norm, loss, budget, slopes, active, total):  # type: ignore[no-untyped-def]
+    @kernel(table, blocks_of(number), INDEX, many, many, number, loss, budget, many, doubles, doubles)
+    def gradient(table, blocks, span, theta, norms, clip_norm, loss, budget, slopes, active, total):  # type: ignore[no-untyped-def]
         """Adds to `total`, and to `active` how many rows added something.
 
         Args:
             table, blocks: as of `inline`.
-            merged: (2 P,) the columns that each of the last P stands for.
             span: (2,) first row, the first of a block, and last row of the range, this one excluded.
-            theta, total: (d + P, W) flat; `total` in double precision. The last P are overwritten.
+            theta, total: (d, W) flat; `total` in double precision.
             norms: (n,) of the rows; not looked at where the clip norm is infinite and rows have no budget.
             loss: the loss's constants.
             budget: sums of squared norms, of the range's rows and all replicas (rows, stride) flat; the stride, and the first of
@@ -52,7 +51,6 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
         """
         spent, stride, lane, limit = budget
         margin, sums = stack(width, norms), stack(SUMS, norms)
-        expand_parameters(theta, merged, W)
         for start in range(span[0], span[1], R):
             stop = min(start + R, span[1])
             for i in range(start, stop):
@@ -72,6 +70,5 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                         slopes[to + r] = 0 if over else slopes[to + r]
                         active[r] += 0 if over else 1
             add_columns(table, blocks, start, stop, slopes, W, np.uint64(64), margin, sums, total)
-        scatter_gradients(total, merged, W)
 
     return gradient

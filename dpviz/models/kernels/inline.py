@@ -1,8 +1,8 @@
 """The pieces that kernels share (`compiling.piece`): a row's margins, adding rows, clipping, a batch.
 
 A table is (ends, columns, values, dense, which): row i has the entries ends[i] to ends[i + 1] - 1, and in the five columns
-`which` the numbers dense[5 i] to dense[5 i + 4], zeros included. Parameters and sums are (d + P, W) flat, W replicas next to each
-other; of the d + P columns the last P are merged ones. Indices are unsigned, because numba counts negative ones from the end,
+`which` the numbers dense[5 i] to dense[5 i + 4], zeros included. Parameters and sums are (d, W) flat, W replicas next to each
+other. Indices are unsigned, because numba counts negative ones from the end,
 which takes longer than the sums.
 """
 
@@ -114,35 +114,9 @@ def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total)
 
 
 @piece
-def expand_parameters(theta, merged, W):  # type: ignore[no-untyped-def]
-    """Fills the parameters of merged columns, the last P rows of `theta`: the sum of both columns of each, merged (2 P,)."""
-    to = np.uint64(len(theta)) - np.uint64(len(merged)) // np.uint64(2) * W
-    for p in range(np.uint64(0), np.uint64(len(merged)), np.uint64(2)):
-        a, b = merged[p] * W, merged[p + ONE] * W
-        for r in range(W):
-            theta[to + r] = theta[a + r] + theta[b + r]
-        to += W
-
-
-@piece
-def scatter_gradients(total, merged, W):  # type: ignore[no-untyped-def]
-    """Adds the sums of merged columns to both columns of each, the last merged ones first, and empties them."""
-    at = np.uint64(len(total))
-    for k in range(len(merged) // 2):
-        at -= W
-        p = np.uint64(len(merged) - 2 * k - 2)
-        a, b = merged[p] * W, merged[p + ONE] * W
-        for r in range(W):
-            total[a + r] += total[at + r]
-            total[b + r] += total[at + r]
-            total[at + r] = 0
-
-
-@piece
-def add_batch(slope_at, one, table, merged, order, start, stop, theta, norms, clip_norm, loss, W, total):  # type: ignore[no-untyped-def]
+def add_batch(slope_at, one, table, order, start, stop, theta, norms, clip_norm, loss, W, total):  # type: ignore[no-untyped-def]
     """Adds the clipped gradients of the rows order[start] to order[stop - 1]; eight ahead, rows are asked for (`prefetch`)."""
     margin, slopes, near, sums = stack(WIDEST, theta), stack(_SLOPES, theta), stack(_NEAR, theta), stack(SUMS, theta)
-    expand_parameters(theta, merged, W)
     for first in range(start, stop, _CHUNK):
         last = min(first + _CHUNK, stop)
         for at in range(first, last):
@@ -159,4 +133,3 @@ def add_batch(slope_at, one, table, merged, order, start, stop, theta, norms, cl
                 clip_slopes(slopes, to, W, norms[row], clip_norm)
             add_sparse(table, row, slopes, to, W, total)
         add_dense(near, ZERO, last - first, table[4], slopes, ZERO, W, sums, total)
-    scatter_gradients(total, merged, W)

@@ -16,7 +16,7 @@ from numba import types
 
 from dpviz.models.elementary import exponential, limited
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import expand_parameters, row_margin
+from dpviz.models.kernels.inline import row_margin
 
 _LOW, _ONE, _MASK, _BIAS = np.float32(-1), np.int32(127 << 23), np.int32((1 << 23) - 1), np.int32(127)
 
@@ -26,19 +26,17 @@ def line_losses_of(width: int) -> Callable[..., None]:
     """The kernel for `width` replicas."""
     W, one, number, whole, many = np.uint64(width), np.float32(1), types.float32, types.uint64, flat(types.float32)
 
-    @kernel(table_of(number), INDEX, INDEX, many, many, whole, whole, number, many, many)
-    def line_losses(table, merged, span, theta, step, count, together, top, products, powers):  # type: ignore[no-untyped-def]
+    @kernel(table_of(number), INDEX, many, many, whole, whole, number, many, many)
+    def line_losses(table, span, theta, step, count, together, top, products, powers):  # type: ignore[no-untyped-def]
         """Multiplies `products` by 1 + min(e^-m, top), 2^powers times.
 
         Args:
-            table, merged, span, theta: as of `margins`.
+            table, span, theta: as of `margins`.
             step: as `theta`; margins must stay between -87 and 87.
             together: rows for which (1 + top)^together is a number.
             products, powers: (count, W) flat.
         """
         odds, factor = stack(width, theta), stack(width, theta)
-        expand_parameters(theta, merged, W)
-        expand_parameters(step, merged, W)
         for i in range(span[0], span[1]):
             row_margin(table, i, theta, W, odds)
             row_margin(table, i, step, W, factor)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import expand_parameters, row_margin
+from dpviz.models.kernels.inline import row_margin
 
 
 @cache
@@ -15,11 +15,10 @@ def margins_of(width: int, precision: Any) -> Callable[..., None]:
     """The kernel for `width` replicas."""
     W, number, many = np.uint64(width), real(precision), flat(real(precision))
 
-    @kernel(table_of(number), INDEX, INDEX, many, many)
-    def margins(table, merged, span, theta, out):  # type: ignore[no-untyped-def]
+    @kernel(table_of(number), INDEX, many, many)
+    def margins(table, span, theta, out):  # type: ignore[no-untyped-def]
         """Writes `out`, (rows, W) flat; other arguments as of `gradient`, of which a range may begin anywhere."""
         margin = stack(width, theta)
-        expand_parameters(theta, merged, W)
         for i in range(span[0], span[1]):
             row_margin(table, i, theta, W, margin)
             for r in range(W):

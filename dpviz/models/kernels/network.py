@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpviz.models.kernels import WIDTHS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, slope_of, stack, table_of
 from dpviz.models.kernels.functions import tangent
-from dpviz.models.kernels.inline import add_row, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import add_row, row_margin
 from dpviz.models.kernels.table import scratch, zeros
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Batch, Rows
@@ -43,22 +43,20 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
     W, one, number = np.uint64(width), np.float32(1), types.float32
     many, loss = flat(number), types.UniTuple(number, constants)
 
-    @kernel(table_of(number), INDEX, INDEX, many, many, many, many, number, number, loss, *[many] * 4, flat(types.float64))
-    def network(table, merged, index, labels, norms, first, second, offset, clip_norm, loss, s, e, short, above, total):  # type: ignore[no-untyped-def]
+    @kernel(table_of(number), INDEX, many, many, many, many, number, number, loss, *[many] * 4, flat(types.float64))
+    def network(table, index, labels, norms, first, second, offset, clip_norm, loss, s, e, short, above, total):  # type: ignore[no-untyped-def]
         """Adds one network's sums to `total`: of both layers' weights as they lie in `first` and `second`, and of the offset.
 
         Args:
-            table, merged: of rows (x, 1), as of `gradient`.
+            table: of rows (x, 1), as of `gradient`.
             index: the batch.
             labels, norms: (n,) of all rows; norms are those of x.
-            first: (parts, D, W) flat weights of the first layer for D = d + 1 + P columns; the last P are overwritten.
+            first: (parts, D, W) flat weights of the first layer for D = d + 1 columns.
             second: (K,) weights of the second layer, K = parts x W; offset: c.
             s, e, short, above: (K,), (K,), as `first`, (K,), overwritten.
         """
         K, size = np.uint64(len(second)), np.uint64(len(first)) // (np.uint64(len(second)) // W)
         parts, part = K // W, stack(width, norms)
-        for p in range(parts):
-            expand_parameters(first[p * size : (p + np.uint64(1)) * size], merged, W)
         for at in range(len(index)):
             i = index[at]
             for p in range(parts):
@@ -88,8 +86,6 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
                 for u in range(K):
                     total[np.uint64(len(first)) + u] += above[u]
                     above[u] = 0
-        for p in range(parts):
-            scatter_gradients(total[p * size : (p + np.uint64(1)) * size], merged, W)
 
     return network
 
@@ -103,7 +99,7 @@ def network_gradient(rows: Rows, theta: NDArray[Any], units: int, loss: Loss, cl
         raise IndexError(f"{table.n} rows have no row {index.max()}")
     parts = -(-units // WIDTHS[-1])
     width = min(each for each in WIDTHS if each * parts >= units)
-    K, D = parts * width, table.width
+    K, D = parts * width, table.d
     known = index.astype(np.uint64), rows.table_labels.astype(f32), rows.table_norms(f32)
     constants = tuple(f32(constant) for constant in loss.constants)
     first, second = scratch("first", (parts, D, width), f32), scratch("second", (K,), f32)
@@ -117,7 +113,7 @@ def network_gradient(rows: Rows, theta: NDArray[Any], units: int, loss: Loss, cl
             b = min(a + width, units)
             first[p, : table.d, : b - a] = at[a * table.d : b * table.d].reshape(b - a, table.d).T
         second[:units] = at[last:-1]
-        before = (table.rows(f32), table.merged, *known, first.reshape(-1), second, at[-1], f32(clip_norm), constants)
+        before = (table.rows(f32), *known, first.reshape(-1), second, at[-1], f32(clip_norm), constants)
         kernel(*before, *memory, total)
         weights = total[: D * K].reshape(parts, D, width)[:, : table.d]
         sums[:last] = weights.transpose(0, 2, 1).reshape(K, table.d)[:units].reshape(-1)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpviz.models.kernels import BLOCK, SIMD, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, prefetch, stack, table_of
-from dpviz.models.kernels.inline import ONE, ZERO, add_columns, expand_parameters, row_margin, scatter_gradients
+from dpviz.models.kernels.inline import ONE, ZERO, add_columns, row_margin
 
 GROUP = 10  # replicas of one draw whose sums are in registers
 TILE = GROUP * SIMD
@@ -81,14 +81,14 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
     many, doubles, tables, whole = flat(number), flat(types.float64), (table_of(number), blocks_of(number)), types.uint64
     loss = types.UniTuple(number, constants)
 
-    @kernel(*tables, INDEX, INDEX, many, whole, many, whole, many, whole[:, ::1], loss, *[many] * 4, doubles, doubles)
+    @kernel(*tables, INDEX, many, whole, many, whole, many, whole[:, ::1], loss, *[many] * 4, doubles, doubles)
     def noisy_gradients(  # type: ignore[no-untyped-def]
-        table, blocks, merged, span, theta, d, noise, stride, moved, groups, loss, near, by_replica, short, slopes, total, own
+        table, blocks, span, theta, d, noise, stride, moved, groups, loss, near, by_replica, short, slopes, total, own
     ):
         """Adds to `total` and `own`.
 
         Args:
-            table, blocks, merged, span, theta, loss, total: as of `gradient`.
+            table, blocks, span, theta, loss, total: as of `gradient`.
             noise, stride: noise of the range's rows in strips, the first numbers of two draws `stride` apart.
             moved: (G, d, GROUP) flat: groups of at most GROUP replicas of one draw each.
             groups: (G, 3) the draw of each group, its first replica and how many it has.
@@ -96,7 +96,6 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             own: (G, d, GROUP) flat, in double precision.
         """
         margin, sums = stack(width, theta), stack(SUMS, theta)
-        expand_parameters(theta, merged, W)
         for start in range(span[0], span[1], B):
             end = min(start + B, span[1])
             for i in range(start, end):
@@ -122,6 +121,5 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                     for c in range(_L):
                         own[k] += short[k * _L + c]
                         short[k * _L + c] = 0
-        scatter_gradients(total, merged, W)
 
     return noisy_gradients

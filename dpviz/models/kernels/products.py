@@ -49,7 +49,7 @@ class KernelProducts(Products):
         for first, width in parts_of(len(theta)):
             part = scratch("margins", (len(out), width), self.precision)
             span = np.array([self.rows.first + block.start, self.rows.first + block.stop], np.uint64)
-            before = (self._table.rows(self.precision), self._table.merged, span)
+            before = (self._table.rows(self.precision), span)
             margins_of(width, self.precision)(*before, self._columns(theta, first, width), part.reshape(-1))
             out[:, first : first + width] = part[:, : len(theta) - first]
         return out
@@ -68,11 +68,11 @@ class KernelProducts(Products):
         if rule is not None and (len(rule.spent) != len(self.rows) or len(rule.active) != len(theta)):
             raise ValueError(f"a budget of {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
         for first, width in parts_of(len(theta), WIDE if kind is np.float32 else IN_DOUBLE):
-            total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
+            total, active = zeros("sums", (table.d, width), np.float64), np.zeros(width)
             slopes = scratch("slopes", (BLOCK * width,), kind)
             budget = (np.empty(0), 0, 0, 0.0) if rule is None else rule.for_kernel(first)
             kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants))
-            before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta, first, width))
+            before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta, first, width))
             kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
             out[first : first + width] = total[: table.d, : len(theta) - first].T
             if rule is not None:
@@ -90,12 +90,12 @@ class KernelProducts(Products):
             raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {table.n}")
         index, cuts = batches.index.astype(np.uint64), batches.cuts.astype(np.uint64)
         for first, width in parts_of(theta.shape[1], WIDTHS if kind is np.float32 else IN_DOUBLE):
-            columns = zeros("columns", (len(theta), table.width, width), kind)
+            columns = zeros("columns", (len(theta), table.d, width), kind)
             some = theta[:, first : first + width]
             columns[:, : table.d, : some.shape[1]] = some.transpose(0, 2, 1)
             total = zeros("sums", columns.shape, np.float64)
             kernel = batches_of(width, kind, slope_of(loss), len(loss.constants))
-            before = (table.rows(kind), table.merged, index, cuts, columns.reshape(-1), self._norms(clip_norm))
+            before = (table.rows(kind), index, cuts, columns.reshape(-1), self._norms(clip_norm))
             kernel(*before, kind(clip_norm), self._constants(loss), total.reshape(-1))
             out[:, first : first + width] = total[:, : table.d, : some.shape[1]].transpose(0, 2, 1)
         return out
@@ -109,7 +109,7 @@ class KernelProducts(Products):
         out, kind = np.empty((count, len(theta))), np.float32
         for first, width in parts_of(len(theta)):
             products, powers = np.ones((count, width), kind), np.zeros((count, width), kind)
-            before = (self._table.rows(kind), self._table.merged, self._span, self._columns(theta, first, width))
+            before = (self._table.rows(kind), self._span, self._columns(theta, first, width))
             steps = self._columns(step, first, width, "steps")
             between = (count, group_size(clip), loss.most_odds(clip), products.reshape(-1), powers.reshape(-1))
             line_losses_of(width)(*before, steps, *between)
@@ -140,9 +140,9 @@ class KernelProducts(Products):
             mine = steps[first : first + width]
             eta = np.zeros((updates, width))
             eta[:, : len(mine)] = mine.T
-            w, *others = (np.zeros((table.width, width)) for _ in range(3))
+            w, *others = (np.zeros((table.d, width)) for _ in range(3))
             kernel = descent_of(width, slope_of(loss), len(loss.constants))
-            before = (table.rows(np.float64), table.merged, taken + np.uint64(self.rows.first), np.array(bounds, np.uint64))
+            before = (table.rows(np.float64), taken + np.uint64(self.rows.first), np.array(bounds, np.uint64))
             after = (eta.reshape(-1), lam, window, self._constants(loss), *(each.reshape(-1) for each in (w, *others)))
             ends = {}
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
@@ -171,10 +171,10 @@ class KernelProducts(Products):
             parts = np.array([(s, first - start, count) for s, first, count in here], np.uint64)
             for g, (_, first, count) in enumerate(here):
                 moving[g, :, :count] = moved[first : first + count].T
-            total = zeros("sums", (table.width, width), np.float64)
+            total = zeros("sums", (table.d, width), np.float64)
             sizes = {"noise": SIMD * d, "by replica": GROUP * SOME, "short": sums.size * SIMD, "slopes": BLOCK * width + GROUP}
             memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
-            before = (table.rows(kind), table.blocks(kind), table.merged, self._span, self._columns(theta[start:stop], 0, width))
+            before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta[start:stop], 0, width))
             between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
             noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, total.reshape(-1), sums.reshape(-1))
             out[start:stop] = total[:d, : stop - start].T
@@ -186,8 +186,8 @@ class KernelProducts(Products):
         return self.precision is np.float32 and not isinstance(self.rows, Batch) and rows == len(self.rows)
 
     def _columns(self, theta: Floats, first: int, width: int, name: str = "columns") -> Array:
-        """(d + P, W) flat parameters of some replicas; merged columns and further replicas are 0."""
-        columns, some = zeros(name, (self._table.width, width), self.precision), theta[first : first + width]
+        """(d, W) flat parameters of some replicas; further replicas are 0."""
+        columns, some = zeros(name, (self._table.d, width), self.precision), theta[first : first + width]
         columns[: self._table.d, : len(some)] = some.T
         return columns.reshape(-1)
 

@@ -10,7 +10,6 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csc_array, csr_array
 
 from dpviz.models.kernels import BLOCK, DENSE
-from dpviz.models.kernels.merged_columns import merge_columns
 
 _own = threading.local()
 Arrays = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any]]
@@ -21,20 +20,13 @@ class SparseTable:
     """n rows without their zeros.
 
     Attributes:
-        n, d: rows and columns, before pairs of columns were merged.
-        merged: (2 P,) the two columns that each of the P further ones stands for.
+        n, d: rows and columns.
     """
 
     def __init__(self, rows: NDArray[np.floating]) -> None:
         """From rows (n, d)."""
-        (self.n, self.d), (every, merged) = rows.shape, merge_columns(csr_array(rows))
-        self.merged = merged.reshape(-1).astype(np.uint64)
-        self._rows, self._dense, self._which = _split(every)
-
-    @property
-    def width(self) -> int:
-        """d + P."""
-        return self.d + len(self.merged) // 2
+        self.n, self.d = rows.shape
+        self._rows, self._dense, self._which = _split(csr_array(rows))
 
     @property
     def entries(self) -> int:
@@ -61,8 +53,8 @@ class SparseTable:
     def _double_blocks(self) -> Arrays:
         rows = self._rows
         block = np.repeat(np.arange(self.n) // BLOCK, np.diff(rows.indptr))
-        shape = (self.n, -(-self.n // BLOCK) * self.width)
-        by_column = csr_array((rows.data, rows.indices + block * self.width, rows.indptr), shape=shape).tocsc()
+        shape = (self.n, -(-self.n // BLOCK) * self.d)
+        by_column = csr_array((rows.data, rows.indices + block * self.d, rows.indptr), shape=shape).tocsc()
         by_column.indices %= BLOCK
         return _arrays(by_column)
 
