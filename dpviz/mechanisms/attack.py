@@ -7,6 +7,7 @@ Where the distribution of what is released is known, its whole trade-off curve b
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,11 @@ class Attack:
         reached = alone if self.reached is None else self.reached(alarms)
         detections = np.minimum(np.minimum(reached, alone), 1.0)
         return pd.DataFrame({"false_alarms": alarms, "detections_at_most": detections, "by_epsilon_delta_alone": alone})
+
+    def with_table(self) -> Self:
+        """The same attack, its table made."""
+        _ = self.table
+        return self
 
     @property
     def best(self) -> tuple[float, float]:

@@ -194,10 +194,7 @@ def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack
 
 
 def _with_tables(*attacks: Attack | None) -> tuple[Attack | None, ...]:
-    """The attacks, their tables computed: where accountants compose small batches that takes seconds."""
-    for attack in attacks:
-        _ = attack and attack.table
-    return attacks
+    return tuple(attack and attack.with_table() for attack in attacks)
 
 
 def _attacker(attacks: tuple[Attack, Attack | None], theme: Theme) -> Chart:

@@ -7,6 +7,7 @@ from dpviz.common.arrays import Floats
 from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
+from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setup_for
@@ -79,7 +80,12 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
     if attack is None:
         panels.empty("**No bound is proved**, so attacks cannot be limited. The reasons are under “Guarantee”.")
         return
-    charts.later("attacker", lambda: _attacker(outcome, attack, theme))
+    if folds.closed():
+        charts.later("attacker", lambda: _attacker(outcome, attack, theme))
+        return
+    made, fresh = tasks.observe("attacker", "Computing the best attack", lambda _: attack.with_table(), of=outcome.spec)
+    if fresh:
+        charts.later("attacker", lambda: _attacker(outcome, made, theme))
 
 
 def _attacker(outcome: Outcome, attack: Attack, theme: Theme) -> Chart:
