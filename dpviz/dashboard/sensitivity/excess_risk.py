@@ -209,13 +209,13 @@ def _picture(theme: Theme, found: Found) -> None:
 
 
 def _rates(theme: Theme, x: list[float], others: list[rate_curves.RateCurve]) -> list[lines.Line]:
-    """One faint line for every slope that the rates of other methods have."""
+    """One thin grey line for every slope that the rates of other methods have."""
     out: dict[str, lines.Line] = {}
     for c in others:
         label = "" if out else "other methods’ rates"
         name = f"{c.row.method}: slope {words.two(c.slope)}"
-        faint = Look("", theme.grid, "solid", "x")
-        out.setdefault(words.two(c.slope), lines.Line(label, x, c.scaled, faint, width=2, text=[name] * len(x)))
+        grey = Look("", theme.majority, "solid", "x")
+        out.setdefault(words.two(c.slope), lines.Line(label, x, c.scaled, grey, width=1, text=[name] * len(x)))
     return list(out.values())
 
 
