@@ -47,15 +47,10 @@ def outside(folder: Path) -> dict[str, str]:
 def test_the_wheel_holds_what_it_should(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    for path in (
-        "dpviz/py.typed",
-        "dpviz/__init__.pyi",
-        "dpviz/_app/app.py",
-        "dpviz/_app/.streamlit/config.toml",
-        "dpviz/papers/verdicts.json",
-        "dpviz/dashboard/shell/page.css",
-    ):
-        assert path in names
+    for (
+        path
+    ) in "py.typed __init__.pyi _app/app.py _app/.streamlit/config.toml papers/verdicts.json dashboard/shell/page.css".split():
+        assert f"dpviz/{path}" in names
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "data/"))]
     assert len(list(built.glob("*.tar.gz"))) == 1
 

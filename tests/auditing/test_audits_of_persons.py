@@ -1,8 +1,6 @@
 """Audits that change all rows of one person: an exact Gaussian is reached, and noise for one row of the person is caught."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ from dpviz.auditing import EXCEEDED, audit, worst_case
 from dpviz.auditing.pairs import differing_rows, label_flip, make
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, pair_of
-from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms import Mechanism, get_mechanism
@@ -109,14 +106,3 @@ def test_a_run_on_persons_is_attacked_by_all_rows_of_one() -> None:
         if kind in ("without", "label-flip"):
             assert set(ids[at]) == set(of_first)
     assert audit_run(spec, runs=40).calibration.person_rows == 4
-
-
-def test_the_shell_audits_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    table().to_csv("t.csv", index=False)
-    options = "--target y --person who --person-rows 3 --range x=0,1 --pair without --runs 40 --json"
-    asked = ["audit", "t.csv", *options.split()]
-    assert main([*asked, "--mechanism", "output-gaussian"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert "all 3 of one person" in said["pair_in_words"]
-    assert said["guarantee"]["unit"] == "one person, of whom at most 3 rows are kept"

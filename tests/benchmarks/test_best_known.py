@@ -2,68 +2,54 @@
 
 import numpy as np
 
-from benchmarks.best_known import (
-    EPSILONS,
-    TITLE,
-    Candidate,
-    Cell,
-    beside,
-    chosen,
-    defaults,
-    on_page,
-    parts,
-    renewed,
-    replaced,
-    scores,
-    verdict,
-)
+from benchmarks import best_known as bk
 from dpviz.datasets import load_dataset
 
 LINES = ["| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 80.1 | 80.2 |", "| A | 10 | 80.0 | a | 82.0 | b | 2.0 | 79.0 | 82.0 |"]
 
 
 def test_candidates_are_chosen_on_rows_that_are_neither_trained_on_nor_tested() -> None:
-    train, held, test = parts(load_dataset("iris"), 3)
+    train, held, test = bk.parts(load_dataset("iris"), 3)
     assert set(held) < set(train)
     assert len(held) == len(train) // 4
     assert not set(train) & set(test)
 
 
 def test_only_what_is_proved_is_compared() -> None:
-    claimed = Candidate("dp-gd", params=(("noise", "published"), ("c", 0.01)))
-    assert scores("iris", "logistic", claimed, [1.0], 0, 2, final=False) is None
-    found = scores("iris", "logistic", Candidate("objective-tight", lam=0.01), EPSILONS, 0, 2, final=True)
+    claimed = bk.Candidate("dp-gd", params=(("noise", "published"), ("c", 0.01)))
+    assert bk.scores("iris", "logistic", claimed, [1.0], 0, 2, final=False) is None
+    found = bk.scores("iris", "logistic", bk.Candidate("objective-tight", lam=0.01), bk.EPSILONS, 0, 2, final=True)
     assert found.shape == (3, 2)
-    held, best = chosen("iris", "logistic", [claimed, Candidate("output-gaussian")], 1, 2)
-    assert set(held) == set(best.values()) == {Candidate("output-gaussian")}
+    held, best = bk.chosen("iris", "logistic", [claimed, bk.Candidate("output-gaussian")], 1, 2)
+    assert set(held) == set(best.values()) == {bk.Candidate("output-gaussian")}
 
 
 def test_the_best_has_the_largest_mean_where_it_is_chosen() -> None:
-    some = [Candidate("output-gaussian", lam=lam) for lam in (1e-4, 1e-1)]
-    held, best = chosen("iris", "logistic", some, 1, 3)
-    for k, e in enumerate(EPSILONS):
+    some = [bk.Candidate("output-gaussian", lam=lam) for lam in (1e-4, 1e-1)]
+    held, best = bk.chosen("iris", "logistic", some, 1, 3)
+    for k, e in enumerate(bk.EPSILONS):
         assert held[best[e]][k] == max(means[k] for means in held.values())
-    assert {one.mechanism for one in defaults()} >= {"objective-tight", "dp-gd"}
+    assert {one.mechanism for one in bk.defaults()} >= {"objective-tight", "dp-gd"}
     assert np.isfinite(list(held.values())).all()
 
 
 def test_what_is_near_and_who_is_ahead_is_counted() -> None:
-    assert verdict(LINES) == "Within one point: 1 of 2. diffprivlib at C = 1 is ahead: A at ε = 1."
-    assert verdict(LINES[1:]).endswith("nowhere.")
+    assert bk.verdict(LINES) == "Within one point: 1 of 2. diffprivlib at C = 1 is ahead: A at ε = 1."
+    assert bk.verdict(LINES[1:]).endswith("nowhere.")
 
 
 def test_what_is_measured_alone_joins_the_lines_of_the_page() -> None:
     """The best known is diffprivlib or the default where that is ahead of it, and the gap is that of what is shown."""
-    filled = beside(LINES, ([Cell("x", 0.79), Cell("x", 0.8)], [Cell("C 9", 0.801), Cell("C 9", 0.832)]))
+    filled = bk.beside(LINES, ([bk.Cell("x", 0.79), bk.Cell("x", 0.8)], [bk.Cell("C 9", 0.801), bk.Cell("C 9", 0.832)]))
     assert filled == [
         "| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 79.0 | 80.1 |",
         "| A | 10 | 80.0 | a | 83.2 | diffprivlib, C 9 | 3.2 | 80.0 | 83.2 |",
     ]
-    assert renewed([LINES[0], LINES[1].replace("| a |", "| c |")], [Cell("d", 0.805), Cell("e", 0.83)], ["c"]) == [
+    assert bk.renewed([LINES[0], LINES[1].replace("| a |", "| c |")], [bk.Cell("d", 0.805), bk.Cell("e", 0.83)], ["c"]) == [
         LINES[0],
         "| A | 10 | 83.0 | e | 83.0 | e | 0.0 | 79.0 | 82.0 |",
     ]
     lines = [line.replace("A", "Iris") for line in LINES]
-    page = replaced("# T\n\n## iris, svm\n\n| Iris | 1 |\n", "\n".join(["", "| set | x |", *lines, ""]))
-    assert page.count(TITLE) == 1
-    assert on_page(page) == {"Iris": lines}
+    page = bk.replaced("# T\n\n## iris, svm\n\n| Iris | 1 |\n", "\n".join(["", "| set | x |", *lines, ""]))
+    assert page.count(bk.TITLE) == 1
+    assert bk.on_page(page) == {"Iris": lines}

@@ -27,9 +27,8 @@ def bank(rng: np.random.Generator) -> pd.DataFrame:
     """In the manner of a German bank's export: semicolons, decimal commas."""
     balance = rng.normal(0, 500, 400).round(2)
     text = [f"{value:.2f}".replace(".", ",") for value in balance]
-    return pd.DataFrame(
-        {"balance": text, "kind": rng.choice(["giro", "depot"], 400), "churn": np.where(balance < 0, "yes", "no")}
-    )
+    kind = rng.choice(["giro", "depot"], 400)
+    return pd.DataFrame({"balance": text, "kind": kind, "churn": np.where(balance < 0, "yes", "no")})
 
 
 def sensors(rng: np.random.Generator) -> pd.DataFrame:

@@ -146,30 +146,19 @@ def test_a_link_says_what_the_page_asks(capsys: pytest.CaptureFixture[str]) -> N
     assert (found["pair"], found["runs"]) == ("without", 40)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ("calibrate --n 5", "--n"),
-        ("calibrate --n 5 --d 2 --dataset teaching", "--n"),
-        ("calibrate --n x --d 2", "--n"),
-        ("calibrate --attacker tpr=0.05", "attacker"),
-        ("calibrate --attacker advantage=0.1 --epsilon 1", "--attacker"),
-        ("audit --pair x", "--pair"),
-        ("audit --runs 3", "--runs"),
-        ("audit --pair without --row 99999", "row"),
-        ("audit --confidence 2", "confidence"),
-        ("attack --shadows 3", "--shadows"),
-        ("attack --targets 3000", "--targets"),
-        ("attack --attacks lira", "attack"),
-        ("attack --epsilons 1 --no-baseline", "--no-baseline"),
-        ("attack --mechanism majority --no-cache", "mechanism"),
-        ("influence --top=-1", "--top"),
-        ("accounting --mechanism dbdp", "--mechanism"),
-        ("groups --group nothing", "--group"),
-        ("guarantees --epsilon 0", "epsilon"),
-        ("claims nothing", "claim"),
-    ],
-)
+#: arguments > the field that is named
+BAD = """
+calibrate --n 5 > --n; calibrate --n 5 --d 2 --dataset teaching > --n; calibrate --n x --d 2 > --n;
+calibrate --attacker tpr=0.05 > attacker; calibrate --attacker advantage=0.1 --epsilon 1 > --attacker; audit --pair x > --pair;
+audit --runs 3 > --runs; audit --pair without --row 99999 > row; audit --confidence 2 > confidence;
+attack --shadows 3 > --shadows; attack --targets 3000 > --targets; attack --attacks lira > attack;
+attack --epsilons 1 --no-baseline > --no-baseline; attack --mechanism majority --no-cache > mechanism;
+influence --top=-1 > --top; accounting --mechanism dbdp > --mechanism; groups --group nothing > --group;
+guarantees --epsilon 0 > epsilon; claims nothing > claim
+"""
+
+
+@pytest.mark.parametrize(("arguments", "field"), [case.split(" > ") for case in BAD.strip().replace("\n", " ").split("; ")])
 def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
     for more in ([], ["--json"]):
         assert field in shell.refused([*arguments.split(), *more])

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +16,7 @@ from dpviz.cli import sweep as sweep_command
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.sweeps.cells import Cell, CellStore
+from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 
 SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[0.3, 3.0], seeds=4)
@@ -132,30 +131,17 @@ def test_what_cannot_be_computed_is_named_and_the_rest_saved(
     assert len(lines) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ("--epsilons x", "epsilons"),
-        ("--epsilons ,", "epsilons"),
-        ("--mechanisms ,", "mechanisms"),
-        ("--set steps=3", "--set"),
-        ("--set dp-gd.magic=3", "--set"),
-        ("--set rsgd.epochs=3", "--set"),
-        ("--from 1", "--points"),
-        ("--from 1 --to 0.1 --points 3", "--to"),
-        ("--from 1 --to 2 --points 1", "points"),
-        ("--epsilons 1 --points 3", "--epsilons"),
-        ("--out a.xlsx", "--out"),
-        ("--out /nowhere/a.csv", "--out"),
-        ("--jobs 0", "--jobs"),
-        ("--jobs many", "--jobs"),
-        ("--backend fork", "--backend"),
-        ("--scheduler tcp://x", "--scheduler"),
-        ("--backend dask", "--scheduler"),
-        ("missing.toml", "spec file"),
-        ("--intercept maybe", "intercept"),
-    ],
-)
+#: arguments > the field that is named
+BAD = """
+--epsilons x > epsilons; --epsilons , > epsilons; --mechanisms , > mechanisms; --set steps=3 > --set;
+--set dp-gd.magic=3 > --set; --set rsgd.epochs=3 > --set; --from 1 > --points; --from 1 --to 0.1 --points 3 > --to;
+--from 1 --to 2 --points 1 > points; --epsilons 1 --points 3 > --epsilons; --out a.xlsx > --out; --out /nowhere/a.csv > --out;
+--jobs 0 > --jobs; --jobs many > --jobs; --backend fork > --backend; --scheduler tcp://x > --scheduler;
+--backend dask > --scheduler; missing.toml > spec file; --intercept maybe > intercept
+"""
+
+
+@pytest.mark.parametrize(("arguments", "field"), [case.split(" > ") for case in BAD.strip().replace("\n", " ").split("; ")])
 def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
     assert shell.refused(["sweep", *arguments.split()]).startswith(f"dpviz: {field}")
 
@@ -186,32 +172,6 @@ def test_progress_bar() -> None:
     silent = io.StringIO()
     Bar(False, silent)(0.5)
     assert silent.getvalue() == ""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    """Two Dask workers in processes of their own; their scheduler's address."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
-    # a new process runs the main script again, and tests of pages leave one there that runs in Streamlit only
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
-        with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-        ) as made:
-            yield made.scheduler_address
-
-
-@pytest.mark.long
-def test_two_dask_workers_give_the_same_numbers(
-    cluster: str, tmp_path: Path, cache: Path, expected: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpviz.experiments.sweeps.cell.run_epsilons", None)  # here nothing can be computed, there it can
-    arguments = f"{FLAGS} --backend dask --scheduler {cluster} --out {tmp_path}/a.parquet"
-    assert sweep(arguments) == 0
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), expected)
-    assert len(list((cache / "cells").glob("*.cell"))) == 4, "finished cells are kept here, not at the workers"
-    store = CellStore(cache / "cells")
-    assert all(store.get(cell) is not None for cell in SPEC.cells())
 
 
 def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,7 @@ from scipy import stats
 from scipy.special import gammaincinv, ndtr
 
 import dpviz
-from dpviz.common.random import (
-    PoissonBatches,
-    generator,
-    prob_positive,
-    spawn,
-    standard_gamma_sphere,
-    standard_gaussian,
-    substreams,
-)
+from dpviz.common import random
 
 ALPHA = 1e-6
 
@@ -62,7 +54,7 @@ def test_gamma_sphere_projection_in_closed_form(dim: int) -> None:
     first = rng.gamma(dim, size=400_000) * direction[:, 0] / np.linalg.norm(direction, axis=1)
     margins = np.array([-3.0, -0.5, 0.0, 0.2, 1.0, 4.0]) * np.sqrt(dim)
     sampled = (margins[:, None] + 0.7 * first >= 0).mean(axis=1)
-    exact = prob_positive("gamma-sphere", 0.7, dim, margins, np.ones(6))
+    exact = random.prob_positive("gamma-sphere", 0.7, dim, margins, np.ones(6))
     np.testing.assert_allclose(exact, sampled, atol=5 * 0.5 / np.sqrt(400_000))
     assert exact[2] == pytest.approx(0.5, abs=1e-9)
 
@@ -77,28 +69,27 @@ def test_the_closed_form_is_as_exact_as_it_says(dim: int, error: float) -> None:
     u = 0.5 * (nodes + 1)
     variance = 2 * gammaincinv((dim + 1) / 2, u * u * (3 - 2 * u))
     exact = (0.5 * weights * 6 * u * (1 - u)) @ ndtr(margins / np.sqrt(variance)[:, None])
-    found = prob_positive("gamma-sphere", 1.0, dim, margins, np.ones(len(margins)))
+    found = random.prob_positive("gamma-sphere", 1.0, dim, margins, np.ones(len(margins)))
     np.testing.assert_allclose(found, exact, rtol=0, atol=error)
 
 
 def test_no_noise_and_empty_rows_have_certain_outcomes() -> None:
-    p = prob_positive("gaussian", 0.0, 3, np.array([-1.0, 0.0, 1.0]), np.ones(3))
+    p = random.prob_positive("gaussian", 0.0, 3, np.array([-1.0, 0.0, 1.0]), np.ones(3))
     assert p.tolist() == [0.0, 1.0, 1.0]
-    assert prob_positive("gaussian", 2.0, 3, np.array([0.0]), np.array([0.0])).tolist() == [1.0]
+    assert random.prob_positive("gaussian", 2.0, 3, np.array([0.0]), np.array([0.0])).tolist() == [1.0]
 
 
 def test_streams_do_not_depend_on_how_many_are_asked_for() -> None:
-    few, many = standard_gaussian(spawn(3, 2), 4), standard_gaussian(spawn(3, 50), 4)
+    few, many = random.standard_gaussian(random.spawn(3, 2), 4), random.standard_gaussian(random.spawn(3, 50), 4)
     assert np.array_equal(few, many[:2])
-    assert len(np.unique(standard_gamma_sphere(spawn(0, 500), 3)[:, 0])) == 500
-    one, two = substreams(spawn(3, 1)[0], 2)
-    assert not np.array_equal(standard_gaussian([one], 4), standard_gaussian([two], 4))
+    assert len(np.unique(random.standard_gamma_sphere(random.spawn(0, 500), 3)[:, 0])) == 500
+    one, two = random.substreams(random.spawn(3, 1)[0], 2)
+    assert not np.array_equal(random.standard_gaussian([one], 4), random.standard_gaussian([two], 4))
 
 
 def test_moving_epsilon_keeps_the_draw() -> None:
-    runs = [
-        dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="output-gaussian", epsilon=e, seeds=3, lam=1e-3)) for e in (0.5, 2.0)
-    ]
+    specs = [dpviz.RunSpec("breast-cancer", mechanism="output-gaussian", epsilon=e, seeds=3, lam=1e-3) for e in (0.5, 2.0)]
+    runs = [dpviz.run(spec) for spec in specs]
     standard = [(r.theta - r.non_private.theta) / r.calibration.noise_scale for r in runs]
     np.testing.assert_allclose(standard[0], standard[1], rtol=1e-9)
 
@@ -106,7 +97,7 @@ def test_moving_epsilon_keeps_the_draw() -> None:
 @pytest.mark.parametrize("rate", [0.004, 0.02])
 def test_poisson_batches_of_few_rows_are_empty_as_often_as_coins_say(rate: float) -> None:
     """An empty batch is a release, too; both ways of drawing, for sparse batches and for others."""
-    batch, steps = PoissonBatches(20, rate)(generator(spawn(0, 1)[0])), 4000
+    batch, steps = random.PoissonBatches(20, rate)(random.generator(random.spawn(0, 1)[0])), 4000
     sizes = [len(batch(t)) for t in range(steps)]
     for size in range(2):
         assert stats.binomtest(sizes.count(size), steps, stats.binom.pmf(size, 20, rate)).pvalue > 1e-6

@@ -52,9 +52,8 @@ def test_the_name_tells_nothing_about_the_rows() -> None:
     code = "import numpy as np, dpviz; print(dpviz.dataset(*np.load('r.npz').values()).name)"
     with tempfile.TemporaryDirectory() as folder:
         np.savez(Path(folder) / "r.npz", x, y)
-        other = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        call = [sys.executable, "-c", code]
+        other = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
     assert own.is_own(other)
     assert other != dpviz.dataset(x, y).name
 

@@ -93,29 +93,14 @@ def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> N
     assert setup_for(spec).dataset is second
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "data/../people.csv",
-        "data//people.csv",
-        "../data/people.csv",
-        "/etc/passwd",
-        "data/people.csv\0.txt",
-        "data/people.csv ",
-        "DATA/people.csv",
-        "data\\people.csv",
-        "data/.hidden.csv",
-        "file:///etc/passwd",
-        "data/%2e%2e/people.csv",
-        "upload-../../x",
-        "upload-0123456789abcdef",
-        "census-٣٣٣",
-        "data/pipe.csv",
-        "data/folder.csv",
-        "data/gone.csv",
-        "data/people.csv/..",
-    ],
-)
+NAMES = (
+    "data/../people.csv|data//people.csv|../data/people.csv|/etc/passwd|data/people.csv\0.txt|data/people.csv |DATA/people.csv|"
+    "data\\people.csv|data/.hidden.csv|file:///etc/passwd|data/%2e%2e/people.csv|upload-../../x|upload-0123456789abcdef|"
+    "census-٣٣٣|data/pipe.csv|data/folder.csv|data/gone.csv|data/people.csv/.."
+).split("|")
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_names_are_looked_up_and_never_joined_to_a_path(name: str, data: Path) -> None:
     (data / "people.csv").write_bytes(csv())
     (data / ".hidden.csv").write_bytes(csv())

@@ -45,9 +45,7 @@ def test_methods_of_one_technique_are_told_apart() -> None:
 
 
 def test_markers_at_the_ends_of_an_axis_are_whole() -> None:
-    table = pd.DataFrame(
-        {"model": "private", "predicted": [0.2, 0.9], "observed": [0.0, 1.0], "low": 0.0, "high": 1.0, "rows": 5}
-    )
+    table = pd.DataFrame({"model": "private", "predicted": [0.2, 0.9], "observed": [0.0, 1.0], "low": 0.0, "high": 1, "rows": 5})
     assert scores.reliability(table, LOOK, LIGHT).data[0].cliponaxis is False
     fig = accuracy.accuracy_distribution(np.array([0.9, 1.0]), 1.0, 0.5, LOOK, LIGHT)
     assert fig.data[0].cliponaxis is False

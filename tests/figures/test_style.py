@@ -8,22 +8,8 @@ import numpy as np
 import pytest
 
 from dpviz.figures import data, heat, lines
+from dpviz.figures import style as st
 from dpviz.figures.claims import verdict_colour
-from dpviz.figures.style import (
-    ABOVE,
-    DARK,
-    LEGEND_LINE,
-    LEGEND_WIDTH,
-    LIGHT,
-    LISTED,
-    THEMES,
-    Look,
-    Theme,
-    contrast,
-    figure,
-    group_look,
-    look,
-)
 from dpviz.mechanisms.base import FAMILIES
 
 CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
@@ -55,29 +41,29 @@ def closest(colours: list[str], sight: str) -> float:
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_families_and_noise_can_be_told_apart(theme: Theme, sight: str) -> None:
+@pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
+def test_families_and_noise_can_be_told_apart(theme: st.Theme, sight: str) -> None:
     assert tuple(theme.families) == FAMILIES
     assert closest([*theme.families.values(), theme.noise], sight) > 15
     # the control: red and green of equal lightness fail for the readers they fail
     assert closest(["#c23b3b", "#5b7d1e"], "deutan") < 15
 
 
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_lines_stand_out_from_the_paper(theme: Theme) -> None:
+@pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
+def test_lines_stand_out_from_the_paper(theme: st.Theme) -> None:
     for colour in (theme.ink, theme.majority, theme.noise, *theme.labels, *theme.scale, *theme.families.values()):
-        assert contrast(colour, theme.paper) >= 3
+        assert st.contrast(colour, theme.paper) >= 3
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_groups_can_be_told_apart(theme: Theme, sight: str) -> None:
-    looks = [group_look(theme, str(k), k) for k in range(13)]
+@pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
+def test_groups_can_be_told_apart(theme: st.Theme, sight: str) -> None:
+    looks = [st.group_look(theme, str(k), k) for k in range(13)]
     assert closest([one.colour for one in looks[:8]], sight) > 25
-    assert min(contrast(one.colour, theme.paper) for one in looks) >= 3
+    assert min(st.contrast(one.colour, theme.paper) for one in looks) >= 3
     assert len({(one.colour, one.dash, one.symbol) for one in looks}) == 13
     # the control: five shades of one family, as groups were drawn before
-    assert closest([look(theme, "", "gradient", k).colour for k in range(5)], sight) < 25
+    assert closest([st.look(theme, "", "gradient", k).colour for k in range(5)], sight) < 25
 
 
 @pytest.mark.parametrize("sight", SIGHT)
@@ -88,33 +74,33 @@ def test_ten_chart_colours(sight: str) -> None:
 
 
 def test_figures_have_the_pages_background() -> None:
-    for theme, name in ((LIGHT, "light"), (DARK, "dark")):
+    for theme, name in ((st.LIGHT, "light"), (st.DARK, "dark")):
         assert CONFIG["theme"][name]["backgroundColor"] == theme.paper
 
 
 def test_a_browser_is_sent_short_arrays_as_lists() -> None:
     """Streamlit hands Plotly each chart twice: the same data are recognised in lists with one revision only."""
-    xy = np.linspace(0.0, 1.0, LISTED)
+    xy = np.linspace(0.0, 1.0, st.LISTED)
     traces = [{"x": xy, "y": xy, "marker": {"color": xy}}, {"x": np.append(xy, 2.0)}, {"type": "scattergl", "x": xy[:2]}]
-    drawn = figure(LIGHT, traces, x={}, y={}).to_dict()
+    drawn = st.figure(st.LIGHT, traces, x={}, y={}).to_dict()
     assert drawn["layout"]["datarevision"] == 1
     assert drawn["data"][0]["x"] == drawn["data"][0]["marker"]["color"] == xy.tolist()
     assert all("bdata" in drawn["data"][k]["x"] for k in (1, 2))  # WebGL and long ones are shorter on the way
 
 
 @pytest.mark.parametrize("family", FAMILIES[1:])
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_methods_of_a_family_differ_in_more_than_shade(theme: Theme, family: str) -> None:
-    looks = [look(theme, str(k), family, k) for k in range(12)]
+@pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
+def test_methods_of_a_family_differ_in_more_than_shade(theme: st.Theme, family: str) -> None:
+    looks = [st.look(theme, str(k), family, k) for k in range(12)]
     assert looks[0].colour == theme.families[family]
     assert len({one.colour for one in looks}) == 12
     assert len({(one.dash, one.symbol) for one in looks}) == 12
-    assert min(contrast(one.colour, theme.paper) for one in looks) >= 2.99
+    assert min(st.contrast(one.colour, theme.paper) for one in looks) >= 2.99
 
 
 def test_contrast_is_that_of_the_standard() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+    assert st.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert st.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
 def test_shipped_configuration() -> None:
@@ -127,51 +113,52 @@ def test_shipped_configuration() -> None:
 @pytest.mark.parametrize("entries", [1, 6])
 def test_the_legend_leaves_room_for_the_highest_tick(entries: int) -> None:
     name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
-    drawn = [lines.Line(f"{k} {name}", [1, 10], [1e-3, 1.0], Look("", "#000000", "solid", "x")) for k in range(entries)]
-    layout = lines.curves(drawn, LIGHT, x="n", y="risk", y_range=(1e-3, 1.0)).layout
+    drawn = [lines.Line(f"{k} {name}", [1, 10], [1e-3, 1.0], st.Look("", "#000000", "solid", "x")) for k in range(entries)]
+    layout = lines.curves(drawn, st.LIGHT, x="n", y="risk", y_range=(1e-3, 1.0)).layout
     inside = layout.height - layout.margin.t - layout.margin.b
     gap = (layout.legend.y - 1) * inside
-    assert gap == pytest.approx(ABOVE)
-    assert layout.margin.t >= gap + 2 * LEGEND_LINE * entries  # each entry on two lines
+    assert gap == pytest.approx(st.ABOVE)
+    assert layout.margin.t >= gap + 2 * st.LEGEND_LINE * entries  # each entry on two lines
 
 
 def test_long_legend_entries_are_broken_and_not_cut() -> None:
     name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
-    [trace] = lines.curves([lines.Line(name, [1, 10], [1, 2], Look("", "#000000", "solid", "x"))], LIGHT, x="n", y="risk").data
+    line = lines.Line(name, [1, 10], [1, 2], st.Look("", "#000000", "solid", "x"))
+    [trace] = lines.curves([line], st.LIGHT, x="n", y="risk").data
     assert trace.name.replace("<br>", " ") == name
-    assert max(map(len, trace.name.split("<br>"))) <= LEGEND_WIDTH
+    assert max(map(len, trace.name.split("<br>"))) <= st.LEGEND_WIDTH
 
 
 def test_feature_ranges_below_zero_are_in_the_picture() -> None:
     x = np.random.default_rng(3).uniform(-0.5, 0.5, (100, 2))
-    fig = data.feature_ranges(x, ("a", "b"), LIGHT)
+    fig = data.feature_ranges(x, ("a", "b"), st.LIGHT)
     ends = np.asarray(fig.data[0].x, float)
     assert fig.layout.xaxis.range[0] < np.nanmin(ends) < -0.4
     assert fig.layout.xaxis.range[1] > np.nanmax(ends)
 
 
 def test_ticks_follow_what_is_in_sight_and_not_what_lies_below() -> None:
-    line = lines.Line("", [1, 10], [1e-300, 1.0], Look("", "#000000", "solid", "x"))
-    assert lines.curves([line], LIGHT, x="ε", y="δ", y_range=(1e-11, 1.0)).layout.yaxis.dtick == 2
+    line = lines.Line("", [1, 10], [1e-300, 1.0], st.Look("", "#000000", "solid", "x"))
+    assert lines.curves([line], st.LIGHT, x="ε", y="δ", y_range=(1e-11, 1.0)).layout.yaxis.dtick == 2
 
 
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+@pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
 @pytest.mark.parametrize("family", FAMILIES[1:])
-def test_numbers_on_a_heat_map_are_readable_in_every_cell(theme: Theme, family: str) -> None:
+def test_numbers_on_a_heat_map_are_readable_in_every_cell(theme: st.Theme, family: str) -> None:
     for k in (0, 1, 5):
-        hue = look(theme, "", family, k).colour
+        hue = st.look(theme, "", family, k).colour
         means = np.linspace(0.4, 0.9, 49).reshape(7, 7)
         ticks = [str(n) for n in range(7)]
         made = heat.heat(means, (ticks, ticks), ("a", "b"), theme, percent=True, best=None, present=None, hue=hue)
         shares = (means.ravel() - 0.4) / 0.5
         grounds = [heat._mix(theme.grid, hue, float(s)) for s in shares]
-        assert min(map(contrast, made.data[1].textfont.color, grounds)) >= 3.9
+        assert min(map(st.contrast, made.data[1].textfont.color, grounds)) >= 3.9
 
 
-@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
-def test_text_and_signs_in_figures_have_contrast(theme: Theme) -> None:
+@pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
+def test_text_and_signs_in_figures_have_contrast(theme: st.Theme) -> None:
     """4.5 for text: ink on paper, and the signs of verdicts, in the paper's colour on their tiles."""
-    assert contrast(theme.ink, theme.paper) >= 4.5
+    assert st.contrast(theme.ink, theme.paper) >= 4.5
     for kind in ("green", "blue", "red", "gray"):
-        assert contrast(verdict_colour(theme, kind), theme.paper) >= 4.5
-    assert contrast("#7f7f7f", "#ffffff") < 4.5, "the control"
+        assert st.contrast(verdict_colour(theme, kind), theme.paper) >= 4.5
+    assert st.contrast("#7f7f7f", "#ffffff") < 4.5, "the control"

@@ -30,9 +30,8 @@ def test_gamma_sphere_noise_leaves_what_sampled_noise_leaves() -> None:
     assert found.accuracy == pytest.approx(right, abs=5 * error)
     assert found.accuracy < attack_accuracy(Budget(2.0)) - 5 * error
     # control: the nearer centre is not guessed as often when the noise is 5 % smaller
-    smaller = strongest_attack(
-        spec.build(), setting, calibration_of(dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=2.1))
-    )
+    less = dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=2.1)
+    smaller = strongest_attack(spec.build(), setting, calibration_of(less))
     assert smaller.accuracy > found.accuracy + 1e-3
 
 

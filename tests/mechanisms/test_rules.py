@@ -115,9 +115,7 @@ def test_lambda_balances_bias_and_what_noise_loses() -> None:
         assert abs(math.log(found / lams[lost.argmin()])) <= math.log(2.5) / 2 + 1e-3
     assert rules.regularisation(20_000, 5) == 5e-7
     assert [rules.regularisation(20_000, d) for d in (40, 100)] == [2e-6, 2e-6], "1/(30 n): no shorter weights for more features"
-    assert rules.against_objective_noise(get_model("logistic").setting(20_000, 100, 0.05), 50.0) == 0.05, (
-        "never less than without"
-    )
+    assert rules.against_objective_noise(get_model("logistic").setting(20_000, 100, 0.05), 50.0) == 0.05, "never below that"
 
 
 def test_curvature_that_holds_noise_back_needs_less_lambda() -> None:

@@ -78,10 +78,9 @@ def test_bassily_says_what_it_would_need() -> None:
     setting = get_model("logistic").setting(1001, 10, 1e-3)
     with pytest.raises(InvalidInput, match="1,002,001 steps"):
         BassilySGD(mode="faithful").calibrate(setting, Budget(1.0, 1e-5))
+    small = get_model("logistic").setting(50, 3, 1e-3)
     with pytest.raises(InvalidInput, match="relation"):
-        BassilySGD(mode="faithful", relation="add-remove").calibrate(
-            get_model("logistic").setting(50, 3, 1e-3), Budget(1.0, 1e-5)
-        )
+        BassilySGD(mode="faithful", relation="add-remove").calibrate(small, Budget(1.0, 1e-5))
 
 
 @pytest.mark.parametrize("rule", ["convex", "strongly-convex"])

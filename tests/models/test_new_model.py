@@ -179,9 +179,8 @@ def test_gradients_without_a_bound_are_refused_where_nothing_clips_them() -> Non
 
 
 def test_influence_is_that_of_the_twin_and_predicts_retraining() -> None:
-    own, twin = (
-        dpviz.influence_of(dpviz.setup_for(dpviz.RunSpec("teaching", model=m, lam=0.01)).problem) for m in ("toy", "twin")
-    )
+    specs = [dpviz.RunSpec("teaching", model=m, lam=0.01) for m in ("toy", "twin")]
+    own, twin = (dpviz.influence_of(dpviz.setup_for(spec).problem) for spec in specs)
     np.testing.assert_allclose(own.newton_norm, twin.newton_norm, rtol=1e-7)
     for solver in ("dense", "cg"):
         other = dpviz.influence_of(own.problem, solver=solver)

@@ -88,9 +88,7 @@ def test_what_does_not_fit_is_refused_before_memory_is_touched() -> None:
         with pytest.raises(ValueError, match="one after the other"):
             rows.products(np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), bounds, monitor=lambda share: None)
     with pytest.raises(IndexError):
-        rows.products(np.float64).descend(
-            Logistic(), 0.1, np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda share: None
-        )
+        rows.products(np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda _: None)
 
 
 @pytest.mark.parametrize("clip_norm", [0.05, 0.2])
@@ -198,9 +196,8 @@ def test_noise_of_rows_enters_their_margins_and_the_sums(each: int, kind: type[n
         found = own.noisy_gradient(theta.astype(kind), table, draws, scale)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
         if not shared:
-            parts = [
-                own.noisy_gradient(theta.astype(kind), part, draws[:, k : k + len(part)], scale) for k, part in table.parts(3)
-            ]
+            at = theta.astype(kind)
+            parts = [own.noisy_gradient(at, part, draws[:, k : k + len(part)], scale) for k, part in table.parts(3)]
             assert len(parts) == 3
             np.testing.assert_allclose(sum(parts), expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
 

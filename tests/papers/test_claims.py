@@ -23,15 +23,9 @@ from dpviz.papers.verdict import Comparison, Scope, combine
 from dpviz.privacy.budget import Budget, Status
 
 
-def test_entries_are_complete() -> None:
+def test_claims_concern_mechanisms_that_are_there() -> None:
     assert len(list_claims()) >= 15
-    for name, claim in list_claims().items():
-        assert claim.id == name
-        assert claim.paper in PAPERS
-        assert claim.meaning.endswith(".")
-        assert claim.matters.endswith(".")
-        assert claim.place
-        assert claim.mechanisms
+    assert all(claim.paper in PAPERS and claim.mechanisms for claim in list_claims().values())
     known = [m for claim in list_claims().values() for m in claim.mechanisms]
     assert {m for m in known if m not in dpviz.list_mechanisms()} <= {"dp-agd"}
     for mechanism in dpviz.list_mechanisms():
@@ -172,9 +166,8 @@ def test_permutation_and_averaging_can_fail_and_hold() -> None:
         is Outcome.FAILS
     )
     assert planted("averaging-lowers-sensitivity").outcome is Outcome.ONLY_IF
-    never = planted(
-        "averaging-lowers-sensitivity", rsgd_ar=lambda k: get_mechanism("rsgd-ar").from_params(k | {"averaging": False})
-    )
+    last = lambda k: get_mechanism("rsgd-ar").from_params(k | {"averaging": False})  # noqa: E731
+    never = planted("averaging-lowers-sensitivity", rsgd_ar=last)
     assert never.outcome is Outcome.FAILS
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support import mostly_long
 from support_pages import opened, settled, text
 
 import dpviz
@@ -62,13 +63,10 @@ def test_a_claim_names_the_constant_that_its_paper_leaves_open() -> None:
         assert words.claim(calibration_of(spec), spec.build()) == said
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "Sensitivity_and_rates",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("", "Privacy_accounting", "Groups_and_scores", "Trade-off")),
-    ],
-)
+PAGES = ("Sensitivity_and_rates", "", "Privacy_accounting", "Groups_and_scores", "Trade-off")
+
+
+@pytest.mark.parametrize("page", mostly_long(PAGES, "Sensitivity_and_rates"))
 def test_pages_with_a_badge_say_so(page: str) -> None:
     for epsilon in ("1", "10"):
         shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon, methods="pidp-sgd,dp-gd")

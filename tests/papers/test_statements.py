@@ -33,25 +33,12 @@ def empty_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def table(quantity: str = "accuracy", spread: Sequence[float] = SPREAD, **means: Sequence[float]) -> pd.DataFrame:
     """A sweep's table on one dataset; the objective of a model that says nothing is ln 2, and 0.5 the least."""
+    made = {"dataset": "made up", "model": "logistic", "accuracy": 0.5, "optimality_gap": 0.1, "objective": 0.6}
+    said = {"status": "proved", "neighbouring": "replace-one", "claimed_epsilon": 1.0, "proved_epsilon": 1.0}
+    beside = {"expected_accuracy": float("nan"), "non_private_accuracy": 0.9, "majority_accuracy": 0.6}
     rows = [
-        {
-            "dataset": "made up",
-            "model": "logistic",
-            "mechanism": name,
-            "epsilon": 10.0**k,
-            "seed": seed,
-            "accuracy": 0.5,
-            "optimality_gap": 0.1,
-            "objective": 0.6,
-            "expected_accuracy": float("nan"),
-            "status": "proved",
-            "neighbouring": "replace-one",
-            "claimed_epsilon": 1.0,
-            "proved_epsilon": 1.0,
-            "non_private_accuracy": 0.9,
-            "majority_accuracy": 0.6,
-            quantity: value + away if quantity == "accuracy" else value * (1 + away),
-        }
+        (made | said | beside | {"mechanism": name, "epsilon": 10.0**k, "seed": seed})
+        | {quantity: value + away if quantity == "accuracy" else value * (1 + away)}
         | ({"objective": 0.5 + value * (1 + away)} if quantity == "optimality_gap" else {})
         for name, values in means.items()
         for k, value in enumerate(values)

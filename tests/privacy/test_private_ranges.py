@@ -147,9 +147,8 @@ def test_nearly_all_values_lie_inside(values: np.ndarray, low: float, high: floa
 
 
 def test_years_do_not_get_the_range_of_a_power_of_two() -> None:
-    a, b = private_ranges({"year": np.random.default_rng(0).integers(1985, 2021, 20_000)}, BUDGET, random.Random(1)).ranges[
-        "year"
-    ]
+    years = np.random.default_rng(0).integers(1985, 2021, 20_000)
+    a, b = private_ranges({"year": years}, BUDGET, random.Random(1)).ranges["year"]
     assert b - a <= 256
 
 

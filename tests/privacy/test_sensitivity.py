@@ -10,21 +10,8 @@ from dpviz.common.validate import InvalidInput
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
+from dpviz.privacy.sensitivity import bounds as sb
 from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, epoch_steps, geometric
-from dpviz.privacy.sensitivity.bounds import (
-    WU_RULES,
-    balanced_batches,
-    cms,
-    cms_refined,
-    gradient_descent,
-    logistic_diameter,
-    minimiser_radius,
-    proposition2,
-    step_recursion,
-    step_trace,
-    wu_bolt_on,
-    zhang,
-)
 
 SETTING_A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
 
@@ -159,35 +146,35 @@ def test_gradient_descent_and_step_recursion_are_attained_exactly() -> None:
     n = 30
     setting = canary(n, 1, 0, 1.0).setting
     ends = [minibatch_descent(canary(n, 1, 0, label), np.full(20, 0.5), 1)[0] for label in (1.0, -1.0)]
-    assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(gradient_descent(n, 20, 0.5, setting.mu, setting.L), rel=1e-12)
+    assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(sb.gradient_descent(n, 20, 0.5, setting.mu, setting.L), rel=1e-12)
     steps = np.random.default_rng(0).uniform(0.05, 0.3, 12)
-    bound = step_recursion(steps, 3, n // 3, setting.mu, setting.L)
+    bound = sb.step_recursion(steps, 3, n // 3, setting.mu, setting.L)
     for j in range(3):
         ends = [minibatch_descent(canary(n, 3, j, label), steps, 3)[0] for label in (1.0, -1.0)]
         assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
 
 
 def test_reference_values_of_closed_forms() -> None:
-    assert zhang(45222, 1e-3, 0.251) == pytest.approx(0.11100615449836582, rel=1e-12)
-    assert proposition2(1.0, 4000, 10, 1e-3, 0.251) == pytest.approx(0.050225412705692314, rel=1e-12)
-    assert wu_bolt_on("convex-constant", passes=10, batch_size=50, batches=904, L=1.0, step=45222**-0.5) == pytest.approx(
+    assert sb.zhang(45222, 1e-3, 0.251) == pytest.approx(0.11100615449836582, rel=1e-12)
+    assert sb.proposition2(1.0, 4000, 10, 1e-3, 0.251) == pytest.approx(0.050225412705692314, rel=1e-12)
+    assert sb.wu_bolt_on("convex-constant", passes=10, batch_size=50, batches=904, L=1.0, step=45222**-0.5) == pytest.approx(
         0.0018809840308542936, rel=1e-12
     )
-    assert cms(45222, 1e-3) == pytest.approx(2 / 45.222)
+    assert sb.cms(45222, 1e-3) == pytest.approx(2 / 45.222)
 
 
 def test_proposition_2_is_the_limit_of_the_finite_recursion() -> None:
     mu, L, n = 0.01, 0.26, 500
     best = 2 / (L + mu)
-    assert proposition2(best, n, 1, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
-    assert gradient_descent(n, 10**6, best, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
-    assert gradient_descent(n, 50, best, mu, L) < proposition2(best, n, 1, mu, L) < zhang(n, mu, L)
+    assert sb.proposition2(best, n, 1, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
+    assert sb.gradient_descent(n, 10**6, best, mu, L) == pytest.approx(2 / (n * mu), rel=1e-12)
+    assert sb.gradient_descent(n, 50, best, mu, L) < sb.proposition2(best, n, 1, mu, L) < sb.zhang(n, mu, L)
     for m in (1, 3):  # a step that goes to the minimum at once forgets all earlier ones
-        assert proposition2(1 / L, n, m, L, L) == pytest.approx(2 / (n * L), rel=1e-12)
-    constant = step_recursion(np.full(4000 * 3, 1.0), 3, 100, mu, L).max()
-    assert constant == pytest.approx(proposition2(1.0, 100, 3, mu, L), rel=1e-9)
+        assert sb.proposition2(1 / L, n, m, L, L) == pytest.approx(2 / (n * L), rel=1e-12)
+    constant = sb.step_recursion(np.full(4000 * 3, 1.0), 3, 100, mu, L).max()
+    assert constant == pytest.approx(sb.proposition2(1.0, 100, 3, mu, L), rel=1e-9)
     with pytest.raises(InvalidInput, match="2/L"):
-        proposition2(2 / L, n, 1, mu, L)
+        sb.proposition2(2 / L, n, 1, mu, L)
 
 
 def test_geometric_sums_near_one() -> None:
@@ -196,14 +183,14 @@ def test_geometric_sums_near_one() -> None:
 
 
 def test_batches_are_balanced() -> None:
-    m, smallest, weights = balanced_batches(39073, 4000)
+    m, smallest, weights = sb.balanced_batches(39073, 4000)
     assert (m, smallest) == (9, 4341)
     assert weights.sum() == pytest.approx(1, abs=1e-15)
     assert set(np.round(weights * 39073)) == {4341, 4342}
-    assert balanced_batches(30, 4000)[:2] == (1, 30)
+    assert sb.balanced_batches(30, 4000)[:2] == (1, 30)
 
-    assert balanced_batches(1, 1)[:2] == (1, 1)
-    assert balanced_batches(7, 3)[2].tolist() == [4 / 7, 3 / 7], "larger batches come first"
+    assert sb.balanced_batches(1, 1)[:2] == (1, 1)
+    assert sb.balanced_batches(7, 3)[2].tolist() == [4 / 7, 3 / 7], "larger batches come first"
 
 
 def test_every_sensitivity_grows_with_the_bound_on_gradients() -> None:
@@ -211,29 +198,29 @@ def test_every_sensitivity_grows_with_the_bound_on_gradients() -> None:
     mu, L, m, b = 0.05, 0.8, 4, 25
     wu = {"passes": 3, "batch_size": b, "batches": m, "mu": mu, "L": L, "step": 1.0, "n": 100}
     for bound in (
-        lambda G: cms(50, 0.1, G),
-        lambda G: zhang(50, mu, L, G),
-        lambda G: gradient_descent(50, 7, 0.3, mu, L, G),
-        lambda G: proposition2(0.3, b, m, mu, L, G),
-        lambda G: step_recursion(np.linspace(0.1, 0.9, 12), m, b, mu, L, G),
+        lambda G: sb.cms(50, 0.1, G),
+        lambda G: sb.zhang(50, mu, L, G),
+        lambda G: sb.gradient_descent(50, 7, 0.3, mu, L, G),
+        lambda G: sb.proposition2(0.3, b, m, mu, L, G),
+        lambda G: sb.step_recursion(np.linspace(0.1, 0.9, 12), m, b, mu, L, G),
         lambda G: Algorithm2(5, m, 0.7, b, mu, L, G, 2, average=True, restart=True).by_position(),
         lambda G: Algorithm2(5, m, 0.7, b, mu, L, G, 2, average=True, restart=True).trace().value,
-        lambda G: step_trace(np.linspace(0.1, 0.9, 12), m, b, mu, L, G).value,
-        *(lambda G, rule=rule: wu_bolt_on(rule, **wu, G=G) for rule in WU_RULES),
+        lambda G: sb.step_trace(np.linspace(0.1, 0.9, 12), m, b, mu, L, G).value,
+        *(lambda G, rule=rule: sb.wu_bolt_on(rule, **wu, G=G) for rule in sb.WU_RULES),
     ):
         np.testing.assert_allclose(bound(3.0), 3 * np.asarray(bound(1.0)), rtol=1e-12)
 
 
 def test_diameter_of_logistic_gradients() -> None:
     for r, value in {1: 1.099095476346652, 2: 1.2698410795251955, 5: 1.6172780717000308, 10: 1.8208448688969123}.items():
-        assert logistic_diameter(float(r)) == pytest.approx(value, rel=1e-6)
-    assert logistic_diameter(0.0) == pytest.approx(1.0, rel=1e-9)
-    values = [logistic_diameter(r) for r in np.linspace(0, 60, 40)]
+        assert sb.logistic_diameter(float(r)) == pytest.approx(value, rel=1e-6)
+    assert sb.logistic_diameter(0.0) == pytest.approx(1.0, rel=1e-9)
+    values = [sb.logistic_diameter(r) for r in np.linspace(0, 60, 40)]
     assert all(a < b < 2 for a, b in itertools.pairwise(values))
     # near r = 0 the largest value is at p = q = -r/2, where D = 1 + r^2/8 to second order
     for r in (1e-3, 1e-2):
-        assert logistic_diameter(r) >= 2 * np.sqrt(1 - r * r / 4) / (1 + np.exp(-r * r / 2))
-        assert logistic_diameter(r) - 1 == pytest.approx(r * r / 8, rel=1e-3)
+        assert sb.logistic_diameter(r) >= 2 * np.sqrt(1 - r * r / 4) / (1 + np.exp(-r * r / 2))
+        assert sb.logistic_diameter(r) - 1 == pytest.approx(r * r / 8, rel=1e-3)
 
 
 def test_no_pair_of_gradients_differs_by_more_than_the_diameter() -> None:
@@ -247,14 +234,14 @@ def test_no_pair_of_gradients_differs_by_more_than_the_diameter() -> None:
         rows /= np.linalg.norm(rows, axis=2, keepdims=True)
         gradients = -rows / (1 + np.exp(np.einsum("kij,ij->ki", rows, w)))[:, :, None]
         largest = np.linalg.norm(gradients[0] - gradients[1], axis=1).max()
-        assert largest <= logistic_diameter(radius)
-        assert largest > 0.93 * logistic_diameter(radius)
+        assert largest <= sb.logistic_diameter(radius)
+        assert largest > 0.93 * sb.logistic_diameter(radius)
 
 
 def test_minimisers_stay_within_the_refined_bound() -> None:
     lam, n, rng = 0.05, 40, np.random.default_rng(8)  # n lam is not 1, so that no factor of it is hidden
-    bound, radius = cms_refined(n, lam), minimiser_radius(lam)
-    assert bound < cms(n, lam)
+    bound, radius = sb.cms_refined(n, lam), sb.minimiser_radius(lam)
+    assert bound < sb.cms(n, lam)
     largest = 0.0
     for _ in range(100):
         x = rng.standard_normal((n, 2))
@@ -274,14 +261,14 @@ def test_minimisers_stay_within_the_refined_bound() -> None:
         (lambda: Algorithm2(1, 1, 1.0, 1, 2.0, 1.0).by_position(), "mu"),
         (lambda: Algorithm2(2, 1, 1.0, 1, 0.1, 1.0, decay=float("nan")).by_position(), "decay"),
         (lambda: Algorithm2(1, 1, 1.0, 1, 0.1, float("nan")).by_position(), "L"),
-        (lambda: cms(100, 0.0), "lam"),
-        (lambda: proposition2(1.0, 10, 1, 0.0, 1.0), "mu"),
-        (lambda: step_recursion(np.ones(5), 2, 10, 0.1, 1.0), "steps"),
-        (lambda: wu_bolt_on("sc-constant", passes=1, batch_size=1, batches=1, mu=0.1, L=1.0, step=1.5), "step"),
-        (lambda: wu_bolt_on("convex-constant", passes=1, batch_size=1, batches=1, L=1.0, step=2.01), "step"),
-        (lambda: wu_bolt_on("best", passes=1, batch_size=1, batches=1, L=1.0), "rule"),
-        (lambda: wu_bolt_on("convex-sqrt", passes=1, batch_size=1, batches=1, L=1.0, decay=1.0), "decay"),
-        (lambda: logistic_diameter(-1.0), "radius"),
+        (lambda: sb.cms(100, 0.0), "lam"),
+        (lambda: sb.proposition2(1.0, 10, 1, 0.0, 1.0), "mu"),
+        (lambda: sb.step_recursion(np.ones(5), 2, 10, 0.1, 1.0), "steps"),
+        (lambda: sb.wu_bolt_on("sc-constant", passes=1, batch_size=1, batches=1, mu=0.1, L=1.0, step=1.5), "step"),
+        (lambda: sb.wu_bolt_on("convex-constant", passes=1, batch_size=1, batches=1, L=1.0, step=2.01), "step"),
+        (lambda: sb.wu_bolt_on("best", passes=1, batch_size=1, batches=1, L=1.0), "rule"),
+        (lambda: sb.wu_bolt_on("convex-sqrt", passes=1, batch_size=1, batches=1, L=1.0, decay=1.0), "decay"),
+        (lambda: sb.logistic_diameter(-1.0), "radius"),
     ],
 )
 def test_bad_arguments_are_named(call, field: str) -> None:

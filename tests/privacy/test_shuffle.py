@@ -7,16 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting import shuffle
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from dpviz.privacy.accounting.shuffle import (
-    central_epsilon,
-    extra_delta,
-    gaussian_mu_for,
-    largest_local_epsilon,
-    local_epsilon_for,
-    shuffled_epsilon,
-    shuffled_gaussian,
-)
 from dpviz.privacy.budget import Budget
 
 
@@ -41,42 +33,42 @@ def exact_clones_delta(e0: float, n: int, epsilon: float) -> float:
 @pytest.mark.parametrize(("e0", "n"), [(0.5, 2000), (1.0, 2000), (2.0, 5000), (3.0, 8000)])
 def test_closed_form_is_above_the_exact_pair(e0: float, n: int) -> None:
     delta = 1e-4
-    eps = shuffled_epsilon(e0, n, delta)
+    eps = shuffle.shuffled_epsilon(e0, n, delta)
     assert exact_clones_delta(e0, n, eps) <= delta
     # the control: a bound without its factor 8 is no bound
     assert exact_clones_delta(e0, n, eps / 8) > delta
 
 
 def test_refuses_what_the_theorem_does_not_cover() -> None:
-    limit = largest_local_epsilon(1000, 1e-6)
-    assert shuffled_epsilon(limit * (1 - 1e-12), 1000, 1e-6) < limit
+    limit = shuffle.largest_local_epsilon(1000, 1e-6)
+    assert shuffle.shuffled_epsilon(limit * (1 - 1e-12), 1000, 1e-6) < limit
     with pytest.raises(InvalidInput, match="local_epsilon"):
-        shuffled_epsilon(limit * 1.001, 1000, 1e-6)
-    assert central_epsilon(limit * 1.001, 1000, 1e-6) == limit * 1.001
-    assert largest_local_epsilon(100, 1e-6) < 0
+        shuffle.shuffled_epsilon(limit * 1.001, 1000, 1e-6)
+    assert shuffle.central_epsilon(limit * 1.001, 1000, 1e-6) == limit * 1.001
+    assert shuffle.largest_local_epsilon(100, 1e-6) < 0
     with pytest.raises(InvalidInput, match="delta"):
-        shuffled_epsilon(1.0, 1000, 0.0)
+        shuffle.shuffled_epsilon(1.0, 1000, 0.0)
 
 
 @pytest.mark.parametrize("n", [100, 455, 39073, 10**6])
 @pytest.mark.parametrize("eps", [0.01, 0.1, 1.0, 3.0, 10.0])
 def test_calibrations_meet_the_central_budget(n: int, eps: float) -> None:
     budget = Budget(eps, 1e-6)
-    e0 = local_epsilon_for(budget, n)
+    e0 = shuffle.local_epsilon_for(budget, n)
     assert e0 >= eps
-    assert central_epsilon(e0, n, 1e-6) <= eps * (1 + 1e-9)
-    mu = gaussian_mu_for(budget, n)
+    assert shuffle.central_epsilon(e0, n, 1e-6) <= eps * (1 + 1e-9)
+    mu = shuffle.gaussian_mu_for(budget, n)
     assert mu >= gaussian_mu(budget)
-    reached = shuffled_gaussian(mu, n, 1e-6)
+    reached = shuffle.shuffled_gaussian(mu, n, 1e-6)
     assert reached.epsilon <= eps * (1 + 1e-9)
     # nothing is given away: 1 % more would break the budget or leave the range of the theorem
-    assert central_epsilon(1.01 * e0, n, 1e-6) > eps
-    assert shuffled_gaussian(1.01 * mu, n, 1e-6).epsilon > eps
+    assert shuffle.central_epsilon(1.01 * e0, n, 1e-6) > eps
+    assert shuffle.shuffled_gaussian(1.01 * mu, n, 1e-6).epsilon > eps
     if reached.amplified:
-        spent = extra_delta(reached.local_epsilon, reached.local_delta, n, reached.epsilon)
+        spent = shuffle.extra_delta(reached.local_epsilon, reached.local_delta, n, reached.epsilon)
         assert spent <= 0.5e-6 * (1 + 1e-9)
         assert reached.local_delta == pytest.approx(gaussian_delta(reached.local_epsilon, mu), rel=1e-9)
-        assert reached.epsilon == pytest.approx(shuffled_epsilon(reached.local_epsilon, n, 0.5e-6), rel=1e-9)
+        assert reached.epsilon == pytest.approx(shuffle.shuffled_epsilon(reached.local_epsilon, n, 0.5e-6), rel=1e-9)
 
 
 def test_extra_delta_covers_the_swap_that_its_proof_makes() -> None:
@@ -103,7 +95,7 @@ def test_extra_delta_covers_the_swap_that_its_proof_makes() -> None:
         assert q_.sum() == pytest.approx(1)
         assert np.all(q_ >= h * (1 - 1e-12))
         needed = (1 + math.exp(eps)) * (moved + (n - 1) * lift.sum())
-        allowed = extra_delta(e0, delta0, n, eps)
+        allowed = shuffle.extra_delta(e0, delta0, n, eps)
         assert needed <= allowed * (1 + 1e-9)
         shares.append(needed / allowed if allowed > 0 else 0.0)
     assert max(shares) > 0.3  # the check can fail: a bound three times smaller is broken
@@ -112,7 +104,7 @@ def test_extra_delta_covers_the_swap_that_its_proof_makes() -> None:
 def test_extra_delta_by_hand() -> None:
     a = 1e-9 / (1 + math.e)
     expected = (1 + math.exp(0.2)) * (a + 99 * math.exp(-1) * (1e-9 + a))
-    assert extra_delta(1.0, 1e-9, 100, 0.2) == pytest.approx(expected, rel=1e-12)
+    assert shuffle.extra_delta(1.0, 1e-9, 100, 0.2) == pytest.approx(expected, rel=1e-12)
 
 
 def by_hand(local: float, n: int, delta: float) -> float:
@@ -124,27 +116,27 @@ def by_hand(local: float, n: int, delta: float) -> float:
 def test_the_theorem_and_how_far_it_goes() -> None:
     for n, delta in ((1000, 1e-5), (50_000, 1e-8)):
         limit = math.log(n / (16 * math.log(4 / delta)))
-        assert largest_local_epsilon(n, delta) == pytest.approx(limit, rel=1e-12)
-        assert shuffled_epsilon(0.9 * limit, n, delta) == pytest.approx(
+        assert shuffle.largest_local_epsilon(n, delta) == pytest.approx(limit, rel=1e-12)
+        assert shuffle.shuffled_epsilon(0.9 * limit, n, delta) == pytest.approx(
             min(0.9 * limit, by_hand(0.9 * limit, n, delta)), rel=1e-12
         )
     for delta in (0.0, 1.0, 1.5):
         with pytest.raises(InvalidInput, match="delta"):
-            largest_local_epsilon(1000, delta)
+            shuffle.largest_local_epsilon(1000, delta)
 
 
 def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
     n, delta, mu = 1_000_000, 1e-6, 0.3
-    found = shuffled_gaussian(mu, n, delta)
+    found = shuffle.shuffled_gaussian(mu, n, delta)
     assert found.amplified is True
     assert found.local_delta == pytest.approx(float(gaussian_delta(found.local_epsilon, mu)), rel=1e-9)
     # half of delta pays for reports that are not purely private, the theorem gets the other half
     assert found.epsilon == pytest.approx(by_hand(found.local_epsilon, n, delta / 2), rel=1e-9)
-    extra = extra_delta(found.local_epsilon, found.local_delta, n, found.epsilon)
+    extra = shuffle.extra_delta(found.local_epsilon, found.local_delta, n, found.epsilon)
     assert found.extra == pytest.approx(extra, rel=1e-9)
     assert found.extra == pytest.approx(delta / 2, rel=1e-6)
     assert found.extra <= delta / 2 * (1 + 1e-9)
-    alone = shuffled_gaussian(mu, 100, delta)
+    alone = shuffle.shuffled_gaussian(mu, 100, delta)
     assert alone.amplified is False
     assert (alone.epsilon, alone.extra) == (float(gaussian_epsilon(delta, mu)), 0.0)
     assert math.isnan(alone.local_epsilon)
@@ -152,26 +144,26 @@ def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
 
 
 def test_without_a_delta_a_report_has_the_whole_budget() -> None:
-    assert local_epsilon_for(Budget(1.5), 1000) == 1.5
-    assert largest_local_epsilon(1, 0.5) == pytest.approx(math.log(1 / (16 * math.log(8))))
+    assert shuffle.local_epsilon_for(Budget(1.5), 1000) == 1.5
+    assert shuffle.largest_local_epsilon(1, 0.5) == pytest.approx(math.log(1 / (16 * math.log(8))))
 
 
 def test_few_reports_of_much_noise_are_amplified_too() -> None:
     """625 reports reach a local epsilon of 0.9 at most, which is enough where a report says next to nothing."""
-    assert largest_local_epsilon(625, 5e-7) < 1
-    shuffled = shuffled_gaussian(0.01, 625, 1e-6)
+    assert shuffle.largest_local_epsilon(625, 5e-7) < 1
+    shuffled = shuffle.shuffled_gaussian(0.01, 625, 1e-6)
     assert shuffled.amplified
     assert shuffled.epsilon < float(gaussian_epsilon(1e-6, 0.01))
 
 
 def test_there_are_at_most_2_to_the_62_reports() -> None:
-    assert largest_local_epsilon(2**62, 1e-6) > 30
+    assert shuffle.largest_local_epsilon(2**62, 1e-6) > 30
     with pytest.raises(InvalidInput, match="n"):
-        largest_local_epsilon(2**62 + 1, 1e-6)
+        shuffle.largest_local_epsilon(2**62 + 1, 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.01, 323, 1e-8), (0.03, 213, 1e-5), (0.03, 140, 1e-3)])
 def test_where_shuffling_proves_nothing_better_the_local_epsilon_is_the_central_one(epsilon: float, n: int, delta: float) -> None:
-    assert largest_local_epsilon(n, delta) > epsilon, "the theorem speaks about it"
-    assert shuffled_epsilon(epsilon, n, delta) >= epsilon, "and says no more than is known"
-    assert local_epsilon_for(Budget(epsilon, delta), n) == epsilon
+    assert shuffle.largest_local_epsilon(n, delta) > epsilon, "the theorem speaks about it"
+    assert shuffle.shuffled_epsilon(epsilon, n, delta) >= epsilon, "and says no more than is known"
+    assert shuffle.local_epsilon_for(Budget(epsilon, delta), n) == epsilon

@@ -54,9 +54,8 @@ def test_a_gap_can_be_filled(folder: Path, shell: Shell, capsys: pytest.CaptureF
     assert capsys.readouterr().err == ""
     assert all(line[0] for line in table(Path("out.csv").read_text()))
     model, frame = dpviz.load_model("model"), pd.read_csv("new.csv")
-    np.testing.assert_array_equal(
-        model.scores(frame, fill={"age": 40.0}), model.scores(frame.assign(age=frame["age"].fillna(40.0)))
-    )
+    filled = frame.assign(age=frame["age"].fillna(40.0))
+    np.testing.assert_array_equal(model.scores(frame, fill={"age": 40.0}), model.scores(filled))
     for wrong in ("height=3", "age=old"):
         shell.refused(["predict", "model", "new.csv", "--fill", wrong])
 

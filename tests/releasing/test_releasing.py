@@ -138,27 +138,12 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
     frame = dpviz.load_dataset("census-100").frame
     np.testing.assert_array_equal(loaded.predict(frame), made.model.predict(frame))
     card = (tmp_path / "model" / "card.md").read_text()
-    for part in (
-        "## Model\n",
-        "## Data\n",
-        "## Privacy\n",
-        "## Method\n",
-        "ε = 1",
-        "replace-one",
-        "3 settings were tried",
-        "Haney et al. 2022",
-        "multiples of 2^-",
-        "80 rows",
-        "Balle",
-        "λ",
-        "- refined = False",
-        "- row_scaling = centred",
-        f"dpviz {dpviz.__version__}",
-        "Claimed: ",
-        "Accountant: ",
-        "no row was looked at for them",
-        "Audit",
-    ):
+    parts = (
+        "## Model\n|## Data\n|## Privacy\n|## Method\n|ε = 1|replace-one|3 settings were tried|Haney et al. 2022|"
+        "multiples of 2^-|80 rows|Balle|λ|- refined = False|- row_scaling = centred|Claimed: |Accountant: "
+        "|no row was looked at for them|Audit"
+    )
+    for part in (*parts.split("|"), f"dpviz {dpviz.__version__}"):
         assert part in card
     with pytest.raises(InvalidInput, match="holds a model already"):
         made.save(tmp_path / "model")

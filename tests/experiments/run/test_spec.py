@@ -60,9 +60,8 @@ def test_spec_is_frozen_hashable_and_picklable() -> None:
 
 def test_key_is_canonical() -> None:
     spec = dpviz.RunSpec("breast-cancer", params={"steps": 50, "step_size": 2.0})
-    assert (
-        dpviz.resolve(spec).key() == dpviz.resolve(dpviz.RunSpec("breast-cancer", params={"step_size": 2, "steps": 50.0})).key()
-    )
+    other = dpviz.RunSpec("breast-cancer", params={"step_size": 2, "steps": 50.0})
+    assert dpviz.resolve(spec).key() == dpviz.resolve(other).key()
     assert dpviz.resolve(dpviz.RunSpec()).key() == dpviz.resolve(dpviz.RunSpec(params={"steps": 0}, delta=1e-5)).key()
     values = json.loads(dpviz.resolve(spec).key())
     assert values["sha256"] == dpviz.load_dataset("breast-cancer", scaling="automatic").sha256

@@ -21,6 +21,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps import cluster
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems
+from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'dpviz[dask]'")
 CELLS = [Cell(dpviz.RunSpec("teaching", mechanism="majority", seeds=4), (1.0,), range(k, k + 2)) for k in (0, 2)]
@@ -216,11 +217,14 @@ def test_a_worker_that_dies_in_the_middle_of_a_sweep(
         if 0 < done < 1:
             machines.workers[0].send_signal(signal.SIGKILL)
 
+    spec = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {}, "cms-output": {}}, epsilons=[0.3, 3.0], seeds=40)
+    expected = run_sweep(spec)
     monkeypatch.setattr(Bar, "__call__", kill)
+    monkeypatch.setattr("dpviz.experiments.sweeps.cell.run_epsilons", None)  # here nothing can be computed, there it can
     arguments = ["sweep", *FLAGS, "--seeds", "40", "--out", str(tmp_path / "a.csv"), "--no-cache"]
     assert main([*arguments, "--backend", "dask", "--scheduler", machines.address]) == 0
     assert capsys.readouterr().err == ""
-    assert len(pd.read_csv(tmp_path / "a.csv")) == 2 * 2 * 40
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), expected, check_dtype=False)
 
 
 @pytest.mark.long
