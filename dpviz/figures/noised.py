@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Floats, Theme, faint, figure, margin, named_rows, plain
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, faint, figure, margin, named_rows, plain, room_for
 from dpviz.figures.traces import band_trace, line_trace, marker_trace, note, segments
 
 MOST = 24  # features of one row
@@ -61,7 +61,7 @@ def row_before_after(
         theme,
         traces,
         height=140 + 27 * len(order),
-        margin=margin(left=200, top=66),
+        margin=margin(left=room_for([names[i] for i in order]), top=66),
         x={"title": "model's scale"},
         y=named_rows([names[i] for i in order]),
     )
@@ -89,7 +89,7 @@ def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme
         theme,
         traces,
         height=140 + 27 * len(order),
-        margin=margin(left=200, top=66),
+        margin=margin(left=room_for([names[i] for i in order]), top=66),
         x={"title": title},
         y=named_rows([names[i] for i in order]),
     )

@@ -222,6 +222,11 @@ def shorten(name: str, length: int = 22) -> str:
     return plain(name if len(name) <= length else f"{name[: length - 1 - len(tail)].rstrip()}…{tail}")
 
 
+def room_for(names: Sequence[str]) -> int:
+    """Pixels of the left margin that the longest name of `named_rows` takes."""
+    return 24 + 8 * max(len(shorten(name)) for name in names)
+
+
 def figure(
     theme: Theme, traces: list[Trace], *, x: dict[str, Any], y: dict[str, Any], height: int = HEIGHT, **layout: Any
 ) -> go.Figure:

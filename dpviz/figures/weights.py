@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Floats, Look, Theme, faint, figure, margin, named_rows, plain
+from dpviz.figures.style import Floats, Look, Theme, faint, figure, margin, named_rows, plain, room_for
 from dpviz.figures.traces import line_trace, marker_trace, segments, upright
 
 MOST = 20
@@ -36,7 +36,7 @@ def weights(theta: Floats, non_private: Floats, names: Sequence[str], look: Look
         [ranges, first, base],
         height=146 + 27 * len(order),
         shapes=[upright(0, {"color": theme.majority, "width": 1})],
-        margin=margin(left=180, top=88),
+        margin=margin(left=room_for([names[i] for i in order]), top=88),
         x={"title": "weight", "nticks": 4},
         y=named_rows([names[i] for i in order]),
     )

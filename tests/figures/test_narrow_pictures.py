@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.figures import accuracy, gauges, guarantees, retraining, rules, scores, weights
+from dpviz.figures import accuracy, gauges, guarantees, noised, retraining, rules, scores, weights
 from dpviz.figures.decades import powers, ticks
 from dpviz.figures.influence import training_map
 from dpviz.figures.lines import Bar, Line, bars, curves
@@ -42,6 +42,15 @@ def test_methods_of_one_technique_are_told_apart() -> None:
     names = guarantees.ranked(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
     assert len(set(names)) == len(points)
     assert max(map(len, names)) <= 17
+
+
+def test_short_names_of_features_leave_room_for_the_picture() -> None:
+    given = np.array([0.1, 0.2]), np.array([[0.1, 0.25]])
+    room = {
+        name: noised.step_before_after(*given, ["x1", name], LIGHT, title="value").layout.margin.l for name in ("x2", "x" * 40)
+    }
+    assert room["x2"] < 50
+    assert room["x" * 40] == 200
 
 
 def test_markers_at_the_ends_of_an_axis_are_whole() -> None:

@@ -14,6 +14,7 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import address, settled, text
 
 import dpviz
+from dpviz.dashboard.kit import charts
 from dpviz.experiments.run.links import signed
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies import inspected
@@ -109,6 +110,12 @@ def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
     assert sentence(page)
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert not page.warning
+
+
+@pytest.mark.parametrize(("narrow", "count"), [(False, 5), (True, 2)])
+def test_as_many_rows_carry_their_ids_as_the_sentence_says(narrow: bool, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "narrow", lambda: narrow)
+    assert f"The {count} most influential rows carry their ids" in text(opened())
 
 
 def test_groups_are_followed_by_every_panel() -> None:

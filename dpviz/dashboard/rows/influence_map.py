@@ -139,7 +139,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
     points, titles, scaled = place(run, dataset, names)
     ring, bright = selection.on_map(f"{resolve(run.spec).key()}|{names}|{theme.name}", chosen)
     named = np.zeros(len(points), bool)
-    named[np.argsort(-influence.newton_norm, kind="stable")[: NARROW if charts.narrow() else TOP]] = True
+    count = NARROW if charts.narrow() else TOP
+    named[np.argsort(-influence.newton_norm, kind="stable")[:count]] = True
     other = differs(run, a)
     fig = training_map(
         points,
@@ -163,7 +164,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
     rough = f"; {rough}" if rough else ""
     summary = (
         f"{len(points):,} training rows. Colour is influence: how far the parameters change without the row (one "
-        f"Newton step{rough}).{size}{crossed} The {TOP} most influential rows carry their ids, the chosen one a ring. A click "
+        f"Newton step{rough}).{size}{crossed} The {count} most influential rows carry their ids, the chosen one a ring. A click "
         "chooses a person; box or lasso (tools above the picture) a group; a double click clears it."
     )
     charts.chart(fig, selection.MAP, summary, lambda: table(run, influence), on_select=selection.from_map, rows=True, of=run.spec)
