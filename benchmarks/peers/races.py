@@ -27,7 +27,7 @@ AT_ONE = int(np.argmin(np.abs(np.log(EPSILONS))))  # the budget at which accurac
 def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, epochs: float, rounds: int) -> list[Row]:
     """DP-SGD: 10 budgets x 10 seeds of ours in one call, against Opacus model by model.
 
-    Both sides take the same number of steps with the same sampling rate, clip norm, step length, regularisation and
+    Both sides take the same number of steps with the same sampling rate, clip norm, step size, regularisation and
     noise multiplier, in single precision. Our replicas of a seed share Poisson batches; seeds are independent.
     """
     named = f"DP-SGD, {get_model(model).label.lower()}"
@@ -43,7 +43,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
         "clip_norm": mechanism.value("clip_norm", setting),
         "lam": LAM,
         "noise_multiplier": calibrations[AT_ONE].details["noise_multiplier"],
-        "rate": float(Training(problem, calibrations, []).step_lengths[AT_ONE]),
+        "rate": float(Training(problem, calibrations, []).step_sizes[AT_ONE]),
         "width": 0 if trained.width is None else (setting.m - 1) // (setting.d + 2),
     }
 

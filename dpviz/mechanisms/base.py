@@ -73,8 +73,8 @@ class Training:
         return np.array([c.noise_scale for c in self.calibrations])
 
     @property
-    def step_lengths(self) -> Floats:
-        """(E,) step lengths, of methods whose calibrations set a `StepSize`."""
+    def step_sizes(self) -> Floats:
+        """(E,) step sizes, of methods whose calibrations set a `StepSize`."""
         return np.array([c.values(StepSize).step_size for c in self.calibrations]) * self.problem.setting.unit_step
 
 

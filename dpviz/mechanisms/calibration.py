@@ -32,7 +32,7 @@ Values = TypeVar("Values", bound=TrainingValues)
 
 @dataclass(frozen=True)
 class StepSize(TrainingValues):
-    """For methods whose step length follows from the noise.
+    """For methods whose step size follows from the noise.
 
     Attributes:
         step_size: in units of `Setting.unit_step`, 1/L for linear models.

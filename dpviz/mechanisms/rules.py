@@ -134,7 +134,7 @@ CLIP_NORM = "the loss's slope at 0: logistic ½, SVM 1; network 1"
 
 
 def clip_norm_of_search(setting: Setting) -> float:
-    """The same for methods that choose step lengths by phi itself; 1 for many rows.
+    """The same for methods that choose step sizes by phi itself; 1 for many rows.
 
     Where noise is small, the directions have to be those of the loss that compares them. By trials: clipped at 1/2, `dp-agd`
     is at majority on Bank at epsilon = 10; with few rows noise matters more, and 1/2 gains up to 8 points.

@@ -107,9 +107,9 @@ def test_bassily_steps_are_those_of_its_theorem() -> None:
     """|C|/sqrt(t (G^2 + d sigma^2)) of Theorem 2.1 with |C| = 2 R, and 1/(lam t) of Theorem 2.4."""
     setting, t = get_model("logistic").setting(50, 7, 0.1), np.arange(1, 4)
     mechanism = BassilySGD(mode="faithful", radius=3.0, clip_norm=0.5)
-    for sigma, lengths in zip((0.0, 0.2, 4.0), mechanism.lengths(setting, np.array([0.0, 0.2, 4.0]), 3), strict=True):
+    for sigma, lengths in zip((0.0, 0.2, 4.0), mechanism.step_sizes(setting, np.array([0.0, 0.2, 4.0]), 3), strict=True):
         np.testing.assert_allclose(lengths, 6 / np.sqrt(t * (0.25 + 7 * sigma**2)), rtol=1e-12)
-    published = dataclasses.replace(mechanism, rule="strongly-convex").lengths(setting, np.zeros(1), 3)
+    published = dataclasses.replace(mechanism, rule="strongly-convex").step_sizes(setting, np.zeros(1), 3)
     np.testing.assert_allclose(published, [1 / (0.1 * t)], rtol=1e-12)
 
 

@@ -273,8 +273,8 @@ def _seeds(r: Result) -> pd.DataFrame:
     """One row per seed of a result: what is known beside the metrics on the test rows; NaN for what there is not."""
     cal = r.calibration
     claimed, proved = (math.nan if budget is None else budget.epsilon for budget in (cal.claimed_budget, cal.proved_budget))
-    exact = (math.nan if values is None else values for values in (r.expected_accuracies, r.expected_balanced_accuracies))
-    accuracy, balanced = exact
+    exact = (r.expected_accuracies, r.expected_balanced_accuracies)
+    accuracy, balanced = (math.nan if values is None else values for values in exact)
     return pd.DataFrame(
         {
             "dataset": r.spec.dataset,

@@ -115,8 +115,8 @@ class BassilySGD(PoissonSGD):
     def releases(self, setting: Setting) -> Event | None:
         return super().releases(setting) if self.mode == "accounted" else None
 
-    def lengths(self, setting: Setting, sigma: Floats, steps: int) -> Floats:
-        """(E, T) step lengths on the mean objective, n times those on the sum.
+    def step_sizes(self, setting: Setting, sigma: Floats, steps: int) -> Floats:
+        """(E, T) step sizes on the mean objective, n times those on the sum.
 
         Args:
             sigma: (E,) noise per coordinate on the mean gradient.
@@ -133,8 +133,8 @@ class BassilySGD(PoissonSGD):
 
     def plan(self, training: Training) -> Plan:
         setting = training.problem.setting
-        lengths = self.lengths(setting, training.scales, self.step_count(setting))
-        return self.batch_plan(training.problem, lengths, radius=self.value("radius", setting))
+        step_sizes = self.step_sizes(setting, training.scales, self.step_count(setting))
+        return self.batch_plan(training.problem, step_sizes, radius=self.value("radius", setting))
 
     def fit(self, training: Training) -> Fit:
         if self.mode == "accounted":
@@ -142,7 +142,7 @@ class BassilySGD(PoissonSGD):
         problem, streams = training.problem, training.streams
         n, m, e, s = problem.n, problem.m, len(training.calibrations), len(streams)
         sigma = training.scales / n
-        lengths = self.lengths(problem.setting, sigma, n * n)
+        step_sizes = self.step_sizes(problem.setting, sigma, n * n)
         pairs = [[generator(part) for part in substreams(stream, 2)] for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
         own = np.tile(np.eye(s), (1, e))  # replica (e, s) uses row s of the step's batch
@@ -157,7 +157,7 @@ class BassilySGD(PoissonSGD):
                 batch = problem.rows.batch(drawn[:, k])
                 gradient = problem.model.sum_gradient(theta, batch, clip_norm=self.clip(problem.setting), weights=own)
                 direction = (gradient + problem.lam * theta).reshape(e, s, m) + sigma[:, None, None] * draws[:, k]
-                theta -= (lengths[:, start + k, None, None] * direction).reshape(e * s, m)
+                theta -= (step_sizes[:, start + k, None, None] * direction).reshape(e * s, m)
                 theta *= radius / np.maximum(np.sqrt(np.einsum("ij,ij->i", theta, theta)), radius)[:, None]
             if training.record:
                 for r in every:

@@ -32,7 +32,7 @@ class Prices(TrainingValues):
 
     Attributes:
         rho_total: the whole budget.
-        rho_nmax: price of a choice of a step length.
+        rho_nmax: price of a choice of a step size.
         rho_ng: price of the first gradient.
         gumbel_scale: scale of the Gumbel noise of a choice, worth rho_nmax.
     """
@@ -45,7 +45,7 @@ class Prices(TrainingValues):
 
 @dataclass(frozen=True)
 class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
-    """Noisy direction, noisy choice of a step length; where none helps, shorter steps or a better measured gradient.
+    """Noisy direction, noisy choice of a step size; where none helps, shorter steps or a better measured gradient.
 
     Lee and Kifer measure the gradient better whenever no length helps. Where the gradient is clear already, all lengths
     were too long: that spent the budget of networks on one gradient. Then the lengths shrink instead, which costs nothing,
@@ -65,7 +65,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
         "zCDP: Bun, Steinke, TCC 2016; filter: Whitehouse et al., ICML 2023"
     )
     noise_enters = (
-        "Every full-batch gradient (Gaussian) and every choice of a step length (Gumbel noise on the losses of the candidates)."
+        "Every full-batch gradient (Gaussian) and every choice of a step size (Gumbel noise on the losses of the candidates)."
     )
     guarantee = "ρ-zCDP and hence (ε, δ)-DP, proved; the number of steps follows from the data and is covered."
 
@@ -80,7 +80,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
     gamma: float = knob(
         1.0,
         "Raise",
-        "Relative growth of a gradient's budget when no step length lowers the loss (published: 0.1).",
+        "Relative growth of a gradient's budget when no step size lowers the loss (published: 0.1).",
         low=0.01,
         high=10.0,
         log=True,
@@ -94,12 +94,12 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
         high=100.0,
         log=True,
     )
-    candidates: int = knob(10, "Step lengths", "Candidates besides 0, evenly spaced (published: 20).", low=1, high=100)
-    longest: float = knob(2.0, "Longest step", "Upper end of the step lengths.", low=0.001, high=100.0, log=True)
+    candidates: int = knob(10, "Step sizes", "Candidates besides 0, evenly spaced (published: 20).", low=1, high=100)
+    longest: float = knob(2.0, "Longest step", "Upper end of the step sizes.", low=0.001, high=100.0, log=True)
     shrink: float = knob(
         0.5,
         "Shrink",
-        "Factor on all step lengths where none lowers the loss although noise is below half of the squared gradient "
+        "Factor on all step sizes where none lowers the loss although noise is below half of the squared gradient "
         "(published: 1, no change).",
         low=0.1,
         high=1.0,
@@ -145,7 +145,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
                     if replace_one
                     else ", with n public; the scores then move in one direction and the choice needs half the noise."
                 ),
-                "The noise scale is that of the first gradient; later ones are measured better where no step length helped.",
+                "The noise scale is that of the first gradient; later ones are measured better where no step size helped.",
                 "Gumbel noise replaces the exponential noise of the authors' code, whose noisy max is not private as priced.",
                 *(
                     (f"The price of a choice is capped at ρ/{splits}: the published one would leave too few of them.",)
@@ -153,7 +153,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
                     else ()
                 ),
                 *rounding(setting),
-                "The losses that choose a step length are summed in single precision; that rounding is outside the proof.",
+                "The losses that choose a step size are summed in single precision; that rounding is outside the proof.",
             ),
             # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021)
             for_training=Prices(rho, rho_choice, rho_gradient, gumbel_scale=spread / math.sqrt(8 * rho_choice)),
@@ -199,7 +199,7 @@ class Runs:
         theta: (R, m).
         rho: (R,) budget left; `total` is what it was.
         price: (R,) budget of a gradient, rho_ng.
-        longest: (R,) upper end of the step lengths.
+        longest: (R,) upper end of the step sizes.
         alive: (R,) runs that can still pay.
         fresh: (R,) runs whose next move is a new gradient.
         updates: (R,) steps taken.
@@ -275,7 +275,7 @@ class Runs:
         self.fresh[who] = False
 
     def choose(self, tick: Monitor = silent) -> None:
-        """One private choice of a step length per run; 0 means that the direction is no good."""
+        """One private choice of a step size per run; 0 means that the direction is no good."""
         who = np.flatnonzero(self.alive)
         who = self._pay(who, self.choice_price[who])
         if len(who) == 0:

@@ -159,7 +159,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
         sigma = np.repeat(training.scales, s)[:, None]
         generators = [generator(stream) for stream in streams]
         theta = np.tile(problem.model.initial(m, streams), (e, 1))
-        lengths = np.repeat(training.step_lengths, s)[:, None]
+        step_sizes = np.repeat(training.step_sizes, s)[:, None]
         steps = self.step_count(problem.setting)
         energy = np.zeros((n if record else 0, e * s), np.float32).T
         clip = self.clip(problem.setting)
@@ -175,7 +175,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
                 total = rows.gradient(theta, clip, keep if record else None)
-                theta -= lengths * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
+                theta -= step_sizes * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
         if problem.rows.weights is not None:
             shares[:] = np.nan  # norms are known after weighting only

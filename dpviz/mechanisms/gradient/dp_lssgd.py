@@ -78,5 +78,5 @@ class DPLSSGD(EqualSteps):
     def plan(self, training: Training) -> Plan:
         # the regulariser is smoothed too: A^-1 grad F = 0 exactly where grad F = 0
         return self.batch_plan(
-            training.problem, self.equal_lengths(training), smooth=lambda gradient: smooth(gradient, self.smoothing)
+            training.problem, self.equal_step_sizes(training), smooth=lambda gradient: smooth(gradient, self.smoothing)
         )

@@ -180,4 +180,4 @@ class DPSGD(EqualSteps):
         return super().query(self._of_persons(problem), theta, streams)
 
     def plan(self, training: Training) -> Plan:
-        return self.batch_plan(training.problem, self.equal_lengths(training))
+        return self.batch_plan(training.problem, self.equal_step_sizes(training))

@@ -306,7 +306,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
         inner = scale * np.array([z2 / z1 for z1, z2 in multipliers]) * n / bound
-        step = training.step_lengths[:, None]
+        step = training.step_sizes[:, None]
         x = np.repeat(problem.model.initial(m, starts)[:, None], len(scale), axis=1)
 
         for t in range(self.rounds):

@@ -28,7 +28,7 @@ class Plan:
     Attributes:
         batches: as of `common.random.in_step`.
         divisor: (T,) what the sum of a batch is divided by; public, so never the size of a Poisson batch.
-        lengths: (T,) or (E, T) step lengths.
+        step_sizes: (T,) or (E, T).
         draw: (S generators, m) -> (() -> (S, m) standard noise draws of one step).
         noise_factor: (T,) what multiplies the calibration's noise scale.
         clip_norm: longest contribution of a row.
@@ -39,7 +39,7 @@ class Plan:
 
     batches: Batches
     divisor: Floats
-    lengths: Floats
+    step_sizes: Floats
     draw: Callable[[Sequence[np.random.Generator], int], Callable[[], Floats]]
     noise_factor: Floats
     clip_norm: float
@@ -92,7 +92,7 @@ def train(
     """
     problem, streams, scale = training.problem, training.streams, training.scales
     n, m, e = problem.n, problem.m, len(scale)
-    lengths = np.broadcast_to(plan.lengths, (e, plan.steps))
+    step_sizes = np.broadcast_to(plan.step_sizes, (e, plan.steps))
     visits = np.zeros((1, len(streams), n), np.int32) if training.record else None
     clips = [ClipCount(problem.setting, plan.clip_norm, e) for _ in streams] if training.record else []
     precision = np.float32 if plan.divisor.max() <= SINGLE_ROWS else np.float64
@@ -119,7 +119,7 @@ def train(
             direction += problem.lam * theta
             if plan.smooth is not None:
                 direction = plan.smooth(direction)
-            direction *= lengths[:, t, None]
+            direction *= step_sizes[:, t, None]
             theta -= direction
             if plan.radius < np.inf:
                 theta *= plan.radius / np.maximum(np.linalg.norm(theta, axis=2, keepdims=True), plan.radius)

@@ -148,13 +148,13 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     def plan(self, training: Training) -> Plan:
         """The training plan of this method."""
 
-    def batch_plan(self, problem: Problem, lengths: Floats, **more: object) -> Plan:
-        """A plan with this method's batches and the given step lengths."""
+    def batch_plan(self, problem: Problem, step_sizes: Floats, **more: object) -> Plan:
+        """A plan with this method's batches and the given step sizes."""
         steps = self.step_count(problem.setting)
         return Plan(
             batches=self.drawing(problem),
             divisor=np.full(steps, self.batch_share(problem.setting) * problem.n),
-            lengths=lengths,
+            step_sizes=step_sizes,
             draw=normals_in_step,
             noise_factor=np.ones(steps),
             clip_norm=self.clip(problem.setting),
@@ -206,6 +206,6 @@ class EqualSteps(PoissonSGD):
         base = super().calibrate(setting, budget)
         return replace(base, for_training=StepSize(self.step_size or self.by_noise(setting, base.noise_scale)))
 
-    def equal_lengths(self, training: Training) -> Floats:
-        """(E, T) step lengths."""
-        return np.repeat(training.step_lengths[:, None], self.step_count(training.problem.setting), axis=1)
+    def equal_step_sizes(self, training: Training) -> Floats:
+        """(E, T) step sizes."""
+        return np.repeat(training.step_sizes[:, None], self.step_count(training.problem.setting), axis=1)

@@ -182,7 +182,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             slack=1e-12 if kind is np.float64 else 1e-6,
             free=paid,
         )
-        length = np.repeat(training.step_lengths, s)[:, None]
+        length = np.repeat(training.step_sizes, s)[:, None]
         timeline = np.zeros((e * s, steps))
         clips = ClipCount(problem.setting, self.clip_norm, e * s)
 

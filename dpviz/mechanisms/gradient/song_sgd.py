@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.common.progress import part as within
+from dpviz.common.progress import each
 from dpviz.common.random import gamma_spheres_in_step, generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -91,7 +91,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
         return self._step_size(setting, steps, math.inf if budget is None else budget.epsilon)
 
     def _time(self, setting: Setting, steps: float, epsilon: float) -> float:
-        """Training time, the sum of all step lengths: by the noise, at most what the longest stable first step gives.
+        """Training time, the sum of all step sizes: by the noise, at most what the longest stable first step gives.
 
         Steps eta_0/sqrt(t) give the released model the time s = eta_0 A. The noise of a step has standard deviation
         sigma = 2 C T sqrt(m + 1)/(n eps) per coordinate, and what is released eta_0 B sigma; A and B are those of `_weights`.
@@ -109,9 +109,9 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
 
         The draw of step t is in those of the k averaged iterates that come after it: its weight is their share over sqrt t.
         """
-        lengths, kept = 1 / np.sqrt(np.arange(1, steps + 1)), self._averaged(steps)
+        sizes, kept = 1 / np.sqrt(np.arange(1, steps + 1)), self._averaged(steps)
         share = np.minimum(1.0, np.arange(steps, 0, -1) / kept)
-        return float(np.cumsum(lengths)[-kept:].mean()), float(np.linalg.norm(share * lengths))
+        return float(np.cumsum(sizes)[-kept:].mean()), float(np.linalg.norm(share * sizes))
 
     @staticmethod
     def _longest(setting: Setting, steps: float) -> float:
@@ -156,14 +156,9 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
         counts = np.array([c.values(Batching).batches for c in calibrations])
         theta = np.empty((len(calibrations), len(training.streams), problem.m))
         visits, clipped = None, np.empty((*theta.shape[:2], problem.n), np.float32) if training.record else None
-        parts = np.unique(counts).tolist()
-        for k, count in enumerate(parts):
+        for count, inside in each(training.monitor, np.unique(counts).tolist()):
             chosen = np.flatnonzero(counts == count).tolist()
-            part = replace(
-                training,
-                calibrations=[calibrations[e] for e in chosen],
-                monitor=within(training.monitor, k / len(parts), 1 / len(parts)),
-            )
+            part = replace(training, calibrations=[calibrations[e] for e in chosen], monitor=inside)
             # a pass visits every row once, however many batches it has
             theta[chosen], visits, shares = train(part, self._plan(part, _divided(problem.n, count)))
             if clipped is not None:
@@ -175,7 +170,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
         return Plan(
             batches=shuffled_batches(edges),
             divisor=sizes,
-            lengths=training.step_lengths[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
+            step_sizes=training.step_sizes[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
             draw=gamma_spheres_in_step,
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip(training.problem.setting),

@@ -50,7 +50,7 @@ _AT_BUDGET = Budget(2.0, 1e-5)  # for which a number of steps is shown where no 
 
 @dataclass(frozen=True)
 class Descent(StepSize):
-    """Step length and number of steps."""
+    """Step size and number of steps."""
 
     steps: int
 
@@ -208,7 +208,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
                     for s, index in zip(range(len(streams))[group], chosen, strict=True):
                         visits[np.flatnonzero(going)[:, None], s, index] += 1
                 gradient = noisy.over_batches(current.astype(kind, copy=False), problem.rows, chosen, draws, sigma) / size
-                step = np.where(going, training.step_lengths, 0.0)[:, None]
+                step = np.where(going, training.step_sizes, 0.0)[:, None]
                 current -= step * (gradient + problem.lam * current)  # line 7
                 total += np.where((going & (t >= first))[:, None], current, 0.0)
             return total / (counts - first)[:, None]

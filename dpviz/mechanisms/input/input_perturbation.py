@@ -181,7 +181,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
 
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
             mine = streams[parts[g]]
-            scale, step = (np.tile(each, len(mine)) for each in (sigma, training.step_lengths))
+            scale, step = (np.tile(each, len(mine)) for each in (sigma, training.step_sizes))
             current = np.repeat(start[parts[g]], len(sigma), axis=0)
 
             draws = np.empty((len(mine), *own), np.float32)

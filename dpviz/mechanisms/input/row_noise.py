@@ -51,7 +51,7 @@ def same_label_note(facts: dict[str, float], delta: float) -> str:
     """The fact in words."""
     return (
         f"What does hold: each perturbed row is {Budget(facts['same_label_local_epsilon'], delta)} locally private towards "
-        " other rows with the same label, and so is everything computed from the perturbed rows."
+        "other rows with the same label, and so is everything computed from the perturbed rows."
     )
 
 

@@ -40,8 +40,8 @@ def release(training: Training, centre: Floats, record: NoiseRecord, *, apart: b
     return Fit(np.ascontiguousarray(theta), record, distribution=OutputNoise(centre, scale, family, apart))
 
 
-def lengths_of(budgets: Floats) -> tuple[Floats, bool]:
-    """From (E, T) step lengths of the budgets: these and True, or (T,) and False where all budgets take the same steps."""
+def step_sizes_of(budgets: Floats) -> tuple[Floats, bool]:
+    """From (E, T) step sizes of the budgets: these and True, or (T,) and False where all budgets take the same steps."""
     return (budgets, True) if (budgets != budgets[0]).any() else (budgets[0], False)
 
 

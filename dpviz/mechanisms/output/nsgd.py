@@ -51,8 +51,8 @@ class NSGD(MiniBatch):
     def over_positions(self, setting: Setting, values: Floats) -> Event:
         return Gaussian(float(values.max()))
 
-    def released_centre(self, training: Training, lengths: Floats) -> Floats:
-        return self.centre(training.problem, None, lengths, training.monitor)[..., 0, :]
+    def released_centre(self, training: Training, step_sizes: Floats) -> Floats:
+        return self.centre(training.problem, None, step_sizes, training.monitor)[..., 0, :]
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return np.repeat(self.centre(problem, None), len(streams), axis=0)

@@ -142,8 +142,8 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
 
     def fit(self, training: Training) -> Fit:
         problem, steps = training.problem, np.array([c.values(StepCount).steps for c in training.calibrations])
-        lengths = np.full(steps.max(), self._step(problem.setting))
-        ends = minibatch_descent(problem, lengths, 1, stops=steps.tolist(), monitor=training.monitor)[:, 0]
+        step_sizes = np.full(steps.max(), self._step(problem.setting))
+        ends = minibatch_descent(problem, step_sizes, 1, stops=steps.tolist(), monitor=training.monitor)[:, 0]
         apart = bool((steps != steps[0]).any())
         centre = ends if apart else ends[0]
         visits = np.broadcast_to(steps[:, None, None].astype(float), (len(steps), 1, problem.n))

@@ -13,7 +13,7 @@ from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import HasTrace, NoisySteps, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.knobs import step_size_knob
-from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, lengths_of, release
+from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, release, step_sizes_of
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
@@ -126,7 +126,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return float(self.value("step_size", setting) * setting.unit_step)
 
     def _epoch_steps(self, setting: Setting, epochs: int) -> Floats:
-        """(epochs,) step lengths."""
+        """(epochs,) step sizes."""
         tau, _, restart = self.window()
         return epoch_steps(epochs, self.first_step(setting), tau if restart else 0, DECAYS[self.decay])
 
@@ -229,15 +229,15 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return np.repeat(self._epoch_steps(setting, self.epoch_count(setting)), self.batches(setting)[0])
 
     def centre(
-        self, problem: Problem, streams: Streams | None, lengths: Floats | None = None, monitor: Monitor = silent
+        self, problem: Problem, streams: Streams | None, step_sizes: Floats | None = None, monitor: Monitor = silent
     ) -> Floats:
         """(S, m) results before noise; None for `streams` trains once on the rows as they stand.
 
         Args:
-            lengths: (T m,) of the steps, by default this method's own; (E, T m) gives (E, S, m).
+            step_sizes: (T m,) of the steps, by default this method's own; (E, T m) gives (E, S, m).
         """
         tau, average, _ = self.window()
-        m, steps = self.batches(problem.setting)[0], self.steps(problem.setting) if lengths is None else lengths
+        m, steps = self.batches(problem.setting)[0], self.steps(problem.setting) if step_sizes is None else step_sizes
         orders = None if streams is None else permutations(streams, problem.n)
         return minibatch_descent(problem, steps, m, orders, average_every=tau if average else 0, monitor=monitor)
 
@@ -245,13 +245,13 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         setting = training.problem.setting
         settled = self.settled(setting, training.calibrations[0].budget)  # batches and epochs are the same for all budgets
         own = [replace(settled, step_size=c.values(StepSize).step_size).steps(setting) for c in training.calibrations]
-        lengths, apart = lengths_of(np.array(own))
-        centre = self.released_centre(training, lengths)
+        step_sizes, apart = step_sizes_of(np.array(own))
+        centre = self.released_centre(training, step_sizes)
         return release(training, centre, self.visited(training.problem), apart=apart)
 
-    def released_centre(self, training: Training, lengths: Floats) -> Floats:
-        """(S, m) what is released before noise, or (m,) where all seeds train alike; with E in front for (E, T m) lengths."""
-        return self.centre(training.problem, training.streams, lengths, training.monitor)
+    def released_centre(self, training: Training, step_sizes: Floats) -> Floats:
+        """(S, m) what is released before noise, or (m,) where all seeds train alike; with E in front for (E, T m) step_sizes."""
+        return self.centre(training.problem, training.streams, step_sizes, training.monitor)
 
     def visited(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""

@@ -34,7 +34,7 @@ _CHEN_DIFFERS = (
     "RSGD-AR and NSGD decay their steps as η₀/s, as printed; the authors' code uses η₀/√s (decay of steps 1/sqrt(s)), which "
     "their SVM numbers need.",
     "DP-AGD has 30 splits and replace-one neighbours, as all methods here; the publication has 60 and add-remove (its options "
-    "splits and relation). Its step lengths shrink where all are too long (shrink; published: 1, never). RSGD-AR's own "
+    "splits and relation). Its step sizes shrink where all are too long (shrink; published: 1, never). RSGD-AR's own "
     "guarantee is for replace-one.",
     "Objective perturbation is that of Kifer et al. for replace-one neighbours; NSGD's batches are those of RSGD-AR.",
 )

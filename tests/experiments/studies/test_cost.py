@@ -128,7 +128,7 @@ def test_twins_that_train_along_are_those_trained_alone(name: str) -> None:
         assert result.expected_accuracy == pytest.approx(alone.expected_accuracy)
         assert alone.noiseless_run is None
         fit = train_without_noise(result.spec, result.calibration)
-        if name == "dp-agd":  # ends next to the minimum, where rounding decides which step length is best
+        if name == "dp-agd":  # ends next to the minimum, where rounding decides which step size is best
             objective = setup_for(spec).problem.objective
             np.testing.assert_allclose(objective(result.noiseless_run.theta), objective(fit.theta[0]), rtol=1e-3)
         else:
