@@ -47,6 +47,20 @@ def test_small_jobs_never_wait_behind_heavy_ones(slow: Slow, monkeypatch: pytest
     until(lambda: small.over and all(job.over for job in heavy))
 
 
+def test_a_job_with_its_only_result_does_not_wait_for_a_place(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
+) -> None:
+    monkeypatch.setattr(jobs, "LIGHT", 0.0)
+    monkeypatch.setattr(jobs, "SLICE", LIMIT)
+    heavy = [start(pool, key) for key in "ab"]
+    until(lambda: len(pool._heavy) == jobs.HEAVY)
+    last = pool.submit(Job("last", lambda monitor: iter(["result"])), "me")
+    until(lambda: last.over)
+    assert not any(job.over for job in heavy), "the control: the places are taken"
+    slow.go.set()
+    until(lambda: all(job.over for job in heavy))
+
+
 def test_what_nobody_wants_any_more_is_paused(slow: Slow, pool: jobs.Pool) -> None:
     job = start(pool, who="ann")
     assert start(pool, who="bob") is job

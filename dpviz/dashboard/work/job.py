@@ -136,8 +136,9 @@ class Job(Generic[T]):
                 with self._lock:  # its data may go between the two
                     self.check()
                     self.results = [*self.results, result] if self._keep_all and not first else [result]
+                if not first:  # most have one result, and are over with it: they must not wait for their turn once more
+                    monitor(self._share)
                 first = False
-                monitor(self._share)
         self._stream = None  # it may hold a person's data and is not needed again
         self.problem = work.problem("Choose fewer rows, draws or trainings.", "Change a setting; the others still work.")
         return State.DONE if self.problem is None else State.FAILED
