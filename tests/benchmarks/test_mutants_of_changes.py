@@ -1,4 +1,4 @@
-"""Which functions count as changed, and that the gate's step on mutants keeps its limits and says what it left out."""
+"""Functions that count as changed, mutants that count as words, and the survivors at which the gate's step fails."""
 
 import pytest
 
@@ -57,6 +57,36 @@ def test_the_interval_of_a_draw() -> None:
     assert planted.interval(76, 4) == pytest.approx((0.8769, 0.9862), abs=1e-4)
     assert planted.interval(10, 0) == pytest.approx((0.6915, 1.0), abs=1e-4)
     assert planted.interval(0, 10) == pytest.approx((0.0, 0.3085), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "line", "complete", "code"),
+    [
+        ("s", "return 1", True, 1),
+        ("n", "return 1", True, 1),
+        ("s", "return 1", False, 0),  # one of many: nothing can be said of the share
+        ("s", "return 7", True, 0),
+        ("k", "return 1", True, 0),
+        ("kkkkkkkkkkkkkks", "return 1", False, 0),
+        ("kkkkkkkkkkkkkks", "return 1", True, 1),
+        ("kkkkkkkkkkkssss", "return 1", False, 1),
+        ("kkkkkkkkkkkssss", "return 7", False, 0),
+    ],
+)
+def test_survivors_on_changed_lines_fail_where_they_are_too_many(
+    outcomes: str, line: str, complete: bool, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names, change = {"s": "survived", "n": "no tests", "k": "killed"}, ("-    return 1", "+    return 2")
+    made = [Mutant(f"dpviz.a.x_f__mutmut_{k}", names[outcome], change) for k, outcome in enumerate(outcomes)]
+    monkeypatch.setattr(mutants_of_changes, "changes", lambda since: {"dpviz/a.py": ["f"]})
+    monkeypatch.setattr(mutants_of_changes, "added_lines", lambda since, modules: {line})
+    monkeypatch.setattr(mutants_of_changes, "try_changes", lambda *args: (made, [] if complete else ["dpviz/b.py: all"]))
+    monkeypatch.setattr(mutants_of_changes.importlib.util, "find_spec", lambda name: mutants)
+    monkeypatch.setattr("sys.argv", ["mutants_of_changes", "--since", "abc"])
+    assert mutants_of_changes.main() == code
+    said = capsys.readouterr().out
+    assert ("survived, on a changed line" in said) == (outcomes != "k" and line == "return 1")
+    assert ("not reached: dpviz/b.py: all" in said) == (not complete)
 
 
 @pytest.mark.parametrize(

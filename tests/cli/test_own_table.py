@@ -46,6 +46,14 @@ def test_a_run_says_what_the_table_lost(mine: Path, shell: Shell) -> None:
     assert "job" in said.partition("not trained on:")[2], "the row with a gap"
 
 
+def test_the_encoding_of_a_table_can_be_said(mine: Path, shell: Shell) -> None:
+    mine.write_bytes(mine.read_text().replace("job", "труд").encode("koi8_r"))
+    chosen = ["run", "mine.csv", *FLAGS[:4], "--columns", "age,труд", *RUN]
+    assert "труд" in shell([*chosen, "--encoding", "koi8_r"])
+    for wrong in ("cp1251", "klingon"):
+        shell.refused([*chosen, "--encoding", wrong])
+
+
 def test_what_is_said_of_the_text_is_repeated_in_the_calls(mine: Path, shell: Shell) -> None:
     lines = mine.read_text().replace("job", "труд").replace(",", "|").splitlines()
     mine.write_bytes("\n".join(lines).encode("koi8_r"))

@@ -16,7 +16,7 @@ from dpviz.privacy.accounting.events import Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import epsilons
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.individual import ORDERS, PoissonPath
+from dpviz.privacy.individual import ORDERS, PoissonPath, gaussian_path
 
 
 def test_path_energy_is_what_the_rows_contributed() -> None:
@@ -37,6 +37,12 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     np.testing.assert_allclose(found.epsilon[0], gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
     assert built.fit(Training(problem, [cal], streams, record=False)).record.gradient_energy is None
+
+
+def test_full_gradients_in_every_step_cost_the_worst_case() -> None:
+    epsilon, replaced = gaussian_path(np.array([50.0, 0.0]), 50, 1.0, np.sqrt(50.0) / 1.3, 1e-6)
+    np.testing.assert_allclose(epsilon, [gaussian_epsilon(1e-6, 1.3), 0.0])
+    np.testing.assert_allclose(replaced, gaussian_epsilon(1e-6, np.array([2.6, 1.3])))
 
 
 def test_each_budget_keeps_its_own_path() -> None:

@@ -287,6 +287,11 @@ def test_a_problem_that_is_kept_holds_nothing_of_what_was_tried() -> None:
     assert all(problem.__traceback__ is None and problem.__context__ is None for problem in found)
 
 
+def test_the_limit_on_files_is_the_limit_on_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_MAX_MEGABYTES", "80")
+    assert opened().file_uploader[0].proto.max_upload_size_mb == 80
+
+
 def test_forget_it_now_leaves_no_name_of_the_upload_in_what_streamlit_knows_of_controls() -> None:
     page = give(opened(), csv())
     page.button(key="dpviz.make").click().run()

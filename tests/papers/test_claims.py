@@ -166,7 +166,10 @@ def test_permutation_and_averaging_can_fail_and_hold() -> None:
         is Outcome.FAILS
     )
     assert planted("averaging-lowers-sensitivity").outcome is Outcome.ONLY_IF
-    last = lambda k: get_mechanism("rsgd-ar").from_params(k | {"averaging": False})  # noqa: E731
+
+    def last(knobs: dict[str, Any]) -> Mechanism:
+        return get_mechanism("rsgd-ar").from_params(knobs | {"averaging": False})
+
     never = planted("averaging-lowers-sensitivity", rsgd_ar=last)
     assert never.outcome is Outcome.FAILS
 

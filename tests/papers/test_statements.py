@@ -280,6 +280,17 @@ def test_every_panel_can_be_set_up(name: str) -> None:
         assert any(figure.methods[mechanism].name in note for note in setup.notes)
 
 
+def test_the_papers_figures_are_all_there() -> None:
+    assert [f.id for f in base.figures()] == "chen-1 chen-2 dbdp-1 dbdp-2 dbdp-small ip-2 ip-3 ip-4 pidp-1 pidp-2".split()
+    chen, panel = base.panels()["chen-1-adult"]
+    assert (chen.lam, panel.delta, chen.methods["rsgd-ar"].knobs["batch_size"]) == (1e-3, 1e-8, 4000)
+    assert base.panels()["chen-2-kddcup99"][1].delta == 1e-12
+    assert all(f.low == 0.01 for f in base.figures())
+    assert [f.high for f in base.figures()] == [10, 10, 7, 7, 7, 0.25, 0.25, 0.25, 3, 3]
+    assert (base.times().dataset, base.times().delta) == ("kddcup99", 1e-12)
+    assert base.times().rows == (50_000, 100_000, 150_000, 200_000, 250_000)
+
+
 def test_verdicts_are_computed_from_a_sweep() -> None:
     figure, _ = base.panels()["dbdp-small-breast-cancer"]
     values = base.setup("dbdp-small-breast-cancer").values | {

@@ -8,7 +8,6 @@ from sklearn import metrics as referee
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run import metrics
-from dpviz.experiments.run import metrics as of
 from dpviz.experiments.run.setup import setup_for
 
 
@@ -54,27 +53,27 @@ def cases() -> list[tuple[np.ndarray, np.ndarray]]:
     return out
 
 
-@pytest.mark.parametrize("name", [*of.METRICS, "recall-at-precision=0.6", "recall-at-false-positive-rate=0.1"])
+@pytest.mark.parametrize("name", [*metrics.METRICS, "recall-at-precision=0.6", "recall-at-false-positive-rate=0.1"])
 def test_measures_are_those_of_scikit_learn(name: str) -> None:
     kind, _, level = name.partition("=")
     precision, rate = float(level or metrics.PRECISION), float(level or metrics.FALSE_POSITIVE_RATE)
     for y, s in cases():
-        ours = of.measure(s, y, [name])[name]
+        ours = metrics.measure(s, y, [name])[name]
         theirs = [referred(kind, y, row, precision, rate) for row in s]
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_blocks_of_replicas_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     y, s = cases()[3]
-    whole = of.measure(s, y)
+    whole = metrics.measure(s, y)
     monkeypatch.setattr(metrics, "_BLOCK", 1)
-    for name, values in of.measure(s, y).items():
+    for name, values in metrics.measure(s, y).items():
         np.testing.assert_array_equal(values, whole[name])
 
 
 def test_without_a_second_class_ranks_have_no_value_and_accuracy_has() -> None:
-    found = of.measure(np.array([[0.3, -0.2, 0.1]]), np.ones(3))
-    ranks = [name for name, metric in of.METRICS.items() if metric.needs == "ranks"]
+    found = metrics.measure(np.array([[0.3, -0.2, 0.1]]), np.ones(3))
+    ranks = [name for name, metric in metrics.METRICS.items() if metric.needs == "ranks"]
     assert all(np.isnan(found[name]).all() for name in ranks)
     assert found["accuracy"][0] == found["balanced-accuracy"][0] == pytest.approx(2 / 3)
     assert found["f1"][0] == referee.f1_score([1, 1, 1], [1, -1, 1])
@@ -85,27 +84,27 @@ def test_what_has_a_value_for_one_class_is_that_of_scikit_learn(label: float) ->
     y, s = np.full(40, label), 2 * np.random.default_rng(1).standard_normal((3, 40))
     for name in ("accuracy", "log-loss", "calibration-error"):
         theirs = [referred(name, y, row, 0.5, 0.05) for row in s]
-        np.testing.assert_allclose(of.measure(s, y, [name])[name], theirs, rtol=1e-12)
+        np.testing.assert_allclose(metrics.measure(s, y, [name])[name], theirs, rtol=1e-12)
     p = 1 / (1 + np.exp(-s))
-    np.testing.assert_allclose(of.measure(s, y, ["brier"])["brier"], ((p - (label > 0)) ** 2).mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(metrics.measure(s, y, ["brier"])["brier"], ((p - (label > 0)) ** 2).mean(axis=1), rtol=1e-12)
 
 
 def test_weights_of_either_zero_give_equal_scores() -> None:
     setup = setup_for(dpviz.RunSpec("teaching"))
     theta = np.stack([np.zeros(setup.problem.m), -np.zeros(setup.problem.m)])
-    found = of.measure_models(setup.problem.model, theta, setup.test)
+    found = metrics.measure_models(setup.problem.model, theta, setup.test)
     pd.testing.assert_series_equal(found.loc[0], found.loc[1], check_names=False)
     assert found.at[1, "roc_auc"] == 0.5
     assert found.at[1, "accuracy"] == (setup.test.y > 0).mean(), "a score of 0 calls a row positive"
 
 
 def test_models_without_probabilities_have_no_log_loss() -> None:
-    found = of.measure(np.array([[1.0, -1.0]]), np.array([1.0, -1.0]), probabilities=False)
-    assert all(np.isnan(found[name]).all() == (m.needs == "probabilities") for name, m in of.METRICS.items())
+    found = metrics.measure(np.array([[1.0, -1.0]]), np.array([1.0, -1.0]), probabilities=False)
+    assert all(np.isnan(found[name]).all() == (m.needs == "probabilities") for name, m in metrics.METRICS.items())
 
 
 def test_scores_so_large_that_probabilities_round_to_one_keep_a_finite_log_loss() -> None:
-    assert of.measure(np.array([[800.0]]), np.array([-1.0]), ["log-loss"])["log-loss"][0] == 800
+    assert metrics.measure(np.array([[800.0]]), np.array([-1.0]), ["log-loss"])["log-loss"][0] == 800
 
 
 @pytest.mark.parametrize(
@@ -120,14 +119,14 @@ def test_scores_so_large_that_probabilities_round_to_one_keep_a_finite_log_loss(
 )
 def test_what_cannot_be_measured_is_refused_in_words(scores: np.ndarray, y: np.ndarray, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        of.measure(scores, y)
+        metrics.measure(scores, y)
     assert caught.value.field == field
 
 
 def test_rare_classes_are_measured_by_balanced_accuracy() -> None:
-    assert of.default_metric(np.r_[np.ones(9), -np.ones(91)]) == "balanced-accuracy"
-    assert of.default_metric(np.r_[np.ones(91), -np.ones(9)]) == "balanced-accuracy"
-    assert of.default_metric(np.r_[np.ones(10), -np.ones(90)]) == "accuracy"
+    assert metrics.default_metric(np.r_[np.ones(9), -np.ones(91)]) == "balanced-accuracy"
+    assert metrics.default_metric(np.r_[np.ones(91), -np.ones(9)]) == "balanced-accuracy"
+    assert metrics.default_metric(np.r_[np.ones(10), -np.ones(90)]) == "accuracy"
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the referee, for scores near the largest number
@@ -140,22 +139,22 @@ def test_scores_that_differ_in_their_last_bits_only_and_scores_far_apart_are_ran
     infinite = np.where(y > 0, 1e308, -1e308) * rng.random(300)  # their distance has no finite number
     apart = np.argsort(rng.standard_normal(300)) + 0.3 * y
     s = np.stack([near, outlier, infinite, apart])
-    found = of.measure(s, y, probabilities=False)
-    for name in (m for m in of.METRICS if of.METRICS[m].needs == "ranks"):
+    found = metrics.measure(s, y, probabilities=False)
+    for name in (m for m in metrics.METRICS if metrics.METRICS[m].needs == "ranks"):
         theirs = [referred(name, y, row, metrics.PRECISION, metrics.FALSE_POSITIVE_RATE) for row in s]
         np.testing.assert_allclose(found[name], theirs, rtol=1e-12, atol=1e-12)
 
 
 def test_a_level_is_part_of_a_metric_s_name() -> None:
-    chosen = of.get_metric("recall@precision=0.6")
+    chosen = metrics.get_metric("recall@precision=0.6")
     assert (chosen.id, chosen.kind, chosen.level) == ("recall-at-precision=0.6", "recall-at-precision", 0.6)
     assert chosen.label == "Recall at 60 % precision"
-    assert of.get_metric(chosen.id) == chosen == of.metric_of_column(chosen.column)
-    assert of.get_metric("recall@precision=0.5") is of.METRICS["recall-at-precision"]
-    assert of.get_metric("recall@fpr=0.01").id == "recall-at-false-positive-rate=0.01"
-    for metric in of.METRICS.values():
-        assert of.metric_of_column(metric.column) == of.get_metric(metric.id) == metric
-    assert of.levels_of(["roc-auc", "recall@fpr=0.01", "recall@fpr=0.01", "recall@precision=0.5"]) == (
+    assert metrics.get_metric(chosen.id) == chosen == metrics.metric_of_column(chosen.column)
+    assert metrics.get_metric("recall@precision=0.5") is metrics.METRICS["recall-at-precision"]
+    assert metrics.get_metric("recall@fpr=0.01").id == "recall-at-false-positive-rate=0.01"
+    for metric in metrics.METRICS.values():
+        assert metrics.metric_of_column(metric.column) == metrics.get_metric(metric.id) == metric
+    assert metrics.levels_of(["roc-auc", "recall@fpr=0.01", "recall@fpr=0.01", "recall@precision=0.5"]) == (
         "recall-at-false-positive-rate=0.01",
     )
 
@@ -165,11 +164,11 @@ def test_a_level_is_part_of_a_metric_s_name() -> None:
 )
 def test_levels_that_mean_nothing_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
-        of.get_metric(name)
+        metrics.get_metric(name)
 
 
 def test_recall_never_rises_with_the_precision_that_is_asked_for() -> None:
     y, s = cases()[11]
     levels = [0.05, 0.2, 0.4, 0.6, 0.8, 1.0]
-    found = of.measure(s, y, [f"recall-at-precision={level}" for level in levels])
+    found = metrics.measure(s, y, [f"recall-at-precision={level}" for level in levels])
     assert (np.diff(np.stack(list(found.values())), axis=0) <= 0).all()
