@@ -28,7 +28,7 @@ def test_every_public_name_is_there(name: str) -> None:
     ],
 )
 def test_an_argument_of_another_class_is_one_error(name: str, rest: tuple[object, ...], wrong: str) -> None:
-    with pytest.raises(dpviz.InvalidInput, match=f"{wrong}, got 3. Give an object of the class dpviz."):
+    with pytest.raises(dpviz.InvalidInput, match=f"{wrong}, got an object of the class int. Give one of the class dpviz."):
         getattr(dpviz, name)(3, *rest)
 
 

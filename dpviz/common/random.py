@@ -47,7 +47,7 @@ def substreams(stream: np.random.SeedSequence, count: int) -> list[np.random.See
 
 
 class Drawn:
-    """Row positions of a batch for each of S replicas, each ascending; they may be overwritten by the next draw.
+    """Row positions of a batch for each of S replicas, each ascending.
 
     Attributes:
         index, cuts: batch s is index[cuts[s] : cuts[s + 1]].

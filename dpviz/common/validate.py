@@ -67,12 +67,12 @@ def instance(field: str, value: T, kind: type) -> T:
     >>> instance("path", "text", Decimal)
     Traceback (most recent call last):
     ...
-    dpviz.common.validate.InvalidInput: path: must be a Decimal, got 'text'. Give an object of the class decimal.Decimal.
+    dpviz.common.validate.InvalidInput: path: must be a Decimal, got an object of the class str. ...
     """
     if isinstance(value, kind):
         return value
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    raise InvalidInput(field, f"must be a {kind.__name__}, got {show(value)}", f"Give an object of the class {name}.")
+    found, name = type(value).__name__, f"{kind.__module__}.{kind.__qualname__}"  # the value itself may hold rows
+    raise InvalidInput(field, f"must be a {kind.__name__}, got an object of the class {found}", f"Give one of the class {name}.")
 
 
 def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:

@@ -179,6 +179,7 @@ def release(
 
     Raises:
         InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
+        FloatingPointError: training or the audit diverges.
     """
     spec, private_ranges, every = asked(spec, private_ranges)
     run = resolve(spec)
@@ -191,10 +192,12 @@ def release(
     if not unproved:
         _require_proof(cal, of_model)
     _ = private_ranges and undeclared(dataset, every)  # what cannot be mended is an error before anything is spent
-    # an audit may fail, so it is made before anything is spent
-    audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS if of_ranges is None else LEAST_RUNS, monitor)
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
+        ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
+    # an audit may end in an error, so it is made before anything is spent; a short one where the features are found privately
+    audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS if of_ranges is None else LEAST_RUNS, monitor)
+    if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
         run = _settled(declared_privately(run.spec, dataset, of_ranges, random.SystemRandom(), every), of_model, all_rows)

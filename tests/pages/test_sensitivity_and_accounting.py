@@ -13,7 +13,7 @@ from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, t
 import dpviz
 from dpviz.dashboard.kit import charts, recorder
 from dpviz.dashboard.sensitivity import excess_risk, explanation, recursion, settings
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work import cached_runs, tasks
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import noise_comparison, scaling
@@ -180,10 +180,11 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
     ],
 )
 def test_curves_that_take_seconds_are_computed_by_jobs(
-    page: str, module: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch
+    page: str, module: Any, name: str, said: str, monkeypatch: pytest.MonkeyPatch, fresh_pool: None
 ) -> None:
     """On the page's own thread one visitor's second of work, beside thirty others, is a minute without a page."""
     compute, threads = getattr(module, name), set()
+    cached_runs.clear()  # a run's table of attacks is kept with it
 
     def watched(*args: Any) -> Any:
         threads.add(threading.current_thread().name)

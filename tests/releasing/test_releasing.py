@@ -307,6 +307,13 @@ def test_an_audit_that_fails_spends_nothing(tmp_path: Path, monkeypatch: pytest.
     assert ledger.entries() == ()
 
 
+def test_a_ledger_that_refuses_is_asked_before_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "audit", lambda *game, **named: pytest.fail("an audit was made for nothing"))
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(0.1, 1e-4), relation=Neighbouring.REPLACE_ONE)
+    with pytest.raises(dpviz.InvalidInput, match="limit"):
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), audit_runs=40, ledger=ledger)
+
+
 def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
     played = list[Any]()
     monkeypatch.setattr(training, "audit", lambda *game, **named: played.extend(game))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, folds, guarantee, panels, recorder, repeat, tables, words
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
 from dpviz.dashboard.work import tasks
@@ -86,6 +86,8 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
     made, fresh = tasks.observe("attacker", "Computing the best attack", lambda _: attack.with_table(), of=outcome.spec)
     if fresh:
         charts.later("attacker", lambda: _attacker(outcome, made, theme))
+    else:
+        recorder.keep("attacker", lambda: _attacker(outcome, attack, theme), of=outcome.spec)  # a report computes it
 
 
 def _attacker(outcome: Outcome, attack: Attack, theme: Theme) -> Chart:

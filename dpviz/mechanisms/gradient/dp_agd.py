@@ -47,8 +47,8 @@ class Prices(TrainingValues):
 class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
     """Noisy direction, noisy choice of a step size; where none helps, shorter steps or a better measured gradient.
 
-    Lee and Kifer measure the gradient better whenever no length helps. Where the gradient is clear already, all lengths
-    were too long: that spent the budget of networks on one gradient. Then the lengths shrink instead, which costs nothing,
+    Lee and Kifer measure the gradient better whenever no step size helps. Where the gradient is clear already, all sizes
+    were too large: that spent the budget of networks on one gradient. Then the sizes shrink instead, which costs nothing,
     as it follows from the noisy gradient and the noisy choice alone.
 
     Every draw is paid for before it is made and nothing is drawn that the rest of the budget does not cover, so the

@@ -22,8 +22,8 @@ def available() -> bool:
     if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
         return False
     try:
-        import numba
-    except ImportError:  # a numba that is too old for this numpy says so when it is loaded
+        from dpviz.models.kernels import compiling
+    except ImportError:  # a numba that is too old for this numpy, or too new for what is used of it, says so when it is loaded
         return False
     return True
 

@@ -111,11 +111,11 @@ def network_gradient(rows: Rows, theta: NDArray[Any], units: int, loss: Loss, cl
             each.fill(0)
         for p, a in enumerate(range(0, units, width)):  # units next to each other
             b = min(a + width, units)
-            first[p, : table.d, : b - a] = at[a * table.d : b * table.d].reshape(b - a, table.d).T
+            first[p, :, : b - a] = at[a * table.d : b * table.d].reshape(b - a, table.d).T
         second[:units] = at[last:-1]
         before = (table.rows(f32), *known, first.reshape(-1), second, at[-1], f32(clip_norm), constants)
         kernel(*before, *memory, total)
-        weights = total[: D * K].reshape(parts, D, width)[:, : table.d]
+        weights = total[: D * K].reshape(parts, D, width)
         sums[:last] = weights.transpose(0, 2, 1).reshape(K, table.d)[:units].reshape(-1)
         sums[last:-1], sums[-1] = total[D * K : D * K + units], total[-1]
     return out

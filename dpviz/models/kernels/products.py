@@ -74,7 +74,7 @@ class KernelProducts(Products):
             kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants))
             before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta, first, width))
             kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
-            out[first : first + width] = total[: table.d, : len(theta) - first].T
+            out[first : first + width] = total[:, : len(theta) - first].T
             if rule is not None:
                 rule.add_active(active[: len(theta) - first], first)
         return out
@@ -92,12 +92,12 @@ class KernelProducts(Products):
         for first, width in parts_of(theta.shape[1], WIDTHS if kind is np.float32 else IN_DOUBLE):
             columns = zeros("columns", (len(theta), table.d, width), kind)
             some = theta[:, first : first + width]
-            columns[:, : table.d, : some.shape[1]] = some.transpose(0, 2, 1)
+            columns[:, :, : some.shape[1]] = some.transpose(0, 2, 1)
             total = zeros("sums", columns.shape, np.float64)
             kernel = batches_of(width, kind, slope_of(loss), len(loss.constants))
             before = (table.rows(kind), index, cuts, columns.reshape(-1), self._norms(clip_norm))
             kernel(*before, kind(clip_norm), self._constants(loss), total.reshape(-1))
-            out[:, first : first + width] = total[:, : table.d, : some.shape[1]].transpose(0, 2, 1)
+            out[:, first : first + width] = total[:, :, : some.shape[1]].transpose(0, 2, 1)
         return out
 
     def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:
@@ -147,9 +147,9 @@ class KernelProducts(Products):
             ends = {}
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
                 kernel(*before, a, b, *after)
-                ends[b] = w[: table.d, 0].copy()
+                ends[b] = w[:, 0].copy()
                 monitor(b / updates)
-            found.append(np.array([ends[stop] for stop in stops]) if stops else w[: table.d, : len(mine)].T)
+            found.append(np.array([ends[stop] for stop in stops]) if stops else w[:, : len(mine)].T)
         return np.concatenate(found)
 
     def prepared(self, noise: Array, out: Array | None = None) -> Array:
@@ -177,7 +177,7 @@ class KernelProducts(Products):
             before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta[start:stop], 0, width))
             between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
             noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, total.reshape(-1), sums.reshape(-1))
-            out[start:stop] = total[:d, : stop - start].T
+            out[start:stop] = total[:, : stop - start].T
             for g, (_, first, count) in enumerate(here):
                 own[first : first + count] = sums[g, :, :count].T
         return out, own
@@ -188,7 +188,7 @@ class KernelProducts(Products):
     def _columns(self, theta: Floats, first: int, width: int, name: str = "columns") -> Array:
         """(d, W) flat parameters of some replicas; further replicas are 0."""
         columns, some = zeros(name, (self._table.d, width), self.precision), theta[first : first + width]
-        columns[: self._table.d, : len(some)] = some.T
+        columns[:, : len(some)] = some.T
         return columns.reshape(-1)
 
     def _norms(self, clip_norm: float) -> Array:
