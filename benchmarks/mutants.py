@@ -38,21 +38,13 @@ LAW = (
 )
 
 KEPT = "tests/test_kept_numbers.py"
-_CALIBRATE = ("account", "events", "gaussian", "methods", "mixture", "pair", "pld", "rdp", "sampled_moments", "shuffle")
-_BOUND = (
-    "budget",
-    "individual",
-    "objective",
-    "published_noise",
-    "search",
-    "sensitivity/algorithm2",
-    "sensitivity/bounds",
-    "utility_bounds",
-)
+_BOUND = "budget individual objective published_noise search sensitivity/algorithm2 sensitivity/bounds utility_bounds"
+_ACCOUNTED = "account events gaussian methods mixture pair pld rdp sampled_moments shuffle"
 #: what the numbers of mechanisms that are kept there are computed with
 _COMPUTES = (
     *("dpviz/mechanisms/", "dpviz/models/", "dpviz/common/"),
-    *(f"dpviz/privacy/{name}" for name in (*_BOUND, *(f"accounting/{name}" for name in _CALIBRATE))),
+    *(f"dpviz/privacy/{name}" for name in _BOUND.split()),
+    *(f"dpviz/privacy/accounting/{name}" for name in _ACCOUNTED.split()),
 )
 LAST = (*LAW, KEPT)  # tests that go through all mechanisms
 
