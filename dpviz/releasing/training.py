@@ -169,8 +169,7 @@ def release(
         all_rows: train on all rows and not on the run's training part.
         unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
-        private_ranges: find undeclared ranges and categories of a table of one's own privately, for a tenth of the budget; a
-            spec with private ranges asks for those of all number columns.
+        private_ranges: find undeclared ranges and categories privately for a tenth of the budget; of all columns if spec says so.
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none.
         monitor: receives progress; raises to cancel.
@@ -183,8 +182,7 @@ def release(
     """
     spec, private_ranges, every = asked(spec, private_ranges)
     run = resolve(spec)
-    dataset, problem = _rows_of(run, all_rows)
-    built = run.spec.build()
+    built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
     budget = row_budget(run.spec.epsilon, run.spec.delta, problem.n)
     of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
     encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)
@@ -195,7 +193,6 @@ def release(
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
-    # an audit may end in an error, so it is made before anything is spent; a short one where the features are found privately
     audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS if of_ranges is None else LEAST_RUNS, monitor)
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
@@ -205,8 +202,8 @@ def release(
         cal = built.calibrate(problem.setting, of_model)
         audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS, monitor)
     encoder = encoder or encoder_of(dataset, ranges_from_data)
-    stream = np.random.SeedSequence()  # entropy of the operating system
-    fit = train(built, Training(problem, [cal], [stream], record=False, monitor=monitor)).fit
+    entropy = [np.random.SeedSequence()]  # of the operating system
+    fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
