@@ -169,7 +169,7 @@ def release(
         all_rows: train on all rows and not on the run's training part.
         unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
-        private_ranges: privately find undeclared ranges and categories (of a spec with private ranges: of all number columns).
+        private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none.
         monitor: receives progress; raises to cancel.
