@@ -69,6 +69,7 @@ def test_shown_parts_add_up_and_stay_near(parts: list[float], off: int) -> None:
 def test_a_part_below_zero_is_said_in_words() -> None:
     lucky = dataclasses.replace(COST, private=np.array([0.84, 0.85, 0.84]), ordinary=0.86)
     assert words.split(lucky) == "bounding rows 3.1, training 0.4, noise gains 1.8"
+    assert words.parts(lucky)["noise"] == "noise gains 1.8"  # as the picture labels it
     better = dataclasses.replace(COST, private=np.array([0.84, 0.84]))
     assert words.against(better) == "1.1 points better than the non-private model"
 

@@ -56,6 +56,8 @@ def test_who_pays_is_shown_when_it_is_asked_for() -> None:
 def test_what_cannot_be_shown_is_said() -> None:
     page = opened(PAGE, mechanism="majority")
     assert any("no scores here" in i.value for i in page.info)
+    page = opened(PAGE, dataset="iris", group="species")
+    assert any("Choose another column" in i.value for i in page.info)
     page = opened(PAGE, dataset="census-1000", group="region", cuts="3")
     assert any("holds text and cannot be cut" in e.value for e in page.error)
     page = opened(PAGE, cuts="3,2")

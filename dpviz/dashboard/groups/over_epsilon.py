@@ -158,7 +158,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
         charts.chart(fig, "groups", summary + _refused(view), lambda: curves, of=spec)
     with right:
         if gaps.empty:
-            panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value.")
+            panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value. Choose another column or cut.")
             return
         level = sweep.baseline_gap("non-private", measure)
         method = charts.method_look(spec.mechanism, theme)

@@ -138,10 +138,14 @@ def thousandths(metric: Metric, value: int) -> str:
     return f"{abs(value) / 10:.1f}" if metric.shares else f"{abs(value) / 1000:.3f}"
 
 
+def parts(cost: Cost) -> dict[str, str]:
+    """The parts of what a run loses by name: "noise 5.3", or "noise gains 1.8" where a part is below 0."""
+    return {name: f"{name} {'gains ' * (value < 0)}{thousandths(cost.metric, value)}" for name, value in lost(cost)[1].items()}
+
+
 def split(cost: Cost) -> str:
     """The parts of what a run loses in words: "bounding rows 4.0, training 0.0, noise 5.3"; a part below 0 gains."""
-    parts = lost(cost)[1].items()
-    return ", ".join(f"{name} {'gains ' * (value < 0)}{thousandths(cost.metric, value)}" for name, value in parts)
+    return ", ".join(parts(cost).values())
 
 
 def against(cost: Cost) -> str:

@@ -139,8 +139,8 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
 
     model = get_model(outcome.spec.model)
     mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
-    lost = words.lost(cost)[1].items()
-    shown = {name: f"{name} {words.thousandths(measure, value)}" if value else "" for name, value in lost}
+    lost, shown = words.lost(cost)[1], words.parts(cost)
+    shown = {name: shown[name] if lost[name] else "" for name in lost}
     parts = [Part("", 0.0, mean, "base")] if measure.higher_is_better else [Part("", 0.0, best, "base")]
     parts += [Part(shown["noise"], mean, noiseless, "noise"), Part(shown["training"], noiseless, best, "training")]
     marks = [
