@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: attributes of a result that the JSON document has by the same name
 _PLAIN = ("runs", "seed", "confidence", "score", "guessed_right", "epsilon_lower", "verdict", "warnings")
 
+#: pairs of which a row is chosen
+_CHOSEN = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
+
 HELP = "attack a run: how often an attacker guesses right, and the epsilon that this shows"
 DESCRIPTION = (
     "An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
@@ -46,6 +49,9 @@ def run(options: argparse.Namespace) -> None:
 
     spec = one_run.run_spec(options)
     kind = one_of("--pair", one_run.own(options, "pair") or WORST, KINDS)
+    for name, kinds in _CHOSEN.items():
+        if getattr(options, name) is not None and kind not in kinds:
+            raise InvalidInput(f"--{name}", f"is not part of the pair {kind}", f"Choose --pair {' or '.join(kinds)}.")
     row, other = (_row(name, one_run.own(options, name)) for name in ("row", "other"))
     runs = whole("--runs", number_from_text("--runs", one_run.own(options, "runs") or "1000"), 40, 1_000_000)
     confidence = number_from_text("--confidence", options.confidence)

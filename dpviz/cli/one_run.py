@@ -55,6 +55,7 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     Raises:
         InvalidInput: for the first bad value, naming it.
     """
+    from dpviz.datasets.sources import uploads
     from dpviz.experiments.run import links
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
@@ -71,6 +72,9 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     dataset = own_file.dataset_name(options, None if link else options.file)
     if dataset is not None:
         query["dataset"] = dataset
+    elif link and uploads.is_upload(query.get("dataset", "")):
+        cause = f"{show(query['dataset'])} is an upload, which only the app's session holds"
+        raise InvalidInput("dataset", cause, "Name its file in the place of the link, and what else the link sets as options.")
     mechanism = query.get("mechanism", RunSpec.mechanism)
     cls = list_mechanisms().get(mechanism)
     for item in options.set:

@@ -151,6 +151,7 @@ BAD = """
 calibrate --n 5 > --n; calibrate --n 5 --d 2 --dataset teaching > --n; calibrate --n x --d 2 > --n;
 calibrate --attacker tpr=0.05 > attacker; calibrate --attacker advantage=0.1 --epsilon 1 > --attacker; audit --pair x > --pair;
 audit --runs 3 > --runs; audit --pair without --row 99999 > row; audit --confidence 2 > confidence;
+audit --row 17 > --pair without; audit --pair without --other 17 > --pair two-rows;
 attack --shadows 3 > --shadows; attack --targets 3000 > --targets; attack --attacks lira > attack;
 attack --epsilons 1 --no-baseline > --no-baseline; attack --mechanism majority --no-cache > mechanism;
 influence --top=-1 > --top; accounting --mechanism dbdp > --mechanism; groups --group nothing > --group;
@@ -162,6 +163,11 @@ guarantees --epsilon 0 > epsilon; claims nothing > claim
 def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
     for more in ([], ["--json"]):
         assert field in shell.refused([*arguments.split(), *more])
+
+
+def test_the_link_of_an_upload_is_answered_for_the_shell(shell: Shell) -> None:
+    said = shell.refused(["run", "http://127.0.0.1:8501/?dataset=upload-0123456789abcdef&v=5"])
+    assert "Name its file in the place of the link" in said
 
 
 def test_what_cannot_be_computed_is_one_line_and_code_1(

@@ -330,6 +330,7 @@ def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
     assert "before alone predicts the label in 100.0 %" in text(page)
     page.radio(key="dpviz.gap.NA").set_value("a gap").run()
     assert "country has gaps in 30 of 90 rows" in text(page)
+    assert "tick “use”" in text(page), "what to do about it stands there as well"
     page.button(key="dpviz.make").click().run()
     mine = uploads._live[page.selectbox(key="dataset").value]
     assert "NA" in mine.spec.missing_in["country"]

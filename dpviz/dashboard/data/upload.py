@@ -280,7 +280,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> Non
     panels.text(sentence)
     reasons = edited[edited["left out because"] != ""]
     if len(reasons):
-        st.markdown("Left out unless you choose otherwise:")
+        st.markdown("Left out unless you tick “use” (the last cell of a line takes a value for gaps, so that their rows stay):")
         lines = zip(reasons["column"], reasons["left out because"], strict=True)
         st.markdown("\n".join(f"- {words.markdown(f'{column} {reason}')}" for column, reason in lines))
 
