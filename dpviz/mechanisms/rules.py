@@ -7,7 +7,8 @@ noise that composes over the steps, nu depends on the budget alone and not on T:
 What is lost after the time s is at most R^2/(2s), as the start is not yet forgotten, and beta s^2 nu^2/2, as the noise is
 not contracted; R is the length of the minimiser, and the trace of the Hessian is at most beta for rows in the unit ball.
 The sum is smallest at s^3 = R^2/(2 beta nu^2) [ours, elementary]. Both are upper bounds, so R is not known better than by
-trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m benchmarks.defaults`).
+trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m benchmarks.defaults`). Noise on the steps of a
+linear model meets less curvature than beta (`time_in_noise`).
 
 Regularisation lambda costs at most lambda R^2/2 (bias). It lowers what d parameters lose by being estimated from n rows, about
 d/(2n), and what noise loses. In each case the sum of what is lost is smallest, or its parts are equal, at the lambda of
@@ -22,6 +23,8 @@ from dpviz.privacy.budget import Budget
 
 #: R above: a minimiser is rarely longer at usual lambda; sqrt(2/lambda) bounds it, as phi(0) <= 1
 _REACH = 20.0
+#: standard deviation of the noise on each weight at the end of training by noisy steps: a margin of 2 of a row of norm 1
+_NOISE_OF_WEIGHTS = 2.0
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
 #: what lambda may be where it is automatic
@@ -230,6 +233,23 @@ def training_time(setting: Setting, noise_per_time: float) -> float:
     return float(min(settled, (reach(setting) ** 2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
 
 
+def time_in_noise(setting: Setting, noise_per_time: float) -> float:
+    """Training time with noise on the steps; for linear models s = 2/nu, when noise has moved each weight by 2.
+
+    The curvature of the logistic loss is at most the loss: phi'' = p (1 - p) <= p <= phi, where p is the probability of the
+    other class. While the loss falls as R^2/(2 s) the curvature falls with it, and noise loses in proportion to s nu^2 and not
+    to s^2 nu^2. The sum is then smallest at an s in proportion to 1/nu [ours, elementary]. The factor is by trials on validation
+    rows, where it also suits the SVM (docs/defaults.md).
+
+    Args:
+        noise_per_time: nu.
+    """
+    if not setting.linear:
+        return training_time(setting, noise_per_time)
+    settled = _SETTLED / setting.lam
+    return min(settled, _NOISE_OF_WEIGHTS / noise_per_time) if noise_per_time > 0 else settled
+
+
 def time_before_release(setting: Setting, budget: Budget | None = None, steps: float = _MOST_STEPS) -> float:
     """Training time of methods that add Gaussian noise to the finished model, at most that of `steps` of the longest steps.
 
@@ -253,7 +273,7 @@ def step_size(setting: Setting, steps: int, noise_scale: float, *, steeper: floa
         steeper: factor by which noise on the rows raises the curvature.
         clip: clip norm of the rows' gradients.
     """
-    time = training_time(setting, noise_scale / math.sqrt(steps))
+    time = time_in_noise(setting, noise_scale / math.sqrt(steps))
     return max(_SHORTEST, min(longest_step(setting, clip) / steeper, time / (steps * setting.unit_step)))
 
 

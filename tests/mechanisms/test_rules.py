@@ -30,6 +30,14 @@ def test_the_training_time_balances_both_losses() -> None:
     assert rules.training_time(SETTING, 1e-12) == 3 / SETTING.lam
 
 
+def test_noise_on_the_steps_of_a_linear_model_moves_its_weights_by_two() -> None:
+    for nu in (1e-3, 0.1):
+        assert rules.time_in_noise(SETTING, nu) * nu == pytest.approx(2.0)
+    assert rules.time_in_noise(SETTING, 0.0) == rules.time_in_noise(SETTING, 1e-12) == 3 / SETTING.lam
+    network = get_model("mlp").setting(500, 9, 1e-4)
+    assert rules.time_in_noise(network, 1e-3) == rules.training_time(network, 1e-3)
+
+
 def test_more_noise_means_shorter_steps_within_what_is_stable() -> None:
     sizes = [rules.step_size(SETTING, 200, sigma) for sigma in (0.0, 1e-4, 1e-3, 1e-2, 1e9)]
     assert sizes == sorted(sizes, reverse=True)

@@ -31,6 +31,7 @@ _PAGE = "dpviz.page"  # the page that wrote it
 _OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
 _TOLD = "dpviz.told"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
 _OTHERS = "dpviz.others"  # other methods' hyperparameters whose defaults were others when the address was written
+_RULE = "dpviz.rule"  # a rule that was another one when the address was written, in words
 _BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
@@ -53,7 +54,7 @@ def arrive(own: Sequence[str] = ()) -> None:
     moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
-        st.session_state[_PROBLEMS], st.session_state[_BEFORE], st.session_state[_OTHERS] = [], {}, {}
+        st.session_state.update({_PROBLEMS: [], _BEFORE: {}, _OTHERS: {}, _RULE: ""})
     if opened or (query != address and not moved and not _late(query)):  # back, forward, or an address changed by hand
         asked = query if query or address is None or not opened else address
         seed(asked, own)
@@ -107,7 +108,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     mistakes: list[InvalidInput] = []
     kept |= {key: query[key] for key in page_keys() if key in query}
-    st.session_state[_OTHERS] = links.of_others(query)
+    st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(query), links.other_rule(query)
     query = links.meant(query, mistakes)
     kept |= {key: query.get(key, "") for key in own}
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
@@ -205,6 +206,11 @@ def meant_before() -> dict[str, str]:
 def of_others() -> dict[str, str]:
     """The hyperparameters of other methods that had other defaults when the address was written; until a control is moved."""
     return dict(st.session_state.get(_OTHERS, {}))
+
+
+def other_rule() -> str:
+    """What the address's method chose by another rule when it was written, in words; until a control is moved."""
+    return str(st.session_state.get(_RULE, ""))
 
 
 def as_before() -> None:

@@ -20,6 +20,11 @@ OLD: Mapping[int, Mapping[str, str]] = {
     2: {f"{name}.clip_norm": "1" for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd")},
     3: {"cms-objective.slack": "balanced"},
     4: {"dp-sgd.sampling_rate": "0.1", "objective-tight.curvature_share": "0.1"},
+    5: {},
+}
+#: methods whose automatic step size on linear models followed another rule until a version; no value in an address stands for it
+STEP_RULES: Mapping[int, Collection[str]] = {
+    5: ("dp-gd", "dp-sgd", "dp-lssgd", "dp-svrg", "renyi-filter", "input-perturbation", "dbdp", "dbdp-pi")
 }
 VERSION = len(OLD) + 1
 #: settings that are gone, by key: the values that nothing stands for now, and what a run has in their place
@@ -38,7 +43,7 @@ def signed(query: Mapping[str, str]) -> dict[str, str]:
     """An address of today's defaults with its version; one that holds nothing is the app itself and needs none.
 
     >>> signed({"epsilon": "0.5"})
-    {'epsilon': '0.5', 'v': '5'}
+    {'epsilon': '0.5', 'v': '6'}
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     return rest | {KEY: str(VERSION)} if rest else {}
@@ -101,6 +106,21 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
     """
     own = f"{query.get('mechanism', _MECHANISM)}."
     return {key: value for key, value in meant(query, []).items() if "." in key and key not in query and not key.startswith(own)}
+
+
+def other_rule(query: Mapping[str, str]) -> str:
+    """What no older default says: an older link's method chose its step size by another rule, in words; "" where not.
+
+    >>> other_rule({"mechanism": "dp-sgd", "v": "5"})[:60]
+    'When this link was made, the automatic step size followed an'
+    >>> other_rule({"v": "5", "dp-gd.step_size": "1"}), other_rule({"v": "5", "model": "mlp"}), other_rule({"v": "6"})
+    ('', '', '')
+    """
+    name, version = query.get("mechanism", _MECHANISM), query.get(KEY, "")
+    concerned = any(version == str(made) for last, names in STEP_RULES.items() if name in names for made in range(1, last + 1))
+    if not concerned or f"{name}.step_size" in query or query.get("model") == "mlp":
+        return ""
+    return "When this link was made, the automatic step size followed another rule: results differ a little from those of then."
 
 
 def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:

@@ -182,7 +182,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             slack=1e-12 if kind is np.float64 else 1e-6,
             free=paid,
         )
-        length = np.repeat(training.step_sizes, s)[:, None]
+        step_sizes = np.repeat(training.step_sizes, s)[:, None]
         timeline = np.zeros((e * s, steps))
         clips = ClipCount(problem.setting, self.clip_norm, e * s)
 
@@ -195,7 +195,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
                 total = rows.gradient(theta, self.clip_norm, rule if record else row_filter.rule)
-                theta -= length * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
+                theta -= step_sizes * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
                 timeline[:, t] = row_filter.take_active()
         margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))
         return (

@@ -46,10 +46,10 @@ def test_a_link_of_an_older_version_has_its_defaults() -> None:
     assert RunSpec.from_query(address(old)) == old
     assert RunSpec.from_query({**FIRST, "v": "1", "lam": "0"}).lam == 0.0
     assert RunSpec.from_query({**FIRST, "v": "2"}).params == {"clip_norm": 1.0} != RunSpec().params
-    assert RunSpec.from_query(FIRST) == RunSpec.from_query({**FIRST, "v": "5"}) == RunSpec(**{**FIRST, "epsilon": 0.5})  # type: ignore[arg-type]
-    older, now = (RunSpec.from_query({"mechanism": "cms-objective", "v": v}) for v in ("3", "5"))
+    assert RunSpec.from_query(FIRST) == RunSpec.from_query({**FIRST, "v": "6"}) == RunSpec(**{**FIRST, "epsilon": 0.5})  # type: ignore[arg-type]
+    older, now = (RunSpec.from_query({"mechanism": "cms-objective", "v": v}) for v in ("3", "6"))
     assert (older.params, now.params) == ({"slack": "balanced"}, {})
-    older, now = (RunSpec.from_query({"mechanism": "dp-sgd", "model": "mlp", "v": v}) for v in ("4", "5"))
+    older, now = (RunSpec.from_query({"mechanism": "dp-sgd", "model": "mlp", "v": v}) for v in ("4", "6"))
     assert (older.params, now.params) == ({"sampling_rate": 0.1}, {})
     assert RunSpec.from_query({"mechanism": "objective-tight", "v": "4"}).params == {"curvature_share": 0.1}
     assert address(RunSpec()) == "/"
@@ -74,7 +74,7 @@ def test_a_version_that_is_not_known_is_said(text: str) -> None:
 
 def test_a_page_writes_the_version_and_reads_older_ones() -> None:
     page = opened("", v="1", epsilon="0.5")
-    assert dict(page.query_params)["v"] in ("5", ["5"])
+    assert dict(page.query_params)["v"] in ("6", ["6"])
     assert page.query_params["lam"] in ("0.001", ["0.001"])
     assert page.query_params["row_scaling"] in ("unit", ["unit"])
     assert "names no version" not in _said(page)
@@ -123,7 +123,7 @@ def test_a_default_that_means_the_same_for_the_run_is_not_named(capsys: pytest.C
 
 
 def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
-    for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "5"}):
+    for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "6"}):
         assert "names no version" not in _said(opened("", **query))
     assert "names no version" in _said(opened("Lessons", lesson="attack", epsilon="3")), "other pages are opened with this run"
     lesson = addressed("Lessons", lesson="attack")
@@ -145,13 +145,24 @@ def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys:
     older = {"v": "2", "mechanism": "dp-gd", "epsilon": "0.5"}
     assert set(links.of_others(older)) == {key for v in (2, 3, 4) for key in links.OLD[v] if not key.startswith("dp-gd.")}
     assert links.of_others({"v": "3"}) == {**links.OLD[3], **links.OLD[4]}
-    assert links.of_others({"v": "5"}) == links.of_others({}) == {}
+    assert links.of_others({"v": "6"}) == links.of_others({}) == {}
     assert main(["guarantees", f"?{urlencode(older)}"]) == 0
     said = capsys.readouterr().err
     assert "dp-sgd.clip_norm=1" in said
     assert "sampling_rate" not in said, "a linear model has that of then"
-    assert main(["guarantees", "?dataset=teaching&v=5"]) == 0
+    assert main(["guarantees", "?dataset=teaching&v=6"]) == 0
     assert not capsys.readouterr().err
+
+
+def test_a_step_rule_of_older_links_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    older = {"dataset": "teaching", "mechanism": "dp-sgd", "v": "5"}
+    assert main(["accounting", f"?{urlencode(older)}"]) == 0
+    assert "another rule" in capsys.readouterr().err
+    assert any("another rule" in one.value for one in opened("", **older).caption)
+    for same in (older | {"dp-sgd.step_size": "1.0"}, older | {"v": "6"}, older | {"mechanism": "dp-agd"}):
+        assert main(["accounting", f"?{urlencode(same)}"]) == 0
+        assert not capsys.readouterr().err
+    assert not any("another rule" in one.value for one in opened("", **older | {"v": "6"}).caption)
 
 
 def test_an_older_slack_is_named_where_it_was_another_one_only() -> None:
@@ -178,7 +189,7 @@ def test_a_page_of_several_methods_says_so_too() -> None:
     said = "the default was Clip norm 1. These methods have today’s default here: DP-SGD."
     page = opened("Trade-off", v="2", methods="dp-gd,dp-sgd,objective-tight", points="2")
     assert any(said in caption.value.replace("\\", "") for caption in page.caption)
-    assert not any("the default was" in caption.value for caption in opened("Trade-off", v="5", methods="dp-gd,dp-sgd").caption)
+    assert not any("the default was" in caption.value for caption in opened("Trade-off", v="6", methods="dp-gd,dp-sgd").caption)
 
 
 def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,7 +207,7 @@ def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[s
     assert lam("?dataset=teaching&seeds=1&v=3") == (0.0, "")
     assert main(["run", "?dataset=teaching&v=9"]) == 2
     assert "newer dpviz" in capsys.readouterr().err
-    assert dict(parse_qsl(address(RunSpec("iris"))[1:])) == {"dataset": "iris", "v": "5"}
+    assert dict(parse_qsl(address(RunSpec("iris"))[1:])) == {"dataset": "iris", "v": "6"}
 
 
 if __name__ == "__main__":
