@@ -159,7 +159,7 @@ def test_a_step_rule_of_older_links_is_named(capsys: pytest.CaptureFixture[str])
     assert main(["accounting", f"?{urlencode(older)}"]) == 0
     assert "another rule" in capsys.readouterr().err
     assert any("another rule" in one.value for one in opened("", **older).caption)
-    for same in (older | {"dp-sgd.step_size": "1.0"}, older | {"v": "6"}, older | {"mechanism": "dp-agd"}):
+    for same in (older | {"dp-sgd.step_size": "1.0"}, older | {"v": "6"}, older | {"mechanism": "bassily-sgd"}):
         assert main(["accounting", f"?{urlencode(same)}"]) == 0
         assert not capsys.readouterr().err
     assert not any("another rule" in one.value for one in opened("", **older | {"v": "6"}).caption)
