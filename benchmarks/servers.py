@@ -45,7 +45,8 @@ def wait_for(address: str, process: subprocess.Popen[bytes]) -> None:
 
 def configured(hosts: Sequence[str]) -> str:
     """The configuration of nginx that ships, whose two processes are replaced by those at `hosts`."""
-    first, second, *_ = re.findall(r" *server app\d:8501.*\n", shipped := (ROOT / "deploy" / "nginx.conf").read_text())
+    shipped = (ROOT / "deploy" / "nginx.conf").read_text()
+    first, second, *_ = re.findall(r" *server app\d:8501.*\n", shipped)
     return shipped.replace(second, "").replace(first, "".join(first.replace("app1:8501", host) for host in hosts))
 
 

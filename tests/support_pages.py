@@ -51,7 +51,12 @@ def stills(page: AppTest) -> list[str]:
 def text(page: AppTest) -> str:
     """What the page says in sentences, without the signs that keep Markdown and lines as they are."""
     parts = (*page.markdown, *page.caption, *page.info, *page.warning, *page.error)
-    return "\n".join(part.value for part in parts).replace("\\", "").replace("\u00a0", " ")
+    return plain("\n".join(part.value for part in parts))
+
+
+def plain(markdown: str) -> str:
+    """Markdown without the signs that keep it and lines as they are."""
+    return markdown.replace("\\", "").replace("\u00a0", " ").replace("\u2060", "")
 
 
 def address(page: AppTest) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, number, show, truth
+from dpviz.common.validate import InvalidInput, in_range, instance, number, show, truth
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
@@ -165,13 +165,13 @@ class ReleasedModel:
         return made
 
 
-def load_model(path: str | Path) -> ReleasedModel:
+def load_model(path: str | os.PathLike[str]) -> ReleasedModel:
     """The model in a folder that `dpviz release` wrote, or in its file `model.json`.
 
     Raises:
         InvalidInput: there is none, or its file is damaged.
     """
-    file = Path(path)
+    file = Path(path if isinstance(path, str) else instance("path", path, os.PathLike))
     if os.path.isdir(file):
         file = file / FILE
     if not os.path.isfile(file):  # a pipe or a device would be read for ever

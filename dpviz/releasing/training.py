@@ -142,6 +142,8 @@ def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Calla
     @wraps(make)
     def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
         refuse_seed(instance("spec", spec, RunSpec))
+        if how.get("ledger") is not None:
+            instance("ledger", how["ledger"], Ledger)
         with chosen_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
             return make(spec, *rest, **how)
 
@@ -167,40 +169,49 @@ def release(
     Args:
         spec: the run, without a seed of noise; its number of noise draws is not used.
         all_rows: train on all rows and not on the run's training part.
-        unproved: release although the budget that was asked for is not proved.
+        unproved: release although the budget that was asked for is not proved, and although the audit refutes a mere claim.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. The
+            release is refused where it refutes what is guaranteed (`AuditResult.exceeds`), before anything is spent. Private
+            categories can change the number of features, and so automatic hyperparameters: then these are audited as well,
+            after the ranges are paid for. A refusal leaves the whole budget in the ledger, of which the ranges' part was used.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
 
     Raises:
-        InvalidInput: the run does not fit what is there, or what is asked for needs one of the switches.
+        InvalidInput: the run does not fit what is there, what is asked for needs one of the switches, or the audit refutes it.
         FloatingPointError: training or the audit diverges.
     """
     spec, private_ranges, every = asked(spec, private_ranges)
-    run = resolve(spec)
+    run = declared = resolve(spec)
     built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
     budget = row_budget(run.spec.epsilon, run.spec.delta, problem.n)
     of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
+    if of_ranges is not None:
+        undeclared(dataset, every)  # what cannot be mended is an error before anything is spent
+        run = _settled(declared.spec, of_model, all_rows)
+        built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
     encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)
     cal = built.calibrate(problem.setting, of_model)
     if not unproved:
         _require_proof(cal, of_model)
-    _ = private_ranges and undeclared(dataset, every)  # what cannot be mended is an error before anything is spent
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
-    audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS if of_ranges is None else LEAST_RUNS, monitor)
+    audited = _audited(run, problem.setting, cal, audit_runs, unproved, monitor)
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
-        run = _settled(declared_privately(run.spec, dataset, of_ranges, random.SystemRandom(), every), of_model, all_rows)
+        before = built, problem.setting
+        ranged = declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every)
+        run = _settled(ranged, of_model, all_rows)
         built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
         cal = built.calibrate(problem.setting, of_model)
-        audited = _audited(run, problem.setting, cal, audit_runs, MAX_RUNS, monitor)
+        if (built, problem.setting) != before:
+            audited = _audited(run, problem.setting, cal, audit_runs, unproved, monitor)
     encoder = encoder or encoder_of(dataset, ranges_from_data)
     entropy = [np.random.SeedSequence()]  # of the operating system
     fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
@@ -265,11 +276,13 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
 
 
-def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, most: int, monitor: Monitor) -> AuditResult | None:
-    """An audit on synthetic rows with the hyperparameters of the release, of `most` runs at most; None where none is asked for.
+def _audited(
+    run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, unproved: bool, monitor: Monitor
+) -> AuditResult | None:
+    """An audit on synthetic rows with the hyperparameters of the release; None where none is asked for.
 
     Raises:
-        InvalidInput: it cannot be made.
+        InvalidInput: it cannot be made, or it refutes the proved guarantee, or a claim and not `unproved`.
         FloatingPointError: outputs are not finite.
     """
     if whole("audit_runs", runs, 0, MAX_RUNS) == 0:
@@ -280,7 +293,13 @@ def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, mo
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
     built = run.spec.build().settled(setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
-    return audit(built, pair.first, pair.second, cal.budget, min(runs, most), monitor=monitor)
+    audited = audit(built, pair.first, pair.second, cal.budget, runs, monitor=monitor)
+    stated = audited.calibration
+    for budget in (stated.proved_budget, None if unproved else stated.claimed_budget):
+        if evidence := audited.against(budget):
+            cause = f"an audit of {runs:,} models a side refutes {budget} by {evidence}, at {audited.confidence:.0%} confidence"
+            raise InvalidInput("mechanism", cause, "Publish none of its models; choose another method.")
+    return audited
 
 
 def model_of(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, in_range, one_of
+from dpviz.common.validate import InvalidInput, in_range, instance, one_of
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
@@ -51,7 +51,7 @@ def settings_of(spec: RunSpec, values: Mapping[str, Sequence[Any]]) -> list[RunS
     >>> [run.lam for run in settings_of(RunSpec(mechanism="output-gaussian"), {"lam": [0.1, 0.01]})]
     [0.1, 0.01]
     """
-    for name, some in values.items():
+    for name, some in instance("values", values, Mapping).items():
         one_of("grid", name, tuning.declared(spec))
         if not some:
             raise InvalidInput("grid", f"{name} has no value", "Give at least one.")

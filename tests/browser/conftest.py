@@ -132,7 +132,7 @@ def server_of(chromium: Any, tmp_path: Path) -> Iterator[Callable[[str], tuple[s
 
 
 #: the page's first sentence, in which some spaces break no line
-SENTENCE = "document.querySelector('.st-key-headline')?.innerText.replaceAll('\u00a0', ' ')"
+SENTENCE = "document.querySelector('.st-key-headline')?.innerText.replaceAll('\u00a0', ' ').replaceAll('\u2060', '')"
 
 
 class Reader:

@@ -46,6 +46,10 @@ def test_headline_has_the_numbers_in_sentences_of_twenty_words() -> None:
     assert sum(any(sign.isalpha() for sign in word) for word in first.split()) <= 20  # beside its numbers
 
 
+def test_no_line_ends_within_the_name_of_a_method() -> None:
+    assert words.sentence("DP-GD: a well-known way") == "DP-\u2060GD: a well-known way"
+
+
 def test_headlines_speak_other_metrics() -> None:
     auc = dataclasses.replace(COST, metric=METRICS["roc-auc"])
     loss = Cost(np.array([0.5, 0.4]), np.array([0.41, 0.41]), 0.401, None, metric=METRICS["log-loss"])

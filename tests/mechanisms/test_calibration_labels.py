@@ -1,6 +1,7 @@
 """A calibration's label: no status without the budgets and conditions that it stands for."""
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,11 @@ def test_a_label_that_does_not_fit_is_an_error(made: str, wrong: dict[str, Any])
     calibration = getattr(Calibration, made)(BUDGET, **FACTS)
     with pytest.raises(ValueError, match="does not fit"):
         dataclasses.replace(calibration, **wrong)
+
+
+def test_the_sensitivity_in_words_has_three_digits_or_no_bound() -> None:
+    texts = [Calibration.unprotected(BUDGET, **FACTS | {"sensitivity": s}).sensitivity_text for s in (0.123456, math.inf)]
+    assert texts == ["0.123", "no bound"]
 
 
 def test_a_conditional_guarantee_names_its_conditions() -> None:

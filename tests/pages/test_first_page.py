@@ -12,7 +12,7 @@ import support_pages
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, mostly_long
-from support_pages import address, text
+from support_pages import address, plain, text
 
 import dpviz
 from dpviz.dashboard.one_run import views
@@ -26,7 +26,7 @@ opened = partial(support_pages.opened, "")
 
 
 def sentence(page: AppTest) -> str:
-    return next(m.value for m in page.markdown if " is right " in m.value).replace("\\", "").replace("\u00a0", " ")
+    return plain(next(m.value for m in page.markdown if " is right " in m.value))
 
 
 @pytest.mark.parametrize("model_id", mostly_long(["logistic", "svm"], "logistic"))

@@ -11,7 +11,7 @@ import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, mostly_long
-from support_pages import address, settled, text
+from support_pages import address, plain, settled, text
 
 import dpviz
 from dpviz.dashboard.kit import charts
@@ -32,7 +32,7 @@ def decoded(values: Any) -> np.ndarray:
 
 
 def sentence(page: AppTest) -> str:
-    return next(m.value for m in page.markdown if "moves the model most" in m.value).replace("\\", "").replace("\u00a0", " ")
+    return plain(next(m.value for m in page.markdown if "moves the model most" in m.value))
 
 
 def person(page: AppTest) -> dict[str, list[str]]:

@@ -126,6 +126,11 @@ def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: s
     assert "dpviz.sweep" in page.session_state
 
 
+def test_settings_to_tune_are_listed_by_their_names() -> None:
+    with pytest.raises(dpviz.InvalidInput, match="Choose two of: Steps, Step size"):
+        settings.tune_field(dpviz.RunSpec("teaching", mechanism="dp-gd")).read("true")
+
+
 def test_controls_and_address_agree_both_ways() -> None:
     page = opened(**{"from": "0.1", "to": "3", "want": "70", "band": "mean", "odds": "true", "shown": "optimality_gap"})
     assert page.selectbox(key="own.from").value == 0.1

@@ -12,6 +12,7 @@ import pytest
 import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
+from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms.persons import of_row
 from dpviz.mechanisms.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget, Status
@@ -104,6 +105,25 @@ def test_a_run_in_private_ranges_is_released_in_private_ranges(frame: pd.DataFra
         assert one.spec.ranges == "declared"
         assert one.calibration.proved_budget.epsilon == pytest.approx(1.0)
     assert [one.calibration.noise_scale for one in made] == [pytest.approx(made[0].calibration.noise_scale)] * 2
+
+
+@pytest.mark.parametrize(("declared", "audits"), [({"categories": {"job": ["a", "b", "c"]}}, 1), ({}, 2)])
+def test_the_audit_comes_before_the_ledger_and_again_for_other_features(
+    declared: dict[str, Any], audits: int, frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without private categories the number of features is public; with them λ is that of the features that were found."""
+    entries, lams, original = list[int](), list[float](), training.audit
+
+    def audit(mechanism: Any, first: Any, *rest: Any, **named: Any) -> Any:
+        entries.append(len(ledger.entries()))
+        lams.append(first.lam)
+        return original(mechanism, first, *rest, **named)
+
+    monkeypatch.setattr(training, "audit", audit)
+    made = dpviz.release(spec(frame, **declared), private_ranges=True, audit_runs=40, ledger=ledger)
+    assert entries == [0, 1][:audits]
+    assert lams[-1] == setup_for(made.spec).problem.lam
+    assert made.audited.runs == 40
 
 
 def test_what_private_ranges_cannot_mend_is_refused_before_anything_is_spent(frame: pd.DataFrame, ledger: Ledger) -> None:

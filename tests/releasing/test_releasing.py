@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from scipy import stats
 from support_shell import Shell
 
 import dpviz
+from dpviz.auditing.result import BY_BOUND, AuditResult
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.sources import own
 from dpviz.experiments.run.setup import setup_for
+from dpviz.mechanisms import Fit, Mechanism, Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, row_budget
@@ -270,9 +273,20 @@ def test_damaged_files_are_refused_in_words() -> None:
             ReleasedModel.from_json(text)
 
 
-def test_a_release_is_audited_with_its_own_hyperparameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = list[Any]()
-    monkeypatch.setattr(training, "audit", lambda *game, **named: played.extend(game))
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arguments of the last audit of a release."""
+    of_game, original = list[Any](), training.audit
+
+    def audit(*game: Any, **named: Any) -> Any:
+        of_game[:] = game
+        return original(*game, **named)
+
+    monkeypatch.setattr(training, "audit", audit)
+    return of_game
+
+
+def test_a_release_is_audited_with_its_own_hyperparameters(played: list[Any]) -> None:
     spec = dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=2.0)
     dpviz.release(spec, audit_runs=40)
     setting = setup_for(spec).problem.setting
@@ -314,11 +328,50 @@ def test_a_ledger_that_refuses_is_asked_before_an_audit(tmp_path: Path, monkeypa
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), audit_runs=40, ledger=ledger)
 
 
-def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = list[Any]()
-    monkeypatch.setattr(training, "audit", lambda *game, **named: played.extend(game))
+@pytest.mark.parametrize("unproved", [False, True])
+def test_an_audit_that_refutes_a_proof_releases_and_spends_nothing(
+    tmp_path: Path, unproved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = dpviz.list_mechanisms()["output-gaussian"]
+    original = method.fit
+
+    def with_little_noise(self: Mechanism, given: Training) -> Fit:
+        calibrations = [dataclasses.replace(cal, noise_scale=cal.noise_scale / 50) for cal in given.calibrations]
+        return original(self, dataclasses.replace(given, calibrations=calibrations))
+
+    monkeypatch.setattr(method, "fit", with_little_noise)
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(9.0, 1e-4))
+    with pytest.raises(InvalidInput, match="an audit of 100 models a side refutes"):
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), unproved=unproved, audit_runs=100, ledger=ledger)
+    assert ledger.entries() == ()
+
+
+def test_a_claim_that_an_audit_refutes_is_released_with_its_switch_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AuditResult, "against", lambda self, budget: "" if budget is None else BY_BOUND)
+    made = dpviz.release(dpviz.RunSpec("teaching", mechanism="input-perturbation"), unproved=True, audit_runs=40)
+    assert "claim exceeded" in made.card
+
+
+def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(played: list[Any]) -> None:
     dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, delta=0.012), audit_runs=40)
     assert played[1].n == 83
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: dpviz.load_model(3), "path"),  # type: ignore[arg-type]
+        (lambda: dpviz.Ledger(3), "path"),  # type: ignore[arg-type]
+        (lambda: dpviz.Ledger.create("x.toml", table="t", limit=3), "limit"),  # type: ignore[arg-type]
+        (lambda: dpviz.Ledger.create("x.toml", table="t", limit=Budget(1, 1e-6), relation="r"), "relation"),  # type: ignore[arg-type]
+        (lambda: dpviz.release(FAST, ledger=3), "ledger"),  # type: ignore[arg-type]
+        (lambda: dpviz.private_search(FAST, {"lam": [0.1]}, ledger="l.toml"), "ledger"),  # type: ignore[arg-type]
+        (lambda: dpviz.private_search(FAST, 3), "values"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_argument_of_another_kind_is_one_clear_error(call: Callable[[], object], field: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^{field}: must be a"):
+        call()
 
 
 def test_from_the_shell(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables, words
-from dpviz.dashboard.shell import fields, links, metric, pinned
+from dpviz.dashboard.shell import fields, links, metric
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -170,7 +170,7 @@ def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
         more = f"{words.part(abs(here - one))} points {'more' if here > one else 'less'} often than with A"
         same = words.part(abs(here - one)) == "nothing"
         parts.append(f"an attacker may guess right {'as often as with A' if same else more}{by}")
-    panels.text(f"A is {pinned.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
+    panels.text(f"A is {words.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
 def promised(subject: Subject) -> None:

@@ -1,16 +1,13 @@
 """Curves of one release: Rényi, delta over epsilon, composition, relations, and the attacker's view."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, cast
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, folds, panels, recorder, repeat, words
-from dpviz.dashboard.shell import fields, pinned
+from dpviz.dashboard.kit import charts, panels, repeat, words
+from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
@@ -30,8 +27,6 @@ COMPOSE = fields.choice(
 RATE = fields.number("q", "Sampling rate q", 1e-4, 1.0, 0.1, "Chance of a row to be in a batch; 1 is full batches.")
 MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise over what one row contributes.")
 CONTROLS = (COMPOSE, RATE, MULTIPLIER)
-
-T = TypeVar("T")
 
 
 def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
@@ -68,42 +63,10 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
         )
 
 
-def _observed(
-    key: str, doing: str, make: Callable[[T], Chart], compute: Callable[..., T], *given: object, run: RunSpec, of: RunSpec | None
-) -> T | None:
-    """Draws a table that takes seconds with many small batches, when a job has it, and returns it.
-
-    Until then the picture before stays, paler. Then, and in a closed fold, a report computes it.
-
-    Args:
-        run: whose data the table goes with.
-        of: the run that the picture shows; None where it depends on what is `given` alone.
-    """
-
-    def work(_: Monitor) -> tuple[T, Chart]:
-        table = compute(*given)
-        return table, make(table)
-
-    made, fresh = None, False
-    if not folds.closed():
-        look = st.context.theme.type  # the picture has its colours
-        made, fresh = tasks.observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
-    if made is not None:
-        (table, picture), shown = made, tasks.shown(key)
-        with st.container(key=f"{'drawn' if fresh else 'older'}-{key}"):
-            if not fresh:
-                tasks.note_before(key, "settings before" if shown is None else f"run before: {pinned.title(shown)}")
-            charts.chart(picture.figure, key, picture.words, picture.table if callable(picture.table) else None, of=shown)
-        if fresh:
-            return cast(T, table)
-    recorder.keep(key, lambda: make(compute(*given)), of=of)
-    return None
-
-
 def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """delta(eps) at this noise, by every proof."""
     make = partial(_delta_curve, spec=spec, theme=theme, released=released, cal=cal)
-    _observed("delta-curve", "Computing the curve", make, tables.delta_curve, released, cal.budget.delta, run=spec, of=spec)
+    tasks.chart("delta-curve", "Computing the curve", make, tables.delta_curve, released, cal.budget.delta, run=spec, of=spec)
 
 
 def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
@@ -139,7 +102,7 @@ def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     def make(growth: tables.Composition) -> Chart:
         return _composed(theme, growth, *given)
 
-    composed = _observed("composition", "Composing", make, tables.composition, *given, run=spec, of=None)
+    composed = tasks.chart("composition", "Composing", make, tables.composition, *given, run=spec, of=None)
     for name, why in ({} if composed is None else composed.refused).items():
         panels.note(f"{name}: {why}.")
 
@@ -164,7 +127,7 @@ def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delt
 def relations(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> None:
     """The same noise under each neighbouring relation."""
     make = partial(_relations, theme=theme, cal=cal)
-    _observed("relations", "Comparing relations", make, tables.relations, released, cal.budget.delta, run=spec, of=spec)
+    tasks.chart("relations", "Comparing relations", make, tables.relations, released, cal.budget.delta, run=spec, of=spec)
 
 
 def _relations(table: pd.DataFrame, theme: Theme, cal: Calibration) -> Chart:
@@ -190,7 +153,7 @@ def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack
         panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
         return
     make = partial(_attacker, theme=theme)
-    _observed("test", "Computing the best attack", make, _with_tables, attack, overlay, run=spec, of=spec)
+    tasks.chart("test", "Computing the best attack", make, _with_tables, attack, overlay, run=spec, of=spec)
 
 
 def _with_tables(*attacks: Attack | None) -> tuple[Attack | None, ...]:

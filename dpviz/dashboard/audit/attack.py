@@ -14,7 +14,7 @@ from dpviz.auditing.runs import KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, repeat, words
-from dpviz.dashboard.shell import fields, pinned
+from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -106,7 +106,7 @@ def headline(task: Job[Any], spec: RunSpec) -> None:
             panels.headline(*sentence(result, pair, spec, task.over), of=spec)
         else:
             differ = "the rows of one person" if of_persons(spec) else "one row"
-            panels.headline(f"{pinned.title(spec)}: models are trained on two datasets that differ in {differ}.", of=spec)
+            panels.headline(f"{words.title(spec)}: models are trained on two datasets that differ in {differ}.", of=spec)
 
     watching.live(task, draw, every=1.0)
 
@@ -116,7 +116,7 @@ def beside(a: Outcome) -> None:
     allows = "no bound on attacks is proved"
     if a.attack is not None:
         allows = f"at most {words.percent(a.attack.accuracy)} of guesses are right"
-    panels.text(f"A is {pinned.title(a.spec)}: {allows}.")
+    panels.text(f"A is {words.title(a.spec)}: {allows}.")
 
 
 def show(task: Job[Any], spec: RunSpec, theme: Theme, overlay: Outcome | None) -> None:
@@ -157,7 +157,7 @@ def details(task: Job[Any], spec: RunSpec, asked: Asked, theme: Theme) -> None:
 def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tuple[str, ...]:
     """Sentences on an attack: its accuracy, the bound by the guarantee, and the verdict."""
     cal, right = result.calibration, words.percent(result.guessed_right)
-    does = f"with {pinned.title(spec)} an attacker guesses {pair.asks} right {right} of the time"
+    does = f"with {words.title(spec)} an attacker guesses {pair.asks} right {right} of the time"
     if not (over and result.runs == result.requested):
         return (f"After {result.runs:,} of {result.requested:,} models trained on each dataset: {does}.",)
     low, high = result.guessed_right_limits

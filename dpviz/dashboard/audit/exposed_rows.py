@@ -12,7 +12,6 @@ from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.study import watch_attacks
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, tables, words
-from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
@@ -49,7 +48,7 @@ def draw(spec: RunSpec, theme: Theme) -> None:
     task = attack(spec, SHADOWS)
 
     def show(found: AttackedRun) -> None:
-        panels.text(found.sentence(run=pinned.title(spec)))
+        panels.text(found.sentence(run=words.title(spec)))
         table(found)
 
     tasks.follow(task, show, "Training and attacking", every=1.0)

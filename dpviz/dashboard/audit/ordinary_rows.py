@@ -15,7 +15,7 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.audit.attack import of_persons
 from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
-from dpviz.dashboard.shell import fields, pinned
+from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import Job
@@ -55,7 +55,7 @@ def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
 
 
 def _headline(task: Job[Any], spec: RunSpec, shadows: int) -> None:
-    run = pinned.title(spec)
+    run = words.title(spec)
     if task.results:
         panels.headline(task.results[-1].sentence(run=run), of=spec)
     else:

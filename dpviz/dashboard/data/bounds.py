@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
-from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
@@ -35,7 +34,7 @@ def section(dataset: Dataset, spec: RunSpec, own: Group, theme: Theme) -> None:
         return
     shown = tasks.shown("bounds")
     if not fresh:
-        tasks.note_before("bounds", f"run before: {pinned.title(shown)}")
+        tasks.note_before("bounds")
     if not lesson:
         _answer(made)
     _picture(made, shown, theme)

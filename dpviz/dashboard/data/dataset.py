@@ -140,8 +140,8 @@ def _scaled(dataset: Dataset) -> str:
     if dataset.scaling in ("bound", "largest"):
         return ", because row scaling divides all rows by one number"
     of_short = row_factors(np.array([1e-300]), dataset.scaling, dataset.frame.shape[1] - 1)
-    shortened = int((dataset.row_factors(dataset.scaling) < of_short * (1 - 1e-12)).sum())
-    return f", because row scaling shortened {shortened:,} of {dataset.n:,} rows to 1" if shortened else ""
+    clipped = int((dataset.row_factors(dataset.scaling) < of_short * (1 - 1e-12)).sum())
+    return f", because row scaling clipped {clipped:,} of {dataset.n:,} rows to norm 1" if clipped else ""
 
 
 def preview(dataset: Dataset) -> None:
@@ -169,9 +169,7 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
     for note in dataset.notes:
         st.markdown(f"- {words.markdown(on_page(note))}")
     if dataset.lost:
-        st.markdown(
-            f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values left out, and rows that were shortened."
-        )
+        st.markdown(f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values left out, and rows that were clipped.")
         st.markdown("\n".join(f"- {words.markdown(on_page(one.sentence))}" for one in dataset.lost))
     with st.expander("How is this computed?"):
         st.latex(

@@ -10,7 +10,6 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.groups import settings
 from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
-from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -96,7 +95,7 @@ def headline(view: Seen, measure: str) -> None:
     curve = view.here.curves(measure).set_index("group")["mean"]
     there = curve[view.here.compared].dropna()
     name = MEASURES[measure].lower()
-    start = f"With {pinned.title(view.outcome.spec)}"
+    start = f"With {words.title(view.outcome.spec)}"
     if len(there) < 2:
         sentence = f"{start} there is nothing to compare: fewer than two groups have {SMALL} test rows and a value."
     else:
@@ -112,7 +111,7 @@ def headline(view: Seen, measure: str) -> None:
     if view.a is not None and view.kept is not None:
         other = view.a.curves(measure).set_index("group")["mean"][view.a.compared].dropna()
         apart = f"{_apart(measure, float(other.max() - other.min()))} apart" if len(other) > 1 else "nothing to compare"
-        panels.text(f"A is {pinned.title(view.kept)}: {apart} there.")
+        panels.text(f"A is {words.title(view.kept)}: {apart} there.")
 
 
 def _value(measure: str, value: float) -> str:

@@ -133,13 +133,13 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
         f"audits refute {counts[3]}" if counts[3] else "",
     ]
     own = words.label(calibration_of(spec), spec.build())[0].removesuffix(" if …")
-    panels.headline(f"{pinned.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
+    panels.headline(f"{words.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
 
 
 def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> None:
     own = next((line for line in methods if line.one.spec.mechanism == spec.mechanism), None)
     if own is None or own.one.calibration is None:
-        panels.headline(f"{pinned.title(spec)}: no noise is known that keeps out an attacker who does better.", of=spec)
+        panels.headline(f"{words.title(spec)}: no noise is known that keeps out an attacker who does better.", of=spec)
         return
     needed = own.one.spec.epsilon
     chosen = f"The chosen ε = {words.three(spec.epsilon)}"
@@ -164,7 +164,7 @@ def beside(methods: Sequence[Line], overlay: Outcome) -> None:
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     better = sum(sign * (line.mean - a) > 0 for line in proved)
     panels.text(
-        f"A is {pinned.title(overlay.spec)}: {words.measured(measure, a)}; "
+        f"A is {words.title(overlay.spec)}: {words.measured(measure, a)}; "
         f"{better} of {len(proved)} proved methods are better here."
     )
 
@@ -205,7 +205,7 @@ def picture(
     )
     a = math.nan if overlay is None else overlay.cost.mean
     if overlay is not None:
-        summary += f" The dotted line is A, {pinned.title(overlay.spec)}: {words.measured(metric, a)}."
+        summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.measured(metric, a)}."
     statuses = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
     title = f"test {metric.within}"
     fig = pictures.ranked(

@@ -29,17 +29,19 @@ _LIST = re.compile(r"Choose one of: ([a-z-]+(?:, [a-z-]+)*)\.")
 _OPTION = re.compile(rf"(?<![\w-])--({_NAMES})(?![\w-])(?: (?!on |or |in ){_WORD})?(?: on the command line)?")
 
 
-def on_page(message: str) -> str:
+def on_page(message: str, methods: str = "Mechanism") -> str:
     """A message of the engine with the controls of a page in the place of options.
+
+    Args:
+        methods: the control that chooses methods.
 
     >>> on_page("If it is not known before, leave it out (--drop 'blood pressure').")
     'If it is not known before, leave it out (no tick at “use” in its line).'
     >>> on_page("Choose one of: dp-gd, dp-sgd.")
     'Choose one under “Mechanism”.'
     """
-    return _OPTION.sub(lambda found: CONTROLS[found[1]], _LIST.sub(_listed, _WAYS.sub(r"\1", message)))
 
+    def listed(found: re.Match[str]) -> str:
+        return f"Choose one under “{methods}”." if {*found[1].split(", ")} <= {*list_mechanisms()} else found[0]
 
-def _listed(found: re.Match[str]) -> str:
-    """The control with these methods, in the place of their ids; other lists stay."""
-    return "Choose one under “Mechanism”." if {*found[1].split(", ")} <= {*list_mechanisms()} else found[0]
+    return _OPTION.sub(lambda found: CONTROLS[found[1]], _LIST.sub(listed, _WAYS.sub(r"\1", message)))

@@ -39,7 +39,7 @@ def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
     knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
     name = knobs[error.field].label if error.field in knobs else error.field
-    field, cause, fix = (words.markdown(on_page(part)) for part in (name, error.cause, error.fix))
+    field, cause, fix = (words.markdown(on_page(part, name)) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
         st.error(message, icon="⛔")

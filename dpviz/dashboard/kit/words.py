@@ -9,6 +9,7 @@ import numpy as np
 
 from dpviz.common.digits import three
 from dpviz.experiments.run.metrics import METRICS, Metric
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost
 from dpviz.experiments.sweeps.curves import Needed
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
@@ -43,6 +44,7 @@ NO_MINIMUM = "Nobody knows the least objective of a network, so a private one ma
 
 _SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")
 _SIGNS = re.compile(r" (?=[%…±])|(?<=[±≥]) ")
+_HYPHEN = re.compile(r"(?<=[A-Z]-)(?=[A-Z])")
 _EQUATION = re.compile(r" (?=\\?[=≥])|(?<=[=≥]) ")
 _WRITTEN_OUT = re.compile(r"(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)|(?=@)|:(?=[\w+/-]+:)", re.IGNORECASE)
 
@@ -58,8 +60,13 @@ def together(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The same Markdown in which no line ends within "ε = 1" either, for large type."""
-    return _EQUATION.sub("\u00a0", together(text))
+    """The same Markdown in which no line ends within "ε = 1" or "DP-GD" either, for large type."""
+    return _HYPHEN.sub("\u2060", _EQUATION.sub("\u00a0", together(text)))
+
+
+def title(spec: RunSpec) -> str:
+    """A run in a few words."""
+    return f"{list_mechanisms()[spec.mechanism].label} at ε = {three(spec.epsilon)}"
 
 
 def percent(share: float) -> str:

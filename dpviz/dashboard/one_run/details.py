@@ -1,10 +1,12 @@
 """Explanations of one run, folded away below its picture: guarantee, numbers, attack, weights, gap, formulas."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.dashboard.kit import charts, folds, guarantee, panels, recorder, repeat, tables, words
+from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
 from dpviz.dashboard.work import tasks
@@ -80,17 +82,11 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
     if attack is None:
         panels.empty("**No bound is proved**, so attacks cannot be limited. The reasons are under “Guarantee”.")
         return
-    if folds.closed():
-        charts.later("attacker", lambda: _attacker(outcome, attack, theme))
-        return
-    made, fresh = tasks.observe("attacker", "Computing the best attack", lambda _: attack.with_table(), of=outcome.spec)
-    if fresh:
-        charts.later("attacker", lambda: _attacker(outcome, made, theme))
-    else:
-        recorder.keep("attacker", lambda: _attacker(outcome, attack, theme), of=outcome.spec)  # a report computes it
+    make, spec = partial(_attacker, outcome, theme), outcome.spec
+    tasks.chart("attacker", "Computing the best attack", make, attack.with_table, run=spec, of=spec)
 
 
-def _attacker(outcome: Outcome, attack: Attack, theme: Theme) -> Chart:
+def _attacker(outcome: Outcome, theme: Theme, attack: Attack) -> Chart:
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members, "
         f"under {words.budget(attack.budget)} ({words.RELATIONS[outcome.calibration.neighbouring]}). Guesses are right at most "

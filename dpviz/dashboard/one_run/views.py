@@ -13,7 +13,7 @@ from dpviz.dashboard.kit import charts, panels, recorder, tables, words
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
-from dpviz.dashboard.shell import guessing, links, metric, pinned, sidebar
+from dpviz.dashboard.shell import guessing, links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
@@ -34,7 +34,7 @@ _PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture
 def run(spec: RunSpec) -> Outcome | None:
     """The outcome of a run, or that of the run before until it is there; None where there is none, said so."""
     last = _before()
-    meanwhile = "" if last is None else f"Until then the page shows the run before: {pinned.title(last.spec)}."
+    meanwhile = "" if last is None else f"Until then the page shows the run before: {words.title(last.spec)}."
     patience = ALMOST if _alike(last, spec, ALMOST) else PATIENCE
     outcome, fresh = tasks.result_of("run", tasks.training(spec), meanwhile=meanwhile, patience=patience)
     outcome = outcome if fresh else last
@@ -79,7 +79,7 @@ def around(beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:
 
 def headline(outcome: Outcome) -> None:
     """The answer in one sentence, with the badge of its guarantee."""
-    sentences = words.headline(pinned.title(outcome.spec), outcome.cost, outcome.calibration, outcome.attack)
+    sentences = words.headline(words.title(outcome.spec), outcome.cost, outcome.calibration, outcome.attack)
     colour = words.label(outcome.calibration, outcome.spec.build())[2]
     badge = f":{colour}-badge[{words.markdown(words.guarantee(outcome.calibration, outcome.spec.build()))}]"
     panels.headline(*sentences, of=outcome.spec, badge=badge)

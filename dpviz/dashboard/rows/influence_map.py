@@ -12,7 +12,7 @@ from dpviz.common.arrays import Floats
 from dpviz.dashboard.kit import charts, panels, tables, words
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.shell import guessing, metric, pinned
+from dpviz.dashboard.shell import guessing, metric
 from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import dataset_of, resolve
@@ -37,7 +37,7 @@ def headline(run: Inspected, influence: Influence) -> None:
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
-    noise = f"{pinned.title(run.spec)}: {received(run, brief=True)}"
+    noise = f"{words.title(run.spec)}: {received(run, brief=True)}"
     panels.headline(
         f"{noise}. Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}.",
         of=run.spec,
@@ -63,7 +63,7 @@ def beside(run: Inspected, a: Inspected) -> None:
     both = ""
     if run.ever is not None and a.ever is not None:
         both = f", {int((run.ever & a.ever).sum()):,} of them here too"
-    panels.text(f"A is {pinned.title(a.spec)}: {received(a, brief=True)}{both}; {_top(run, a)}.")
+    panels.text(f"A is {words.title(a.spec)}: {received(a, brief=True)}{both}; {_top(run, a)}.")
 
 
 def _top(run: Inspected, a: Inspected) -> str:
@@ -158,7 +158,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         overlay=other,
         narrow=charts.narrow(),
     )
-    size = "" if run.epsilon is None else f" Size is each row's individual ε with {pinned.title(run.spec)}."
+    size = "" if run.epsilon is None else f" Size is each row's individual ε with {words.title(run.spec)}."
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."
     rough = inspected.approximation(influence)
     rough = f"; {rough}" if rough else ""

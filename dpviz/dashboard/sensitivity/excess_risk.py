@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.dashboard.kit import charts, panels, repeat, tables, words
 from dpviz.dashboard.sensitivity.rates import NO_RATES
-from dpviz.dashboard.shell import fields, pinned
+from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
@@ -159,7 +159,7 @@ def _measured(spec: RunSpec, over: Axis) -> list[Excess] | None:
         st.caption("The picture appears when its points are trained.")
         return None
     if not fresh:
-        tasks.note_before(section, f"run before: {pinned.title(tasks.shown(section))}")
+        tasks.note_before(section)
     if not rate_curves.speaks_of(spec):
         st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
     return points

@@ -121,7 +121,7 @@ def _trace_table(trace: Any) -> pd.DataFrame:
 
 def headline(spec: RunSpec) -> None:
     """The sensitivity of the quantity that the mechanism protects, and its dependence on n, in one sentence."""
-    cal, label = calibration_of(spec), pinned.title(spec)
+    cal, label = calibration_of(spec), words.title(spec)
     value, query = cal.sensitivity, cal.query
     more = scaling.in_use(spec, 10 * setting_of(spec).n)
     what = query if len(query.split()) <= LONGEST else "what the noise is added to"
@@ -138,7 +138,7 @@ def headline(spec: RunSpec) -> None:
         change = ""
         if known:
             change = ", the same as here" if abs(value / a - 1) < 1e-3 else f"; here it is {words.three(value / a)} times that"
-        panels.text(f"A is {pinned.title(kept)}: at most {words.three(a)}{change}.")
+        panels.text(f"A is {words.title(kept)}: at most {words.three(a)}{change}.")
 
 
 def one_picture(spec: RunSpec, theme: Theme) -> None:
@@ -160,7 +160,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     kept = pinned.PINNED.value()
     if kept is not None and np.isfinite(calibration_of(kept).sensitivity):
         a = calibration_of(kept).sensitivity
-        items.append(lines.Bar(f"A: {pinned.title(kept)}", a, words.three(a)))
+        items.append(lines.Bar(f"A: {words.title(kept)}", a, words.three(a)))
     changes, fresh = _observed(spec, mechanism)
     text = ""
     if changes is not None and fresh:

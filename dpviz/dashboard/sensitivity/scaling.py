@@ -82,7 +82,7 @@ def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
     table = table.drop(columns=its.name)
     if table.empty or not np.isfinite(table.to_numpy(float)).any():
         return []
-    return [lines.Line(f"A: {pinned.title(kept)}", its.grid, table.max(axis=1), Look("", theme.majority, "dot", "x"))]
+    return [lines.Line(f"A: {words.title(kept)}", its.grid, table.max(axis=1), Look("", theme.majority, "dot", "x"))]
 
 
 def _bounds(

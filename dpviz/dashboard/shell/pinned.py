@@ -17,7 +17,6 @@ from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Changes
 
 
@@ -39,7 +38,7 @@ class Kept(Typed):
         return urlencode(versions.signed({"dataset": value.dataset} | value.to_query()))
 
     def in_words(self, value: Any) -> str:
-        return title(value)
+        return words.title(value)
 
     def describe(self) -> str:
         return "the address of a run"
@@ -100,7 +99,7 @@ def outcome_beside(spec: RunSpec) -> Outcome | None:
     if kept is None:
         return None
     if not same_rows(kept, spec):
-        panels.text(f"A ({title(kept)}) is trained on other rows, so nothing of it stands here.")
+        panels.text(f"A ({words.title(kept)}) is trained on other rows, so nothing of it stands here.")
         return None
     result = outcome()
     return result if result is not None and result.cost.there else None
@@ -111,8 +110,3 @@ def against(measure: Metric, value: float, a: float) -> str:
     size = words.amount(measure, abs(value - a))
     unit = " points" if measure.shares else ""
     return "the same" if size == "nothing" else f"{'+' if value > a else '−'}{size}{unit}"
-
-
-def title(spec: RunSpec) -> str:
-    """A run in a few words."""
-    return f"{list_mechanisms()[spec.mechanism].label} at ε = {words.three(spec.epsilon)}"

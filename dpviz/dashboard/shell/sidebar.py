@@ -172,7 +172,7 @@ def _compare(spec: RunSpec) -> None:
     """Keeps the run as A; where there is one, its name, and the ways to swap and to drop it."""
     kept = pinned.PINNED.value()
     if kept is not None:
-        panels.note(f"A is {pinned.title(kept)} on {dataset_label(kept.dataset)}.")
+        panels.note(f"A is {words.title(kept)} on {dataset_label(kept.dataset)}.")
     pinned.controls(spec, width="stretch")
 
 

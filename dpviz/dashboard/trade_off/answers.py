@@ -101,7 +101,7 @@ def beside(view: running.View) -> None:
     a = view.overlay
     if a is None or a.cost.metric.id != view.choices.metric.id:
         return
-    measure, message = a.cost.metric, f"A is {pinned.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
+    measure, message = a.cost.metric, f"A is {words.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
     first = best_at(view) if len(view.table()) else None
     if first is not None:
         change = pinned.against(measure, float(first["mean"]), a.cost.mean)

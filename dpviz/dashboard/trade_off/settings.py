@@ -88,7 +88,7 @@ class Pair(Several):
     def check(self, name: str, value: object) -> Any:
         chosen = [one_of(name, one, self.options) for one in value] if isinstance(value, list | tuple) else []
         if len(chosen) != 2 or chosen[0] == chosen[1]:
-            raise InvalidInput(name, "needs two different settings", f"Choose two of: {', '.join(self.options)}.")
+            raise InvalidInput(name, "needs two different settings", f"Choose two of: {self.in_words(self.options)}.")
         return chosen[0], chosen[1]
 
 
@@ -134,7 +134,8 @@ def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
 
 def tune_field(spec: RunSpec) -> Field[tuple[str, str] | None]:
     """The two settings that are tuned."""
-    return Field("tune", Pair(label="Settings to tune", help="", options=tuple(tuning.declared(spec))), None)
+    names = {name: knob.label for name, knob in tuning.declared(spec).items()}
+    return Field("tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), None)
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:

@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, recorder, words
+from dpviz.dashboard.kit import charts, folds, panels, recorder, words
 from dpviz.dashboard.work import cached_runs, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import Job, State, Stream
 from dpviz.dashboard.work.pool import pool
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import list_mechanisms
-from dpviz.reporting import Text
+from dpviz.reporting import Chart, Text
 
 T = TypeVar("T")
 Work = Callable[[Monitor], Any]
@@ -65,8 +64,7 @@ def attacked(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
 
 def training(spec: RunSpec) -> Job[Outcome]:
     """A run as a job, the same one for all who ask for the run."""
-    what = f"Training {list_mechanisms()[spec.mechanism].label} at ε = {words.three(spec.epsilon)}"
-    job = _job(what, partial(cached_runs.outcome, spec), of=spec, kept=False)
+    job = _job(f"Training {words.title(spec)}", partial(cached_runs.outcome, spec), of=spec, kept=False)
     stored = cached_runs.stored(spec)
     if stored is not None:  # no need to wait for a thread
         job.finish(stored)
@@ -135,10 +133,45 @@ def shown(section: str) -> Any:
     return st.session_state[f"observed.{section}"].of
 
 
-def note_before(section: str, before: str) -> None:
+def note_before(section: str) -> None:
     """Says that the picture of a section is the one before, and until when where the new one is under way."""
-    over = watching.over(st.session_state[f"watched.{section}"])
+    over, spec = watching.over(st.session_state[f"watched.{section}"]), shown(section)
+    before = "settings before" if spec is None else f"run before: {words.title(spec)}"
     panels.note(f"{'The' if over else 'Until then the'} picture shows the {before}.")
+
+
+def chart(
+    key: str, doing: str, make: Callable[[T], Chart], compute: Callable[..., T], *given: object, run: RunSpec, of: RunSpec | None
+) -> T | None:
+    """Draws the picture of what takes seconds to compute, when a job has it, and returns what was computed.
+
+    Until then the picture before stays, paler. Then, and in a closed fold, a report computes it.
+
+    Args:
+        compute: called with `given`, and `make` with its result, both in a thread of their own.
+        run: whose data the result goes with.
+        of: the run that the picture shows; None where it depends on what is `given` alone.
+    """
+
+    def work(_: Monitor) -> tuple[T, Chart]:
+        result = compute(*given)
+        return result, make(result)
+
+    found, fresh = None, False
+    if not folds.closed():
+        look = st.context.theme.type  # the picture has its colours
+        found, fresh = observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
+    if found is not None:
+        result, picture = found
+        with st.container(key=f"{'drawn' if fresh else 'older'}-{key}"):
+            if not fresh:
+                note_before(key)
+            table = picture.table if callable(picture.table) else None
+            charts.chart(picture.figure, key, picture.words, table, of=shown(key))
+        if fresh:
+            return cast(T, result)
+    recorder.keep(key, lambda: make(compute(*given)), of=of)
+    return None
 
 
 def result_of(
