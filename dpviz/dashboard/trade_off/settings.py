@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import address, fields, metric
 from dpviz.dashboard.shell.fields import Field, Group, Several, Typed
 from dpviz.experiments.run.metrics import METRICS, Metric, levels_of, metric_of_column
@@ -86,10 +86,9 @@ class Pair(Several):
     """Two different ones of a few texts, or None; their order counts."""
 
     def check(self, name: str, value: object) -> Any:
-        chosen = [one_of(name, one, self.options) for one in value] if isinstance(value, list | tuple) else []
-        if len(chosen) != 2 or chosen[0] == chosen[1]:
+        if not isinstance(value, list | tuple) or len(value) != 2 or len({*value} & {*self.options}) != 2:
             raise InvalidInput(name, "needs two different settings", f"Choose two of: {self.in_words(self.options)}.")
-        return chosen[0], chosen[1]
+        return tuple(value)
 
 
 KNOBS: Field[Mapping[str, Mapping[str, Any]]] = Field("knobs", OtherKnobs(label="Settings of other methods", help=""), {})
