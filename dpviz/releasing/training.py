@@ -29,7 +29,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, Training
+from dpviz.mechanisms import Calibration, Fit, Mechanism, Training
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting, get_model
@@ -173,10 +173,8 @@ def release(
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. The
-            release is refused where it refutes what is guaranteed (`AuditResult.exceeds`), before anything is spent. Private
-            categories can change the number of features, and so automatic hyperparameters: then these are audited as well,
-            after the ranges are paid for. A refusal leaves the whole budget in the ledger, of which the ranges' part was used.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. It is
+            made before the ledger is written, and again after it (the ranges' part is spent) if private categories change the method.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
@@ -186,16 +184,12 @@ def release(
         FloatingPointError: training or the audit diverges.
     """
     spec, private_ranges, every = asked(spec, private_ranges)
-    run = declared = resolve(spec)
-    built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
-    budget = row_budget(run.spec.epsilon, run.spec.delta, problem.n)
+    declared = resolve(spec)
+    dataset, problem = _rows_of(declared, all_rows)
+    budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
-    if of_ranges is not None:
-        undeclared(dataset, every)  # what cannot be mended is an error before anything is spent
-        run = _settled(declared.spec, of_model, all_rows)
-        built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
-    encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)
-    cal = built.calibrate(problem.setting, of_model)
+    _ = undeclared(dataset, every) if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
+    run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, settled=private_ranges)
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
@@ -206,26 +200,28 @@ def release(
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
         before = built, problem.setting
-        ranged = declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every)
-        run = _settled(ranged, of_model, all_rows)
-        built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
-        cal = built.calibrate(problem.setting, of_model)
+        ranged = resolve(declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
+        run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, settled=True)
         if (built, problem.setting) != before:
             audited = _audited(run, problem.setting, cal, audit_runs, unproved, monitor)
-    encoder = encoder or encoder_of(dataset, ranges_from_data)
     entropy = [np.random.SeedSequence()]  # of the operating system
     fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
-    model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
+    model = model_of(run, dataset, encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
 
 
-def _settled(spec: RunSpec, budget: Budget, all_rows: bool) -> ResolvedRun:
-    """The run at another budget, from which its automatic hyperparameters follow."""
-    run = resolve(replace(spec, epsilon=budget.epsilon, delta=budget.delta))
-    built = run.spec.build().settled(_rows_of(run, all_rows)[1].setting, budget)
-    return resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
+def _calibrated(
+    run: ResolvedRun, budget: Budget, all_rows: bool, settled: bool
+) -> tuple[ResolvedRun, Mechanism, Dataset, Problem, Calibration]:
+    """A run with its calibration at a budget; `settled` where automatic hyperparameters follow from that one, too."""
+    if settled:
+        run = resolve(replace(run.spec, epsilon=budget.epsilon, delta=budget.delta))
+        built = run.spec.build().settled(_rows_of(run, all_rows)[1].setting, budget)
+        run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
+    built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
+    return run, built, dataset, problem, built.calibrate(problem.setting, budget)
 
 
 def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
