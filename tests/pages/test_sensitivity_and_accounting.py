@@ -132,19 +132,26 @@ def test_the_regime_button_moves_the_run() -> None:
     assert "Noise decides here" in text(settled(page))
 
 
-def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = settled(opened(ACCOUNTING, mechanism="output-gaussian"))
-    before = next(c.value for c in page.caption if c.value.startswith("At this noise every"))
-    observe, at_work = tasks.observe, Job[Any]("curves", None)
+def never_ready(monkeypatch: pytest.MonkeyPatch, *sections: str) -> tuple[Job[Any], list[str | None]]:
+    """The job of these sections, at work from now on, and the keys of the containers that are drawn."""
+    observe, at_work = tasks.observe, Job[Any]("pictures", None)
 
     def pending(section: str, *given: Any, **more: Any) -> tuple[Any, bool]:
-        """As while the job of a curve is at work."""
-        if section not in ("delta-curve", "relations", "composition"):
+        if section not in sections:
             return observe(section, *given, **more)
         st.session_state[f"watched.{section}"] = at_work
         return tasks.before(section), False
 
     monkeypatch.setattr(tasks, "observe", pending)
+    drawn, container = list[str | None](), st.container
+    monkeypatch.setattr(st, "container", lambda *given, **more: (drawn.append(more.get("key")), container(*given, **more))[1])
+    return at_work, drawn
+
+
+def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = settled(opened(ACCOUNTING, mechanism="output-gaussian"))
+    before = next(c.value for c in page.caption if c.value.startswith("At this noise every"))
+    at_work, paler = never_ready(monkeypatch, "delta-curve", "relations", "composition")
     drawn: dict[str, Any] = {}
     chart = charts.chart
 
@@ -153,8 +160,6 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
         return chart(figure, key, *given, of=of, **more)
 
     monkeypatch.setattr(charts, "chart", told)
-    paler, container = [], st.container
-    monkeypatch.setattr(st, "container", lambda *given, **more: (paler.append(more.get("key")), container(*given, **more))[1])
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert before in [c.value for c in page.caption]
     assert {"older-delta-curve", "older-relations", "older-composition"} <= set(paler)
@@ -168,6 +173,14 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
         dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0), "x"
     )
     assert any("At ε = 2 the proved δ" in part.words.replace("\u00a0", " ") for part in report.parts if isinstance(part, Chart))
+
+
+def test_the_best_attack_of_before_stays_on_the_first_page_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = settled(opened("", mechanism="output-gaussian"))
+    _, paler = never_ready(monkeypatch, "attacker")
+    page.select_slider(key="epsilon").set_value(2.0).run()
+    assert "older-attacker" in paler
+    assert "Until then the picture shows the run before: Output perturbation (Gaussian) at ε = 1." in text(page)
 
 
 @pytest.mark.parametrize(
