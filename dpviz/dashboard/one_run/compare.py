@@ -1,7 +1,6 @@
 """Two runs side by side: A is kept, B is the one that the controls move."""
 
 from dpviz.dashboard.kit import panels, tables, words
-from dpviz.dashboard.shell.pinned import title
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
@@ -32,7 +31,7 @@ def _column(outcome: Outcome) -> tuple[str, ...]:
             words.measured(measure, cost.non_private),
         )
     limit = "–" if outcome.attack is None else words.percent(outcome.attack.accuracy)
-    return (title(outcome.spec), *values, limit, words.guarantee(outcome.calibration, outcome.spec.build()))
+    return (words.title(outcome.spec), *values, limit, words.guarantee(outcome.calibration, outcome.spec.build()))
 
 
 def _settings(a: RunSpec, b: RunSpec) -> tuple[str, str]:
