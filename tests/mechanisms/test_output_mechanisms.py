@@ -119,7 +119,7 @@ def test_counting_the_permutation_in_needs_less_noise() -> None:
 
 
 def test_unequal_batches_have_their_own_probabilities() -> None:
-    cal = calibrate("rsgd", n=1003, d=5, epsilon=1.0, delta=1e-6, lam=1e-3, batch_size=100, epochs=20)
+    cal = calibrate("rsgd", n=1003, d=5, epsilon=1.0, delta=1e-6, lam=1e-3, batch_size=100, epochs=20, step_size=1.5)
     m, nu, weights = balanced_batches(1003, 100)
     setting = make_problem(n=1003, lam=1e-3).setting
     delta = Algorithm2(20, m, 1.5 * setting.unit_step, nu, setting.mu, setting.L).by_position()

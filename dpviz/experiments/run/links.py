@@ -22,9 +22,9 @@ OLD: Mapping[int, Mapping[str, str]] = {
     4: {"dp-sgd.sampling_rate": "0.1", "objective-tight.curvature_share": "0.1"},
     5: {},
 }
-#: methods whose automatic step size on linear models followed another rule until a version; no value in an address stands for it
+#: methods whose automatic steps on linear models followed another rule until a version; no value in an address stands for it
 STEP_RULES: Mapping[int, Collection[str]] = {
-    5: ("dp-gd", "dp-sgd", "dp-lssgd", "dp-svrg", "renyi-filter", "input-perturbation", "dbdp", "dbdp-pi")
+    5: """dp-gd dp-sgd dp-lssgd dp-svrg renyi-filter input-perturbation dbdp dbdp-pi nsgd rsgd rsgd-ar outpert-gd""".split()
 }
 VERSION = len(OLD) + 1
 #: settings that are gone, by key: the values that nothing stands for now, and what a run has in their place
@@ -112,15 +112,15 @@ def other_rule(query: Mapping[str, str]) -> str:
     """What no older default says: an older link's method chose its step size by another rule, in words; "" where not.
 
     >>> other_rule({"mechanism": "dp-sgd", "v": "5"})[:60]
-    'When this link was made, the automatic step size followed an'
+    'When this link was made, its automatic steps followed anothe'
     >>> other_rule({"v": "5", "dp-gd.step_size": "1"}), other_rule({"v": "5", "model": "mlp"}), other_rule({"v": "6"})
     ('', '', '')
     """
     name, version = query.get("mechanism", _MECHANISM), query.get(KEY, "")
     concerned = any(version == str(made) for last, names in STEP_RULES.items() if name in names for made in range(1, last + 1))
-    if not concerned or f"{name}.step_size" in query or query.get("model") == "mlp":
+    if not concerned or {f"{name}.step_size", "outpert-gd.steps"} & query.keys() or query.get("model") == "mlp":
         return ""
-    return "When this link was made, the automatic step size followed another rule: results differ a little from those of then."
+    return "When this link was made, its automatic steps followed another rule: results differ a little from those of then."
 
 
 def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:
