@@ -341,6 +341,12 @@ def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
     assert "before alone predicts" in text(page), "said of the dataset, too"
 
 
+def test_an_error_about_the_form_names_the_control() -> None:
+    lines = ["age,outcome", *(f"{20 + k % 50},{['ill', 'well', 'sick'][k % 3]}" for k in range(90))]
+    page = give(opened(), "\n".join(lines).encode()).button(key="dpviz.make").click().run()
+    assert "**Values that count as +1**: 'outcome' takes 3 values" in page.error[0].value.replace("\\", "")
+
+
 def test_the_form_asks_whose_rows_they_are_and_every_page_says_what_epsilon_is_for() -> None:
     lines = ["who,age,outcome", *(f"p{k % 30},{20 + k % 50},{['ill', 'well'][(k // 3) % 2]}" for k in range(90))]
     page = give(opened(), "\n".join(lines).encode())

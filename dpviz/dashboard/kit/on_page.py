@@ -45,3 +45,13 @@ def on_page(message: str, methods: str = "Mechanism") -> str:
         return f"Choose one under “{methods}”." if {*found[1].split(", ")} <= {*list_mechanisms()} else found[0]
 
     return _OPTION.sub(lambda found: CONTROLS[found[1]], _LIST.sub(listed, _WAYS.sub(r"\1", message)))
+
+
+def named(field: str) -> str:
+    """The label of the control that sets a field; the field itself where it is no control of its own.
+
+    >>> named("positive"), named("columns")
+    ('Values that count as +1', 'columns')
+    """
+    control = CONTROLS.get(field, "")
+    return control[1:-1] if control.endswith("”") else field

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.kit import folds, recorder, words
-from dpviz.dashboard.kit.on_page import on_page
+from dpviz.dashboard.kit.on_page import named, on_page
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
@@ -38,7 +38,7 @@ def failed(cause: str, fix: str) -> None:
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
     knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
-    name = knobs[error.field].label if error.field in knobs else error.field
+    name = knobs[error.field].label if error.field in knobs else named(error.field)
     field, cause, fix = (words.markdown(on_page(part, name)) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
