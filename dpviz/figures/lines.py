@@ -149,7 +149,7 @@ def bars(
     """Horizontal bars, the first on top, each with its words; hatched ones are not proved.
 
     Args:
-        span: ends of the x axis.
+        span: ends of the x axis; a bar that is longer has its words behind its name.
         most: the largest value that makes sense; no tick lies beyond.
     """
     shown = [b for b in items if math.isfinite(b.value)]
@@ -162,10 +162,13 @@ def bars(
         "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
     }
     place: Trace = {"paper": "x", "xanchor": "left", "yanchor": "bottom", "yshift": 11, "font": font}
-    names = [f"<b>{plain(b.name)}</b>" if b.strong else plain(b.name) for b in items]
+    inside = [not b.value > high for b in items]
+    texts = [plain(b.words) if whole else "" for b, whole in zip(items, inside, strict=True)]
+    names = [plain(b.name if whole else f"{b.name}: {b.words} (bar cut)") for b, whole in zip(items, inside, strict=True)]
+    names = [f"<b>{name}</b>" if b.strong else name for b, name in zip(items, names, strict=True)]
     return figure(
         theme,
-        [lying_bars(lengths, [plain(b.words) for b in items], marker, "%{text}<extra></extra>", font)],
+        [lying_bars(lengths, texts, marker, "%{text}<extra></extra>", font)],
         height=74 + 58 * len(items),
         annotations=[note(name, 0, k, **place) for k, name in enumerate(names)],
         bargap=0.58,

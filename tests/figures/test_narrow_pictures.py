@@ -85,3 +85,10 @@ def test_numbers_have_three_digits_and_no_padded_exponent() -> None:
     assert powers(np.array([7.0, 5.0, -1.0])) == ["1e7", "100,000", "0.1"]
     fig = bars([Bar("a", 60.0, "60")], LOOK, LIGHT, x="accuracy, %", span=(50, 118), most=100.0)
     assert list(fig.layout.xaxis.tickvals) == [60, 80, 100]
+
+
+def test_a_bar_that_leaves_the_axis_has_its_words_behind_its_name() -> None:
+    fig = bars([Bar("in use", 0.7, "0.7"), Bar("any number of epochs", 314.0, "314")], LOOK, LIGHT, x="distance", span=(0, 1.1))
+    assert list(fig.data[0].x) == [0.7, 314.0]
+    assert list(fig.data[0].text) == ["0.7", ""]
+    assert [a.text for a in fig.layout.annotations] == ["in use", "any number of epochs: 314 (bar cut)"]

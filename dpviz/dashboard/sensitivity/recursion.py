@@ -26,6 +26,7 @@ from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.reporting.calls import shell_call
 
 LONGEST = 7  # words of a query that the first sentence names
+FITTING = 5.0  # bars of so many times the bound in use fit into the picture; longer ones are cut, so that this one is seen
 
 RECURSION = (
     r"\Delta_j\leftarrow\rho\,\Delta_j\;\bigl(+\,\tfrac{2\eta G}{\nu}\text{ if batch }j\bigr),\qquad"
@@ -173,9 +174,8 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
         text = f" The largest change seen is {words.three(changes.largest())}, {100 * share:.0f} % of the bound. " + (
             loose if share < 0.995 else "The bound can hardly be smaller."
         )
-    fig = lines.bars(
-        items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * max(b.value for b in items))
-    )
+    longest = max(b.value for b in items if b.value <= FITTING * cal.sensitivity)
+    fig = lines.bars(items, charts.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * longest))
     summary = f"The noise is scaled to {words.three(cal.sensitivity)}, the strong bar: {cal.sensitivity_source}.{text}"
     charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]), of=spec)
     if text:
