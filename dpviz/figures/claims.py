@@ -15,11 +15,6 @@ _ROW = 74  # pixels of a paper's name and its tiles
 _TILE = 24
 
 
-def verdict_colour(theme: Theme, kind: str) -> str:
-    """The colour of a verdict: kind is "green", "blue", "red" or "gray"."""
-    return theme.verdicts[kind]
-
-
 def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
     """All verdicts at a glance: a row of tiles for each paper, one tile a claim.
 
@@ -34,7 +29,7 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
     for outcome, part in tiles.assign(row=place, column=column).groupby("outcome", sort=False):
         here = part["claim"] == chosen
         edge = {"color": theme.ink, "width": [3 if h else 0 for h in here]}
-        size, colour = [_TILE + 3 if h else _TILE for h in here], verdict_colour(theme, part["kind"].iloc[0])
+        size, colour = [_TILE + 3 if h else _TILE for h in here], theme.verdicts[part["kind"].iloc[0]]
         marker = {"symbol": "square", "size": size, "color": colour, "line": edge, "opacity": 1}
         signs: Trace = {"text": part["sign"], "textfont": {"color": theme.paper, "size": FONT_SIZE}, "mode": "markers+text"}
         signs |= {"hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]], "hoverinfo": "text"}

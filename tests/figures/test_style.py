@@ -9,7 +9,6 @@ import pytest
 
 from dpviz.figures import data, heat, lines
 from dpviz.figures import style as st
-from dpviz.figures.claims import verdict_colour
 from dpviz.mechanisms.base import FAMILIES
 
 CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
@@ -160,5 +159,5 @@ def test_text_and_signs_in_figures_have_contrast(theme: st.Theme) -> None:
     """4.5 for text: ink on paper, and the signs of verdicts, in the paper's colour on their tiles."""
     assert st.contrast(theme.ink, theme.paper) >= 4.5
     for kind in ("green", "blue", "red", "gray"):
-        assert st.contrast(verdict_colour(theme, kind), theme.paper) >= 4.5
+        assert st.contrast(theme.verdicts[kind], theme.paper) >= 4.5
     assert st.contrast("#7f7f7f", "#ffffff") < 4.5, "the control"

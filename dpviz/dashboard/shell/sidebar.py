@@ -128,7 +128,7 @@ class Sidebar:
                     with st.container() if seen else unseen:
                         _settings(run, changes, heading, self.spec)
                 with st.container() if self._shows == "run" else unseen:
-                    st.button("Back to the defaults", on_click=_reset, width="stretch")
+                    st.button("Back to the defaults", on_click=address.seed, args=({}, (metric.KEY,)), width="stretch")
                     _compare(self.spec)
                 recorder.button(self.spec, dataset_label(self.spec.dataset))
         with unseen if self._place is None else self._place:
@@ -143,7 +143,7 @@ class Sidebar:
     def _budget(self) -> None:
         self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
         st.html(_SCALE)
-        persons = _person_rows(self.spec.dataset)
+        persons = fields.readable(lambda: load_dataset(self.spec.dataset).person_rows, 0)
         if persons:
             st.caption(f"ε is for {in_words(persons)}.")
         if self.spec.ranges == PRIVATE:
@@ -277,11 +277,6 @@ def _trained_on(state: Any) -> int:
         return train_size(rows_of(state["dataset"]))
 
 
-def _person_rows(dataset: str) -> int:
-    """`Dataset.person_rows` of a set, 0 where it cannot be loaded."""
-    return fields.readable(lambda: load_dataset(dataset).person_rows, 0)
-
-
 def _published(dataset: str) -> bool:
     """True where a set has a test part of its publisher."""
     return fields.readable(lambda: load_dataset(dataset).published_test is not None, False)
@@ -370,7 +365,3 @@ def _epsilon_typed() -> None:
         st.session_state[_TYPED] = ""
     except InvalidInput as problem:
         address.report_typed(problem)
-
-
-def _reset() -> None:
-    address.seed({}, (metric.KEY,))

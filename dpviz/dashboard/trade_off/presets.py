@@ -35,7 +35,9 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
             st.session_state.setdefault("own.figure", chosen.figure or next(iter(figures)))
             if chosen.figure:
                 address.tell("own.figure", chosen.figure)
-            name = st.selectbox("Figure", list(figures), key="own.figure", format_func=_title, on_change=_other)
+            name = st.selectbox(
+                "Figure", list(figures), key="own.figure", format_func=_title, on_change=settings.figure_field().keep, args=("",)
+            )
         figure, panel = figures[name]
         setup = base.setup(name, _uploads())
         with right:
@@ -79,10 +81,6 @@ def _title(name: str) -> str:
 def _uploads() -> dict[str, str]:
     """This session's uploads with the names of their files."""
     return {name: held.title for name, held in session.held().items()}
-
-
-def _other() -> None:
-    settings.figure_field().keep("")
 
 
 def of_figure(name: str, epsilon: float, uploads: Mapping[str, str] | None = None) -> tuple[RunSpec, dict[str, str]]:
