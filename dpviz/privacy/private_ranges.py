@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, ndtri_exp
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, show
+from dpviz.common.validate import InvalidInput, instance, show
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -117,14 +117,14 @@ def private_ranges(
     ({'age': (16.0, 100.0)}, {'work': ('none', 'private', 'public')})
     """
     others = {name: _counted(name, column) for name, column in (categories or {}).items()}
-    if not columns and not others:
+    if not instance("columns", columns, Mapping) and not others:
         raise InvalidInput("columns", "there is no column", "Name at least one.")
     twice = next((name for name in others if name in columns), None)
     if twice is not None:
         raise InvalidInput(f"categories[{show(twice)}]", "is among the numbers, too", "Name each column once.")
     source = source or random.SystemRandom()
     values = {name: _numbers(name, column) for name, column in columns.items()}
-    noise = planned(len(values), len(others), budget)
+    noise = planned(len(values), len(others), instance("budget", budget, Budget))
     sigma = noise.sigma
     coarse = {name: _seen(name, column, EDGES, sigma, len(values), source, unseen) for name, column in values.items()}
     fine = {}

@@ -134,6 +134,7 @@ def check_place(folder: Path) -> None:
 
 
 P = ParamSpec("P")
+REFUTED = 0.99  # confidence of an audit that refuses a release: its noise is fixed, so that a wrong refusal would stay
 
 
 def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
@@ -289,7 +290,7 @@ def _audited(
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
     built = run.spec.build().settled(setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
-    audited = audit(built, pair.first, pair.second, cal.budget, runs, monitor=monitor)
+    audited = audit(built, pair.first, pair.second, cal.budget, runs, confidence=REFUTED, monitor=monitor)
     stated = audited.calibration
     for budget in (stated.proved_budget, None if unproved else stated.claimed_budget):
         if evidence := audited.against(budget):

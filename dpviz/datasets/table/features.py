@@ -64,9 +64,8 @@ def features_of(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tup
         raise InvalidInput("columns", "none was chosen", "Choose at least one column.")
     if not features:
         why = "; ".join(f"{show(c)} {reason}" for c, reason in list(left_out.items())[:3])
-        raise InvalidInput(
-            "columns", f"none can be used as a feature ({why})", "Choose columns with numbers or a few categories."
-        )
+        fix = "Choose columns with numbers or a few categories, or a value for their gaps."
+        raise InvalidInput("columns", f"none can be used as a feature ({why})", fix)
     return features, left_out
 
 
