@@ -23,9 +23,9 @@ from dpviz.privacy.budget import Budget
 
 #: R above: a minimiser is rarely longer at usual lambda; sqrt(2/lambda) bounds it, as phi(0) <= 1
 _REACH = 20.0
-#: largest standard deviation of the noise on each weight of a linear model; later steps correct noise of earlier ones, and
-#: nothing corrects noise on the finished model
-IN_STEPS, AT_THE_END = 2.0, 0.7
+#: standard deviation of the noise of all steps on each weight of a linear model, and the largest on a finished one, by trials:
+#: later steps correct noise of earlier ones, and nothing corrects noise at the end
+_IN_STEPS, _AT_THE_END = 2.0, 0.7
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
 #: what lambda may be where it is automatic
@@ -234,22 +234,21 @@ def training_time(setting: Setting, noise_per_time: float) -> float:
     return float(min(settled, (reach(setting) ** 2 / (2 * beta * noise_per_time**2)) ** (1 / 3)))
 
 
-def time_in_noise(setting: Setting, noise_per_time: float, most: float) -> float:
-    """Training time of linear models, s = most/nu: when noise has moved each weight by a standard deviation of `most`.
+def time_in_noise(setting: Setting, noise_per_time: float) -> float:
+    """Training time with noise on the steps; of linear models s = 2/nu, when noise has moved each weight by 2.
 
     The curvature of the logistic loss is at most the loss: phi'' = p (1 - p) <= p <= phi, where p is the probability of the
     other class. While the loss falls as R^2/(2 s) the curvature falls with it, and noise loses in proportion to s nu^2 and not
-    to s^2 nu^2. The sum is then smallest at an s in proportion to 1/nu [ours, elementary]. The factors are by trials on
-    validation rows, where they also suit the SVM (docs/defaults.md). Networks: `training_time`.
+    to s^2 nu^2. The sum is then smallest at an s in proportion to 1/nu [ours, elementary]. The factor is by trials on validation
+    rows, where it also suits the SVM (docs/defaults.md).
 
     Args:
         noise_per_time: nu.
-        most: `IN_STEPS` or `AT_THE_END`.
     """
     if not setting.linear:
         return training_time(setting, noise_per_time)
     settled = _SETTLED / setting.lam
-    return min(settled, most / noise_per_time) if noise_per_time > 0 else settled
+    return min(settled, _IN_STEPS / noise_per_time) if noise_per_time > 0 else settled
 
 
 def time_before_release(setting: Setting, budget: Budget | None = None, steps: float = _MOST_STEPS) -> float:
@@ -264,7 +263,9 @@ def time_before_release(setting: Setting, budget: Budget | None = None, steps: f
     """
     most = steps * longest_step(setting) * setting.unit_step
     mu = gaussian_mu(_LARGE if budget is None else budget)
-    return min(most, time_in_noise(setting, 2 * setting.G / (setting.n * mu), AT_THE_END))
+    noise = 2 * setting.G / (setting.n * mu)
+    bearable = _AT_THE_END / noise if setting.linear else math.inf
+    return min(most, bearable, training_time(setting, noise))
 
 
 def step_size(setting: Setting, steps: int, noise_scale: float, *, steeper: float = 1.0, clip: float = math.inf) -> float:
@@ -275,7 +276,7 @@ def step_size(setting: Setting, steps: int, noise_scale: float, *, steeper: floa
         steeper: factor by which noise on the rows raises the curvature.
         clip: clip norm of the rows' gradients.
     """
-    time = time_in_noise(setting, noise_scale / math.sqrt(steps), IN_STEPS)
+    time = time_in_noise(setting, noise_scale / math.sqrt(steps))
     return max(_SHORTEST, min(longest_step(setting, clip) / steeper, time / (steps * setting.unit_step)))
 
 

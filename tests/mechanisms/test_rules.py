@@ -32,13 +32,16 @@ def test_the_training_time_balances_both_losses() -> None:
 
 def test_noise_moves_the_weights_of_linear_models_by_so_much_and_no_more() -> None:
     nu = 2 * SETTING.G / (SETTING.n * gaussian_mu(Budget(0.05, 1e-5)))  # of noise on the finished model
-    assert rules.time_before_release(SETTING, Budget(0.05, 1e-5)) * nu == pytest.approx(rules.AT_THE_END)
+    assert rules.time_before_release(SETTING, Budget(0.05, 1e-5)) * nu == pytest.approx(0.7)
+    weak = Budget(10.0, 1e-5)
+    time = rules.training_time(SETTING, 2 * SETTING.G / (SETTING.n * gaussian_mu(weak)))
+    assert rules.time_before_release(SETTING, weak, math.inf) == time
     steps, scale = 200, 0.05
     taken = steps * rules.step_size(SETTING, steps, scale) * SETTING.unit_step
-    assert taken * scale / math.sqrt(steps) == pytest.approx(rules.IN_STEPS)
-    assert rules.time_in_noise(SETTING, 0.0, 2.0) == rules.time_in_noise(SETTING, 1e-12, 2.0) == 3 / SETTING.lam
+    assert taken * scale / math.sqrt(steps) == pytest.approx(2.0)
+    assert rules.time_in_noise(SETTING, 0.0) == rules.time_in_noise(SETTING, 1e-12) == 3 / SETTING.lam
     network = get_model("mlp").setting(500, 9, 1e-4)
-    assert rules.time_in_noise(network, 1e-3, 2.0) == rules.training_time(network, 1e-3)
+    assert rules.time_in_noise(network, 1e-3) == rules.training_time(network, 1e-3)
 
 
 def test_more_noise_means_shorter_steps_within_what_is_stable() -> None:
