@@ -111,7 +111,7 @@ def parser(only: str | None = None) -> Parser:
         choices=_SHELLS,
         help=f"print what completes commands in a shell: {', '.join(_SHELLS)}",
     )
-    commands = made.add_subparsers(required=True, metavar="{" + ",".join(COMMANDS) + "}")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
     for name in COMMANDS:
         module = import_module(f"dpviz.cli.{name}")
         command = commands.add_parser(name, help=module.HELP, description=getattr(module, "DESCRIPTION", None))

@@ -113,7 +113,11 @@ def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
     from dpviz.datasets import list_datasets
     from dpviz.datasets.sources import own
     from dpviz.datasets.sources.remote import REMOTE
+    from dpviz.mechanisms import list_mechanisms
 
+    option = next((name for name in ("mechanism", "mechanisms") if hasattr(options, name)), None)
+    if option and file in list_mechanisms() and not Path(file).exists():
+        raise InvalidInput("file", f"{file!r} is a mechanism's name, and no file here has it", f"Write --{option} {file}.")
     if file in (*list_datasets(), *REMOTE) and not Path(file).exists():
         raise InvalidInput("file", f"{file!r} is a dataset's name, and no file here has it", f"Write --dataset {file}.")
 

@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> None:
     kept = {name: [None if pd.isna(value) else word(value) for value in frame[name]] for name in options.keep}
     messages: list[str] = []
     scores = model.scores(frame, messages, fill)
+    if np.isnan(scores).any():
+        messages.append("--fill NAME=VALUE gives a value for the gaps in a column.")
     table = pd.DataFrame({"prediction": model.labels(scores)})
     chances = model.probabilities(scores) if options.proba else None
     if options.json:

@@ -10,7 +10,7 @@ from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, ma
 from dpviz.figures.traces import bar_trace, upright
 
 ROW = 140  # pixels of one gauge with its labels
-ABOVE = 0.34  # of a gauge more, where parts carry their names
+ABOVE = 0.41  # of a gauge more, where parts carry their names
 _STROKES = ("line", 3, "solid"), ("dot", 2, "dot")  # kind, width and dash of a mark
 _SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
 
@@ -81,7 +81,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
     heights = [1 + ABOVE * bool(names) for names in named]
     places = [float(sum(heights[k + 1 :])) for k in range(len(rows))]
     for row, names, y, height in zip(rows, named, places, heights, strict=True):
-        notes.append(_text([f"<b>{row.title}</b>"], [low], [y + height - 0.7], theme, "middle right", FONT_SIZE))
+        notes.append(_text([f"<b>{row.title}</b>"], [low], [y + height - 0.75], theme, "middle right", FONT_SIZE))
         traces += [_bar(part, y, low, fills[part.kind], theme, shares) for part in row.parts]
         notes.append(_labels(row.marks, y - 0.25, -0.15, (low, high), unit, theme))
         notes += [_labels(names, y + 0.22, 0.14, (low, high), unit, theme)] if names else []
@@ -96,7 +96,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
         [*traces, *notes],
         height=round(ROW * sum(heights)) + 60,
         x={"range": [low, high], "ticksuffix": " %" if shares else ""} | tens(low, shares=shares),
-        y={"visible": False, "range": [-0.62, sum(heights) - 0.58]},
+        y={"visible": False, "range": [-0.62, sum(heights) - 0.62]},
         barmode="overlay",
         shapes=shapes,
         margin=margin(top=4, right=26),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import SIGNS, Label, listed, room, wrapped
+from dpviz.figures.labels import SIGNS, Label, leaders, listed, room, wrapped
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
 from dpviz.figures.traces import band_trace, line_trace, lying_bars, marker_trace, note, upright
 
@@ -211,9 +211,9 @@ def _figure(
     parts = [wrapped(one.text, _WIDTH) for one in names]
     tall, right = room(parts)
     vertical = {"range": [low, high], "ticksuffix": " %" if top and shares else ""}
-    marks: list[Trace] = []
+    marks = leaders(names, parts, (low, high), max(_PLOT, tall))
     if ends[0] <= here <= ends[1]:
-        marks = [upright(here, {"color": theme.majority, "width": 2, "dash": "dot"})]
+        marks.append(upright(here, {"color": theme.majority, "width": 2, "dash": "dot"}))
     return figure(
         theme,
         traces,

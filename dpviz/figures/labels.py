@@ -45,7 +45,7 @@ def room(lines: Sequence[list[str]]) -> tuple[int, int]:
 
 def listed(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, rising: bool) -> list[Trace]:
     """The entries right of the plot, the largest value on top, or the smallest where less is better."""
-    order = sorted(range(len(names)), key=lambda k: -names[k].y if rising else names[k].y)
+    order = _ranked(names, rising=rising)
     notes, above = [], 0
     for k in order:
         one = names[k]
@@ -55,3 +55,23 @@ def listed(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, 
         notes.append(note(text, 1, 1, paper="xy", **place, **look))
         above += LINE * len(lines[k])
     return notes
+
+
+def leaders(names: Sequence[Label], lines: Sequence[list[str]], span: tuple[float, float], tall: int) -> list[Trace]:
+    """Shapes from the value of each entry, at the right end of the plot, to the entry: a list is not as far apart as its lines.
+
+    Args:
+        span: the ends of a linear vertical axis.
+        tall: pixels of it.
+    """
+    shapes, above = [], LINE / 2 + 2
+    for k in _ranked(names, rising=True):
+        end = span[1] - above / tall * (span[1] - span[0])
+        place: Trace = {"xref": "paper", "xsizemode": "pixel", "xanchor": 1, "x0": 0, "x1": 14, "y0": names[k].y, "y1": end}
+        shapes.append({"type": "line", "line": {"color": names[k].colour, "width": 1}} | place)
+        above += LINE * len(lines[k])
+    return shapes
+
+
+def _ranked(names: Sequence[Label], *, rising: bool) -> list[int]:
+    return sorted(range(len(names)), key=lambda k: -names[k].y if rising else names[k].y)

@@ -62,6 +62,17 @@ def test_a_datasets_name_in_the_place_of_a_file_is_seen(name: str, shell: Shell)
     assert f"Write --dataset {name}." in shell.refused(["run", name])
 
 
+@pytest.mark.parametrize(("command", "option"), [("calibrate", "--mechanism"), ("sweep", "--mechanisms")])
+def test_a_mechanisms_name_in_the_place_of_a_file_is_seen(command: str, option: str, shell: Shell) -> None:
+    assert f"Write {option} dp-gd." in shell.refused([command, "dp-gd"])
+
+
+def test_an_unknown_command_is_answered_with_one_list(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nosuch"])
+    assert capsys.readouterr().err.count("calibrate") == 1
+
+
 def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
     wanted = ["--metric", "roc-auc", "--metric", "f1", "--metric", "recall@precision=0.6"]
     said = shell(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted])

@@ -3,7 +3,19 @@
 import pytest
 
 from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
-from dpviz.figures.style import LIGHT, Look
+from dpviz.figures.style import FONT_SIZE, LIGHT, Look
+
+
+def test_the_lowest_labels_of_a_gauge_stay_clear_of_the_next_title() -> None:
+    marks = [Mark("majority 63.1 %", 0.631), Mark("private 64.0 %", 0.64), Mark("non-private 65.0 %", 0.65)]
+    rows = [Gauge("Accuracy", [], marks), Gauge("Best possible attack", [], [Mark("any attacker 73.1 %", 0.731)])]
+    fig = gauges(rows, Look("m", "#123456", "solid", "circle"), LIGHT)
+    lowest = min(y for trace in fig.data if "non-private 65.0 %" in (trace.text or ()) for y in trace.y)
+    (title,) = (trace.y[0] for trace in fig.data if "<b>Best possible attack</b>" in (trace.text or ()))
+    low, high = fig.layout.yaxis.range
+    margins = fig.layout.margin
+    pixels = (fig.layout.height - margins.t - margins.b) / (high - low)
+    assert (lowest - title) * pixels > FONT_SIZE + 10
 
 
 @pytest.mark.parametrize(

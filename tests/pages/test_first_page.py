@@ -105,7 +105,9 @@ def test_a_knob_at_its_own_rule_says_what_the_rule_gives() -> None:
     assert batch.value is None
     spec = dpviz.RunSpec(mechanism="rsgd")
     setting, budget = dpviz.setup_for(spec).problem.setting, dpviz.resolve(spec).budget
-    assert batch.placeholder == f"automatic: {spec.build().value('batch_size', setting, budget)} for n = 320"
+    value = spec.build().value("batch_size", setting, budget)
+    assert batch.placeholder == f"automatic: {value}"
+    assert batch.help.endswith(f" Here: {value} for n = 320.")
     batch.set_value(7).run()
     assert address(page)["rsgd.batch_size"] == "7"
     page.number_input(key="rsgd.batch_size").set_value(None).run()

@@ -45,6 +45,7 @@ def test_a_gap_blocks_its_own_row_only(folder: Path, shell: Shell, capsys: pytes
     assert lines[2] == ["p1", "", "", ""]
     assert all(line[1] and abs(float(line[2]) + float(line[3]) - 1) < 1e-5 for k, line in enumerate(lines[1:]) if k != 1)
     assert "1 of 6 rows have gaps and no prediction: age (1)" in said.err
+    assert "--fill NAME=VALUE" in said.err
     whole = table(shell(["predict", "model", "whole.csv", "--keep", "id", "--proba"]))
     assert [line for k, line in enumerate(whole) if k != 2] == [line for k, line in enumerate(lines) if k != 2]
 

@@ -265,7 +265,7 @@ def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spe
 def _automatic_lam(spec: RunSpec) -> str:
     """The automatic regularisation of this run, in words."""
     run = fields.readable(lambda: resolve(replace(spec, lam=0.0)), None)
-    return "" if run is None else f"automatic: {run.lam:g} for n = {run.n_train:,}"
+    return "" if run is None else f"{run.lam:g} for n = {run.n_train:,}"
 
 
 def _trained_on(state: Any) -> int:
@@ -305,7 +305,7 @@ def _rules(spec: RunSpec) -> dict[str, str]:
         setting = replace(of_rows, person_rows=dataset.person_rows, private_ranges=dataset.private_ranges)
         by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
         values = {name: knob.in_words(by_rule.value(name, setting, run.budget)) for name, knob in knobs.items()}
-        return {name: f"automatic: {value} for n = {run.n_train:,}" for name, value in values.items()}
+        return {name: f"{value} for n = {run.n_train:,}" for name, value in values.items()}
 
     return fields.readable(made, {})
 

@@ -39,7 +39,7 @@ def control(
     """The widget of a knob; its value is `st.session_state[key]`.
 
     Args:
-        rule: what the knob's own rule gives, in words; shown where the field is left empty.
+        rule: what the knob's own rule gives, and for what n; the value is shown where the field is left empty.
         few: up to so many options stand side by side.
         marks: numbers to slide over.
         more: further arguments of the widget.
@@ -59,7 +59,9 @@ def control(
             st.select_slider(label, marked, format_func=knob.in_words, **common)
         case Enter():
             if form.optional:
-                common |= {"placeholder": rule or knob.automatic, "help": f"{knob.help} Empty: {knob.automatic}."}
+                # a field of the sidebar has room for the value alone
+                given, here = (f"automatic: {rule.split(' for ')[0]}", f" Here: {rule}.") if rule else (knob.automatic, "")
+                common |= {"placeholder": given, "help": f"{knob.help} Empty: {knob.automatic}.{here}"}
             st.number_input(label, **(_box(form) | common))
         case Tags(options):
             st.multiselect(label, options, format_func=knob.in_words, **common)
