@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     kind = one_of("--pair", one_run.own(options, "pair") or WORST, KINDS)
     for name, kinds in _CHOSEN.items():
         if getattr(options, name) is not None and kind not in kinds:
-            raise InvalidInput(f"--{name}", f"is not part of the pair {kind}", f"Choose --pair {' or '.join(kinds)}.")
+            raise InvalidInput(f"--{name}", f"is not used by the pair {kind}", f"Choose --pair {' or '.join(kinds)}.")
     row, other = (_row(name, one_run.own(options, name)) for name in ("row", "other"))
     runs = whole("--runs", number_from_text("--runs", one_run.own(options, "runs") or "1000"), 40, 1_000_000)
     confidence = number_from_text("--confidence", options.confidence)

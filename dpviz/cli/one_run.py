@@ -68,8 +68,6 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
         meant = f"until {links.UNTIL} it meant {urlencode(older).replace('&', ', ')}"
         back = f"&{links.KEY}=1 brings that back"
         print(f"dpviz: this link names no version; {meant}. Defaults are others now; {back}.", file=sys.stderr)
-    if not options.json and (rule := links.other_rule(query)):
-        print(f"dpviz: {rule}", file=sys.stderr)
     query |= {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, None if link else options.file)
     if dataset is not None:
@@ -86,6 +84,8 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
         if cls is not None:
             cls.from_params({knob: cls.defaults()[knob]} if knob in cls.knobs() else {knob: None})
         query[f"{mechanism}.{knob}"] = value
+    if not options.json and (rule := links.other_rule(query)):
+        print(f"dpviz: {rule}", file=sys.stderr)
     spec = RunSpec.from_query(query)
     answers.announce(options, spec.dataset)
     return spec

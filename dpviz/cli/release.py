@@ -24,7 +24,10 @@ def add(parser: Parser) -> None:
     add_release(parser)
     parser.add_argument("--tried", metavar="N", help="how many settings were tried on these rows, for the card")
     parser.add_argument(
-        "--audit", default="0", metavar="RUNS", help="audit the method with so many models trained on each of two datasets"
+        "--audit",
+        default="0",
+        metavar="RUNS",
+        help="audit the method with so many models trained on each of two datasets; it refuses what it refutes",
     )
     parser.add_argument(
         "--i-know-this-is-not-proved", dest="unproved", action="store_true", help="allow a guarantee that is only claimed"

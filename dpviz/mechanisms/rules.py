@@ -8,7 +8,7 @@ What is lost after the time s is at most R^2/(2s), as the start is not yet forgo
 not contracted; R is the length of the minimiser, and the trace of the Hessian is at most beta for rows in the unit ball.
 The sum is smallest at s^3 = R^2/(2 beta nu^2) [ours, elementary]. Both are upper bounds, so R is not known better than by
 trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m benchmarks.defaults`). Noise on the steps of a
-linear model meets less curvature than beta (`time_in_noise`).
+linear model loses less than its bound (`time_in_noise`).
 
 Regularisation lambda costs at most lambda R^2/2 (bias). It lowers what d parameters lose by being estimated from n rows, about
 d/(2n), and what noise loses. In each case the sum of what is lost is smallest, or its parts are equal, at the lambda of
@@ -238,9 +238,9 @@ def time_in_noise(setting: Setting, noise_per_time: float) -> float:
     """Training time with noise on the steps; of linear models s = 2/nu, when noise has moved each weight by 2.
 
     The curvature of the logistic loss is at most the loss: phi'' = p (1 - p) <= p <= phi, where p is the probability of the
-    other class. While the loss falls as R^2/(2 s) the curvature falls with it, and noise loses in proportion to s nu^2 and not
-    to s^2 nu^2. The sum is then smallest at an s in proportion to 1/nu [ours, elementary]. The factor is by trials on validation
-    rows, where it also suits the SVM (docs/defaults.md).
+    other class. Where the least loss is near 0 and the loss falls as R^2/(2 s), noise loses R^2/(2 s) s^2 nu^2/2 at most and the
+    sum is smallest at s = sqrt(2)/nu [ours, elementary]. The factor 2 is by trials on validation rows, of other sets and of the
+    SVM, too (docs/defaults.md).
 
     Args:
         noise_per_time: nu.
@@ -253,6 +253,8 @@ def time_in_noise(setting: Setting, noise_per_time: float) -> float:
 
 def time_before_release(setting: Setting, budget: Budget | None = None, steps: float = _MOST_STEPS) -> float:
     """Training time of methods that add Gaussian noise to the finished model, at most that of `steps` of the longest steps.
+
+    That of a linear model ends where the noise on each weight has a standard deviation of 0.7, too.
 
     T steps of size eta move the result by at most 2 eta T G/n, so that its noise is s nu with nu = 2G/(n mu), where mu
     is the largest ratio of sensitivity and noise that the budget allows. Batches change nothing of this: an epoch of k

@@ -134,7 +134,7 @@ def check_place(folder: Path) -> None:
 
 
 P = ParamSpec("P")
-REFUTED = 0.99  # confidence of an audit that refuses a release: its noise is fixed, so that a wrong refusal would stay
+REFUTED = 0.999  # confidence of an audit that refuses a release: its noise is fixed, so that a wrong refusal would stay
 
 
 def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
@@ -170,12 +170,13 @@ def release(
     Args:
         spec: the run, without a seed of noise; its number of noise draws is not used.
         all_rows: train on all rows and not on the run's training part.
-        unproved: release although the budget that was asked for is not proved, and although the audit refutes a mere claim.
+        unproved: release although the budget that was asked for is not proved.
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. It comes
-            before the ledger's entry; once more after it, the ranges' part spent, if private categories change hyperparameters.
+            before the ledger's entry, with the number of features of the rows; once more after it if private categories change
+            that number and hyperparameters with it. A refusal then leaves the whole entry in the ledger.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
@@ -189,14 +190,17 @@ def release(
     dataset, problem = _rows_of(declared, all_rows)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
-    _ = undeclared(dataset, every) if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
+    if private_ranges:  # errors before anything is spent
+        undeclared(dataset, every)
+    else:
+        encoder_of(dataset, ranges_from_data)
     run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, settled=private_ranges)
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
         entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
-    audited = _audited(run, problem.setting, cal, audit_runs, unproved, monitor)
+    audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
@@ -204,7 +208,7 @@ def release(
         ranged = resolve(declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, settled=True)
         if (built, problem.setting) != before:
-            audited = _audited(run, problem.setting, cal, audit_runs, unproved, monitor)
+            audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     entropy = [np.random.SeedSequence()]  # of the operating system
     fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
@@ -273,13 +277,11 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
 
 
-def _audited(
-    run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, unproved: bool, monitor: Monitor
-) -> AuditResult | None:
+def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
     """An audit on synthetic rows with the hyperparameters of the release; None where none is asked for.
 
     Raises:
-        InvalidInput: it cannot be made, or it refutes the proved guarantee, or a claim and not `unproved`.
+        InvalidInput: it cannot be made, or it refutes the proved guarantee.
         FloatingPointError: outputs are not finite.
     """
     if whole("audit_runs", runs, 0, MAX_RUNS) == 0:
@@ -291,11 +293,10 @@ def _audited(
     built = run.spec.build().settled(setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
     audited = audit(built, pair.first, pair.second, cal.budget, runs, confidence=REFUTED, monitor=monitor)
-    stated = audited.calibration
-    for budget in (stated.proved_budget, None if unproved else stated.claimed_budget):
-        if evidence := audited.against(budget):
-            cause = f"an audit of {runs:,} models a side refutes {budget} by {evidence}, at {audited.confidence:.0%} confidence"
-            raise InvalidInput("mechanism", cause, "Publish none of its models; choose another method.")
+    proved = audited.calibration.proved_budget
+    if evidence := audited.against(proved):
+        cause = f"an audit of {runs:,} models a side refutes {proved} by {evidence}, at {100 * REFUTED:g} % confidence"
+        raise InvalidInput("mechanism", cause, "Publish none of its models; choose another method.")
     return audited
 
 

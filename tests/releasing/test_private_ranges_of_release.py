@@ -120,10 +120,10 @@ def test_the_audit_comes_before_the_ledger_and_again_for_other_features(
         return original(mechanism, first, *rest, **named)
 
     monkeypatch.setattr(training, "audit", audit)
-    made = dpviz.release(spec(frame, **declared), private_ranges=True, audit_runs=40, ledger=ledger)
+    made = dpviz.release(spec(frame, **declared), private_ranges=True, audit_runs=60, ledger=ledger)
     assert entries == [0, 1][:audits]
     assert lams[-1] == setup_for(made.spec).problem.lam
-    assert made.audited.runs == 40
+    assert made.audited.runs == 60
 
 
 def test_what_private_ranges_cannot_mend_is_refused_before_anything_is_spent(frame: pd.DataFrame, ledger: Ledger) -> None:

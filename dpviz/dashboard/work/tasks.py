@@ -157,12 +157,12 @@ def chart(
         result = compute(*given)
         return result, make(result)
 
-    found, fresh = None, False
+    computed, fresh = None, False
     if not folds.closed():
         look = st.context.theme.type  # the picture has its colours
-        found, fresh = observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
-    if found is not None:
-        result, picture = found
+        computed, fresh = observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
+    if computed is not None:
+        result, picture = computed
         with st.container(key=f"{'drawn' if fresh else 'older'}-{key}"):
             if not fresh:
                 note_before(key)

@@ -22,9 +22,12 @@ OLD: Mapping[int, Mapping[str, str]] = {
     4: {"dp-sgd.sampling_rate": "0.1", "objective-tight.curvature_share": "0.1"},
     5: {},
 }
-#: methods whose automatic steps on linear models followed another rule until a version; no value in an address stands for it
-STEP_RULES: Mapping[int, Collection[str]] = {
-    5: """dp-gd dp-sgd dp-lssgd dp-svrg renyi-filter input-perturbation dbdp dbdp-pi nsgd rsgd rsgd-ar outpert-gd""".split()
+_NOISY_STEPS = ("dp-gd", "dp-sgd", "dp-lssgd", "dp-svrg", "renyi-filter", "input-perturbation", "dbdp", "dbdp-pi")
+#: hyperparameters that other rules set on linear models until a version; no value in an address stands for these
+RULES: Mapping[int, Mapping[str, Collection[str]]] = {
+    5: dict.fromkeys(_NOISY_STEPS, ("step_size",))
+    | dict.fromkeys(("nsgd", "rsgd", "rsgd-ar"), ("batch_size", "epochs", "step_size"))
+    | {"outpert-gd": ("steps",)}
 }
 VERSION = len(OLD) + 1
 #: settings that are gone, by key: the values that nothing stands for now, and what a run has in their place
@@ -109,18 +112,22 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def other_rule(query: Mapping[str, str]) -> str:
-    """What no older default says: an older link's method chose its step size by another rule, in words; "" where not.
+    """What no older default says: an older link's method chose its steps by another rule, in words; "" where not.
 
     >>> other_rule({"mechanism": "dp-sgd", "v": "5"})[:60]
     'When this link was made, its automatic steps followed anothe'
     >>> other_rule({"v": "5", "dp-gd.step_size": "1"}), other_rule({"v": "5", "model": "mlp"}), other_rule({"v": "6"})
     ('', '', '')
     """
-    name, version = query.get("mechanism", _MECHANISM), query.get(KEY, "")
-    concerned = any(version == str(made) for last, names in STEP_RULES.items() if name in names for made in range(1, last + 1))
-    if not concerned or {f"{name}.step_size", "outpert-gd.steps"} & query.keys() or query.get("model") == "mlp":
+    try:
+        version = _version(query.get(KEY, str(VERSION)))
+    except InvalidInput:  # `meant` says what is wrong with it
         return ""
-    return "When this link was made, its automatic steps followed another rule: results differ a little from those of then."
+    name = query.get("mechanism", _MECHANISM)
+    concerned = {f"{name}.{knob}" for last, methods in RULES.items() if version <= last for knob in methods.get(name, ())}
+    if query.get("model") == "mlp" or not any(query.get(key, "").strip("0.") == "" for key in concerned):
+        return ""
+    return "When this link was made, its automatic steps followed another rule: results may differ from those of then."
 
 
 def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:

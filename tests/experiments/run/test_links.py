@@ -159,6 +159,9 @@ def test_a_step_rule_of_older_links_is_named(capsys: pytest.CaptureFixture[str])
     assert main(["accounting", f"?{urlencode(older)}"]) == 0
     assert "another rule" in capsys.readouterr().err
     assert any("another rule" in one.value for one in opened("", **older).caption)
+    assert links.other_rule({"mechanism": "outpert-gd", "outpert-gd.step_size": "0.5", "v": "5"})
+    assert links.other_rule(older | {"outpert-gd.steps": "9", "dp-sgd.step_size": "0"})
+    assert not links.other_rule({"mechanism": "outpert-gd", "outpert-gd.steps": "9", "v": "5"})
     for same in (older | {"dp-sgd.step_size": "1.0"}, older | {"v": "6"}, older | {"mechanism": "bassily-sgd"}):
         assert main(["accounting", f"?{urlencode(same)}"]) == 0
         assert not capsys.readouterr().err
