@@ -122,6 +122,6 @@ def _audit(audited: AuditResult | None) -> str:
         return "None was made. An audit can refute a guarantee and never confirms one."
     return (
         f"{audited.runs:,} models were trained on each of two synthetic neighbouring datasets: {audited.verdict}. "
-        f"Lower bound on ε at {100 * audited.confidence:g} % confidence: {audited.epsilon_lower:.3g} (the largest that so many can "
-        f"show: {audited.ceiling:.3g}). An audit can refute a guarantee and never confirms one."
+        f"Lower bound on ε at {100 * audited.confidence:g} % confidence: {audited.epsilon_lower:.3g} (the largest that so many "
+        f"can show: {audited.ceiling:.3g}). An audit can refute a guarantee and never confirms one."
     )
