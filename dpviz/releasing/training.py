@@ -174,9 +174,8 @@ def release(
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. It comes
-            before the ledger's entry, with the number of features of the rows; once more after it if private categories change
-            that number and hyperparameters with it. A refusal then leaves the whole entry in the ledger.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. With private
+            categories it may come once more after the ledger's entry, which stays where this audit refuses.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
@@ -190,10 +189,7 @@ def release(
     dataset, problem = _rows_of(declared, all_rows)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
-    if private_ranges:  # errors before anything is spent
-        undeclared(dataset, every)
-    else:
-        encoder_of(dataset, ranges_from_data)
+    _ = undeclared(dataset, every) if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
     run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, settled=private_ranges)
     if not unproved:
         _require_proof(cal, of_model)
