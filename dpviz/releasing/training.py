@@ -174,8 +174,8 @@ def release(
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. With private
-            categories it may come once more after the ledger's entry, which stays where this audit refuses.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. With
+            private categories it may come once more after the ledger's entry, which stays where this audit refuses.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
