@@ -1,6 +1,6 @@
 """Quality of methods at their automatic hyperparameters: accuracy without noise and at a few budgets, as a table.
 
-python -m benchmarks.defaults [--pairs breast-cancer:logistic,iris:mlp] [--epsilons 0.1,1,10] [--seeds 3]
+python -m benchmarks.defaults [--pairs breast-cancer:logistic,iris:mlp] [--methods dp-gd,nsgd] [--epsilons 0.1,1,10] [--seeds 3]
     [--out docs/defaults.md]
 
 Adult, Bank and KDDCup99 are part of it where DPVIZ_DATA names a folder with their files. Tables that are on the page and are not
@@ -9,7 +9,7 @@ made now are kept.
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -71,8 +71,13 @@ def pairs(*, every: bool = False) -> list[tuple[str, str]]:
     return [(d, m) for m in ("logistic", "svm") for d in linear] + [(d, "mlp") for d in networks]
 
 
-def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int) -> str:
-    """A heading and a table in Markdown."""
+def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int, only: Collection[str], before: str) -> str:
+    """A heading and a table in Markdown.
+
+    Args:
+        only: methods that are measured; the others' lines are those of the table before.
+    """
+    kept = {line.split(" | ")[0].removeprefix("| "): line for line in before.splitlines() if " | " in line}
     setup = setup_for(dpviz.RunSpec(dataset=dataset, model=model))
     lines = [
         f"{sections.START}{title(dataset, model)}\n",
@@ -81,6 +86,9 @@ def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int) -> 
         f"|---|{'---|' * len(epsilons)}---|",
     ]
     for name in methods(model):
+        if name not in only:
+            lines.append(kept[name])
+            continue
         found = measured(dataset, model, name, epsilons, seeds)
         cells = [f"{100 * row['mean']:.1f} ± {100 * row['spread']:.1f}" for row in found.to_dict("records")]
         lines.append(f"| {name} | {' | '.join(cells)} | {100 * found['training'].iloc[0]:.1f} |")
@@ -103,6 +111,8 @@ def main() -> None:
     """Writes the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", default=",".join(f"{d}:{m}" for d, m in pairs()), help="dataset:model, with commas")
+    names = ",".join(name for name, cls in list_mechanisms().items() if cls.family != "reference")
+    parser.add_argument("--methods", default=names, help="methods to measure; lines of others in the page are kept")
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", default="docs/defaults.md")
@@ -111,7 +121,8 @@ def main() -> None:
     page = sections.read(Path(given.out))
     for pair in given.pairs.split(","):
         dataset, _, model = pair.rpartition(":")
-        page[title(dataset, model)] = section(dataset, model, epsilons, given.seeds)
+        before = page.get(title(dataset, model), "")
+        page[title(dataset, model)] = section(dataset, model, epsilons, given.seeds, given.methods.split(","), before)
         # what is there so far is kept where it is stopped
         Path(given.out).write_text(START + "".join(in_order(page)), encoding="utf-8")
 
