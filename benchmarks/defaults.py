@@ -75,7 +75,7 @@ def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int, onl
     """A heading and a table in Markdown.
 
     Args:
-        only: methods that are measured; the others' lines are those of the table before.
+        only: methods that are measured, none for all; the others' lines are those of the table before.
     """
     kept = {line.split(" | ")[0].removeprefix("| "): line for line in before.splitlines() if " | " in line}
     setup = setup_for(dpviz.RunSpec(dataset=dataset, model=model))
@@ -86,7 +86,7 @@ def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int, onl
         f"|---|{'---|' * len(epsilons)}---|",
     ]
     for name in methods(model):
-        if name not in only:
+        if only and name not in only:
             lines.append(kept[name])
             continue
         found = measured(dataset, model, name, epsilons, seeds)
@@ -111,18 +111,18 @@ def main() -> None:
     """Writes the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", default=",".join(f"{d}:{m}" for d, m in pairs()), help="dataset:model, with commas")
-    names = ",".join(name for name, cls in list_mechanisms().items() if cls.family != "reference")
-    parser.add_argument("--methods", default=names, help="methods to measure; lines of others in the page are kept")
+    parser.add_argument("--methods", default="", help="methods to measure, all by default; lines of others in the page are kept")
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", default="docs/defaults.md")
     given = parser.parse_args()
     epsilons = [float(e) for e in given.epsilons.split(",")]
+    only = [name for name in given.methods.split(",") if name]
     page = sections.read(Path(given.out))
     for pair in given.pairs.split(","):
         dataset, _, model = pair.rpartition(":")
         before = page.get(title(dataset, model), "")
-        page[title(dataset, model)] = section(dataset, model, epsilons, given.seeds, given.methods.split(","), before)
+        page[title(dataset, model)] = section(dataset, model, epsilons, given.seeds, only, before)
         # what is there so far is kept where it is stopped
         Path(given.out).write_text(START + "".join(in_order(page)), encoding="utf-8")
 

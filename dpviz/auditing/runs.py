@@ -37,6 +37,8 @@ KINDS_OF_PERSONS: dict[str, str] = {
     "label-flip": "A person of your choice, labels flipped",
     "two-rows": "A person of your choice, all rows replaced by one other",
 }
+#: kinds of pairs that use the row of a person's choice, and the other row
+CHOSEN = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
 WORST = "worst-case"
 ROWS, FEATURES = 1000, 2  # of the synthetic pairs
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 #: attributes of a result that the JSON document has by the same name
 _PLAIN = ("runs", "seed", "confidence", "score", "guessed_right", "epsilon_lower", "verdict", "warnings")
 
-#: pairs of which a row is chosen
-_CHOSEN = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
-
 HELP = "attack a run: how often an attacker guesses right, and the epsilon that this shows"
 DESCRIPTION = (
     "An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
@@ -44,12 +41,12 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Plays the game and prints what it shows."""
-    from dpviz.auditing.runs import KINDS, WORST, watch_run
+    from dpviz.auditing.runs import CHOSEN, KINDS, WORST, watch_run
     from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)
     kind = one_of("--pair", one_run.own(options, "pair") or WORST, KINDS)
-    for name, kinds in _CHOSEN.items():
+    for name, kinds in CHOSEN.items():
         if getattr(options, name) is not None and kind not in kinds:
             raise InvalidInput(f"--{name}", f"is not used by the pair {kind}", f"Choose --pair {' or '.join(kinds)}.")
     row, other = (_row(name, one_run.own(options, name)) for name in ("row", "other"))

@@ -10,9 +10,11 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import os
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, TypeVar
 
 _WHOLE = re.compile(r"[-+]?[0-9]{1,40}")
@@ -73,6 +75,11 @@ def instance(field: str, value: T, kind: type) -> T:
         return value
     found, name = type(value).__name__, f"{kind.__module__}.{kind.__qualname__}"  # the value itself may hold rows
     raise InvalidInput(field, f"must be a {kind.__name__}, got an object of the class {found}", f"Give one of the class {name}.")
+
+
+def as_path(field: str, value: str | os.PathLike[str]) -> Path:
+    """A path from text or from an object that stands for one."""
+    return Path(value if isinstance(value, str) else instance(field, value, os.PathLike))
 
 
 def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, instance, number, show, truth
+from dpviz.common.validate import InvalidInput, as_path, in_range, number, show, truth
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
@@ -171,7 +170,7 @@ def load_model(path: str | os.PathLike[str]) -> ReleasedModel:
     Raises:
         InvalidInput: there is none, or its file is damaged.
     """
-    file = Path(path if isinstance(path, str) else instance("path", path, os.PathLike))
+    file = as_path("path", path)
     if os.path.isdir(file):
         file = file / FILE
     if not os.path.isfile(file):  # a pipe or a device would be read for ever

@@ -27,7 +27,7 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from dpviz.common import files, toml
-from dpviz.common.validate import InvalidInput, in_range, instance, one_of, positive, show, whole
+from dpviz.common.validate import InvalidInput, as_path, in_range, instance, one_of, positive, show, whole
 from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring, Status
@@ -206,7 +206,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = _path(path)
+        self.path = as_path("path", path)
         self.contents()  # refuses what is no ledger
 
     @classmethod
@@ -232,7 +232,7 @@ class Ledger:
         """
         cause = "a ledger's limit needs delta > 0: most releases have no pure epsilon"
         instance("limit", limit, Budget).need_delta(cause, "Give 1e-6.")
-        target, counted = _path(path), instance("relation", relation, Neighbouring)
+        target, counted = as_path("path", path), instance("relation", relation, Neighbouring)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": counted.value}
         _must_be_new(target)  # without the lock first, which leaves a file beside it
         with _locked(target):
@@ -346,10 +346,6 @@ def _text(field: str, value: str) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
         raise InvalidInput(field, f"must be a printable text of at most 200 characters, got {show(value)}", "Give a short name.")
     return value.strip()
-
-
-def _path(path: str | os.PathLike[str]) -> Path:
-    return Path(path if isinstance(path, str) else instance("path", path, os.PathLike))
 
 
 def _must_be_new(path: Path) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.auditing import AuditResult, Pair, watch_run
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
-from dpviz.auditing.runs import KINDS, KINDS_OF_PERSONS, WORST
+from dpviz.auditing.runs import CHOSEN, KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, repeat, words
@@ -72,8 +72,7 @@ class Asked(NamedTuple):
 
 def controls(own: Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
-    used = {"row": ("without", "label-flip", "two-rows"), "other": ("two-rows",)}
-    asked = [key for key, pairs in used.items() if own["pair"].value() in pairs]
+    asked = [key for key, pairs in CHOSEN.items() if own["pair"].value() in pairs]
     chosen: dict[str, int | None] = {"row": None, "other": None}
     places = st.columns(2 + len(asked))
     with places[0]:

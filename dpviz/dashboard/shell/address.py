@@ -209,7 +209,7 @@ def of_others() -> dict[str, str]:
 
 
 def other_rule() -> str:
-    """What the address's method chose by another rule when it was written, in words; until a control or the page changes."""
+    """A sentence where the address's method chose its steps by another rule; until a control or the page changes."""
     return str(st.session_state.get(_RULE, ""))
 
 

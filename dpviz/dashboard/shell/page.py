@@ -97,8 +97,8 @@ def problems(*, run: bool = True) -> None:
     """
     for problem in address.problems():
         panels.problem(problem, "The page goes on without it.")
-    if run and address.other_rule():
-        panels.note(address.other_rule())
+    if run and (rule := address.other_rule()):
+        panels.note(rule)
     older = address.meant_before()
     if older:
         older = _different(older, RunSpec.from_query(st.query_params.to_dict(), []))

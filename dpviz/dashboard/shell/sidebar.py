@@ -240,7 +240,7 @@ def _of_mechanism(method: type[Mechanism], run: dict[str, RunField[Any]], spec: 
     if method.knobs():
         st.markdown(f"**{words.markdown(method.label)}**")
     for name in method.knobs():
-        run[f"{method.id}.{name}"].draw(rule=rules.get(name, ""))
+        run[f"{method.id}.{name}"].draw(rule=rules.get(name, ()))
     model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")
@@ -254,7 +254,7 @@ def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spe
     if names:
         st.markdown(f"**{heading}**")
     for name in names:
-        more = {"rule": _automatic_lam(spec)} if name == "lam" else {}
+        more: dict[str, Any] = {"rule": _automatic_lam(spec)} if name == "lam" else {}
         if name == "delta":
             more = {"placeholder": f"{default_delta(_trained_on(st.session_state)):g} (default)"}
         run[name].draw(**more)
@@ -262,10 +262,10 @@ def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spe
         st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
 
 
-def _automatic_lam(spec: RunSpec) -> str:
-    """The automatic regularisation of this run, in words."""
+def _automatic_lam(spec: RunSpec) -> tuple[str, ...]:
+    """The automatic regularisation of this run, and for what n; nothing where it cannot be computed."""
     run = fields.readable(lambda: resolve(replace(spec, lam=0.0)), None)
-    return "" if run is None else f"{run.lam:g} for n = {run.n_train:,}"
+    return () if run is None else (f"{run.lam:g}", f"n = {run.n_train:,}")
 
 
 def _trained_on(state: Any) -> int:
@@ -292,20 +292,20 @@ def _units_typed() -> None:
     st.session_state["model"] = f"mlp-{units}" if units else "mlp"
 
 
-def _rules(spec: RunSpec) -> dict[str, str]:
-    """For each knob with a rule of its own: what the rule gives for this run, in words."""
+def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
+    """For each knob with a rule of its own: what the rule gives for this run, in words, and for what n."""
     built = spec.build()
     knobs = {name: knob for name, knob in built.knobs().items() if knob.automatic}
     if not knobs:
         return {}
 
-    def made() -> dict[str, str]:
+    def made() -> dict[str, tuple[str, str]]:
         run, dataset = resolve(spec), dataset_of(spec)
         of_rows = get_model(spec.model).setting(run.n_train, dataset.d, run.lam)
         setting = replace(of_rows, person_rows=dataset.person_rows, private_ranges=dataset.private_ranges)
         by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
         values = {name: knob.in_words(by_rule.value(name, setting, run.budget)) for name, knob in knobs.items()}
-        return {name: f"{value} for n = {run.n_train:,}" for name, value in values.items()}
+        return {name: (value, f"n = {run.n_train:,}") for name, value in values.items()}
 
     return fields.readable(made, {})
 

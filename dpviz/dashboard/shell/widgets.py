@@ -30,7 +30,7 @@ def control(
     key: str,
     knob: Knob,
     *,
-    rule: str = "",
+    rule: Sequence[str] = (),
     few: int = 0,
     marks: Sequence[float] = (),
     on_change: Callable[[], None] | None = None,
@@ -60,7 +60,7 @@ def control(
         case Enter():
             if form.optional:
                 # a field of the sidebar has room for the value alone
-                given, here = (f"automatic: {rule.split(' for ')[0]}", f" Here: {rule}.") if rule else (knob.automatic, "")
+                given, here = (f"automatic: {rule[0]}", f" Here: {rule[0]} for {rule[1]}.") if rule else (knob.automatic, "")
                 common |= {"placeholder": given, "help": f"{knob.help} Empty: {knob.automatic}.{here}"}
             st.number_input(label, **(_box(form) | common))
         case Tags(options):

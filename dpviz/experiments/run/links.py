@@ -112,7 +112,7 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def other_rule(query: Mapping[str, str]) -> str:
-    """What no older default says: an older link's method chose its steps by another rule, in words; "" where not.
+    """A sentence where an older link's method chose its steps by another rule, which no older default says; "" where not.
 
     >>> other_rule({"mechanism": "dp-sgd", "v": "5"})[:60]
     'When this link was made, its automatic steps followed anothe'
