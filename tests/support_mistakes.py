@@ -66,11 +66,6 @@ class HalfNoise(Wrong):
         return draw / 2  # a gamma-sphere draw has a direction of length 1: its radius is halved
 
 
-class NoNoise(Wrong):
-    def change(self, method: str, draw: np.ndarray) -> np.ndarray:
-        return draw * 1e-12
-
-
 class BareCoordinate(Wrong):
     def change(self, method: str, draw: np.ndarray) -> np.ndarray:
         if method == "standard_normal" and draw.ndim:
