@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import sections
+from benchmarks.defaults import START, in_order
 from benchmarks.peers.environments import Peer, Unavailable, interpreter
 from dpviz.common.files import cache_folder
 from dpviz.common.random import spawn
@@ -50,7 +52,7 @@ clipping and row scalings, and of diffprivlib at 3 values of C and of `data_norm
 with the same declared bounds). Everything is chosen on a quarter of the training rows and then trained on all of them. Made by
 `python -m benchmarks.best_known`.
 """
-TITLE = "## The best default beside the best known\n"
+TITLE = "The best default beside the best known"
 PEER_DEFAULT_C = 1.0
 #: diffprivlib's C with `data_norm`, to which rows are stretched: C at norm B is C B^2 at norm 1, so that these are all different
 PEER_C_AND_NORM = ((0.01, 1.0), (0.01, 3.0), (1.0, 1.0), (1.0, 3.0), (1.0, 10.0), (100.0, 3.0))
@@ -286,9 +288,8 @@ def renewed(lines: Sequence[str], defaults: Sequence[Cell], changed: Collection[
     return again
 
 
-def on_page(page: str) -> dict[str, list[str]]:
-    """The lines of the table that a page has, by set."""
-    section = page.partition(f"\n{TITLE}")[2].partition("\n## ")[0]
+def by_set(section: str) -> dict[str, list[str]]:
+    """The lines of a section's table, by set."""
     found: dict[str, list[str]] = {}
     for line in section.splitlines():
         if line.startswith("|") and cells_of(line)[0] in SETS:
@@ -304,15 +305,6 @@ def verdict(lines: Sequence[str]) -> str:
     where = " where it was measured" if any(cell[7] == DASH for cell in cells) else ""
     ahead = f"diffprivlib at C = 1 is ahead{where}: {', '.join(behind) or 'nowhere'}."
     return f"Within one point: {near} of {len(cells)}. {ahead}"
-
-
-def replaced(page: str, section: str) -> str:
-    """The page with this section in the place of the one of the same title, or before the first section."""
-    before, found, rest = page.partition(f"\n{TITLE}")
-    after = rest.partition("\n## ")[2] if found else page.partition("\n## ")[2]
-    if not found:
-        before = page.partition("\n## ")[0]
-    return before + f"\n{TITLE}" + section + (f"\n## {after}" if after else "")
 
 
 def main() -> None:
@@ -337,7 +329,8 @@ def main() -> None:
     except Unavailable as problem:
         print(problem)
         python = None
-    table = on_page(given.out.read_text(encoding="utf-8")) if given.out else {}
+    page = sections.read(given.out) if given.out else {}
+    table = by_set(page.get(TITLE, ""))
     absent = []
     for name in given.sets.split(","):
         try:
@@ -360,7 +353,8 @@ def main() -> None:
         text += f" Not here: {', '.join(absent)}.\n" if absent else "\n"
         print("\n".join(table[name]), flush=True)
         if given.out:
-            given.out.write_text(replaced(given.out.read_text(encoding="utf-8"), text), encoding="utf-8")
+            page[TITLE] = f"{sections.START}{TITLE}\n{text}"
+            given.out.write_text(START + "".join(in_order(page)), encoding="utf-8")
     print(verdict([line for each in table.values() for line in each]))
 
 

@@ -75,7 +75,7 @@ def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int, onl
     """A heading and a table in Markdown.
 
     Args:
-        only: methods that are measured, none for all; the others' lines are those of the table before.
+        only: methods that are measured, none for all; the others' lines are those of the table before, where it has them.
     """
     kept = {line.split(" | ")[0].removeprefix("| "): line for line in before.splitlines() if " | " in line}
     setup = setup_for(dpviz.RunSpec(dataset=dataset, model=model))
@@ -86,7 +86,7 @@ def section(dataset: str, model: str, epsilons: Sequence[float], seeds: int, onl
         f"|---|{'---|' * len(epsilons)}---|",
     ]
     for name in methods(model):
-        if only and name not in only:
+        if only and name not in only and name in kept:
             lines.append(kept[name])
             continue
         found = measured(dataset, model, name, epsilons, seeds)
@@ -111,7 +111,7 @@ def main() -> None:
     """Writes the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", default=",".join(f"{d}:{m}" for d, m in pairs()), help="dataset:model, with commas")
-    parser.add_argument("--methods", default="", help="methods to measure, all by default; lines of others in the page are kept")
+    parser.add_argument("--methods", default="", help="methods to measure, all by default; others keep their lines where the page has them")
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", default="docs/defaults.md")

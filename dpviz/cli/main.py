@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli import output
+from dpviz.cli import output, own_file
 from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import __version__
@@ -69,8 +69,9 @@ def _command(words: list[str]) -> int:
     try:
         return int(options.command(options) or 0)
     except InvalidInput as problem:
-        more = f" See dpviz {words[0]} --help." if problem.field.startswith("--") else ""
-        print(f"dpviz: {' '.join(str(problem).split())}{more}", file=sys.stderr)
+        named = own_file.option_of(problem.field)
+        more = f" See dpviz {words[0]} --help." if named.startswith("--") else ""
+        print(f"dpviz: {' '.join(f'{named}: {problem.cause}. {problem.fix}'.split())}{more}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as problem:
         if problem.name not in _APP_LIBRARIES:

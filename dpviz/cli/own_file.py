@@ -27,6 +27,15 @@ _GIVEN = (
 )
 
 
+def option_of(field: str) -> str:
+    """The option that sets a field of a table, which an error names; the field itself where none does.
+
+    >>> option_of("round_range"), option_of("epsilon")
+    ('--round-range', 'epsilon')
+    """
+    return f"--{field.replace('_', '-')}" if field in _GIVEN else field
+
+
 def add(parser: argparse._ActionsContainer) -> None:
     """Adds the options that say how a table is read."""
     from dpviz.datasets.table.cell_text import MISSING
@@ -104,9 +113,7 @@ def dataset_name(options: argparse.Namespace, file: str | None) -> str | None:
     if file is None:
         for name in _GIVEN:
             if getattr(options, name, None) is not None:
-                raise InvalidInput(
-                    f"--{name.replace('_', '-')}", "says how a table is read, and none is named", "Name a file, or - ."
-                )
+                raise InvalidInput(option_of(name), "says how a table is read, and none is named", "Name a file, or - .")
         return None if options.dataset is None else str(options.dataset)
     if options.dataset is not None:
         raise InvalidInput("--dataset", "cannot go with a file", "Give one of them.")

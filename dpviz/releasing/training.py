@@ -189,7 +189,10 @@ def release(
     dataset, problem = _rows_of(declared, all_rows)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
-    _ = undeclared(dataset, every) if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
+    # what cannot be mended is said before anything is spent
+    encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)
+    if private_ranges:
+        undeclared(dataset, every)
     run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, settled=private_ranges)
     if not unproved:
         _require_proof(cal, of_model)
@@ -204,12 +207,13 @@ def release(
         ranged = resolve(declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, settled=True)
         if (built, problem.setting) != before:
-            audited = _audited(run, problem.setting, cal, audit_runs, monitor)
+            audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
+    encoder = encoder or encoder_of(dataset, ranges_from_data)
     entropy = [np.random.SeedSequence()]  # of the operating system
     fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
-    model = model_of(run, dataset, encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
+    model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
 
 
@@ -273,8 +277,13 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
         raise InvalidInput("epsilon", f"{asked} is asked for, and only {cal.proved_budget} is proved", switch)
 
 
-def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, monitor: Monitor) -> AuditResult | None:
+def _audited(
+    run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, monitor: Monitor, *, entered: bool = False
+) -> AuditResult | None:
     """An audit on synthetic rows with the hyperparameters of the release; None where none is asked for.
+
+    Args:
+        entered: whether a ledger holds the release already, because its ranges were found.
 
     Raises:
         InvalidInput: it cannot be made, or it refutes the proved guarantee.
@@ -292,7 +301,8 @@ def _audited(run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, mo
     proved = audited.calibration.proved_budget
     if evidence := audited.against(proved):
         cause = f"an audit of {runs:,} models a side refutes {proved} by {evidence}, at {100 * REFUTED:g} % confidence"
-        raise InvalidInput("mechanism", cause, "Publish none of its models; choose another method.")
+        spent = " The ledger's entry stays: private ranges were found with its budget." if entered else ""
+        raise InvalidInput("mechanism", cause, f"Publish none of its models; choose another method.{spent}")
     return audited
 
 

@@ -1,8 +1,12 @@
 """The table of the best proved defaults: what it is chosen on, what it counts, and where it stands on its page."""
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 from benchmarks import best_known as bk
+from benchmarks import sections
 from dpviz.datasets import load_dataset
 
 LINES = ["| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 80.1 | 80.2 |", "| A | 10 | 80.0 | a | 82.0 | b | 2.0 | 79.0 | 82.0 |"]
@@ -50,6 +54,14 @@ def test_what_is_measured_alone_joins_the_lines_of_the_page() -> None:
         "| A | 10 | 83.0 | e | 83.0 | e | 0.0 | 79.0 | 82.0 |",
     ]
     lines = [line.replace("A", "Iris") for line in LINES]
-    page = bk.replaced("# T\n\n## iris, svm\n\n| Iris | 1 |\n", "\n".join(["", "| set | x |", *lines, ""]))
-    assert page.count(bk.TITLE) == 1
-    assert bk.on_page(page) == {"Iris": lines}
+    assert bk.by_set("\n".join(["", "| set | x |", *lines, ""])) == {"Iris": lines}
+
+
+def test_a_page_that_is_not_there_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "new.md"
+    monkeypatch.setattr(bk, "rows", lambda name, model, draws: [line.replace("A", name) for line in LINES])
+    monkeypatch.setattr("sys.argv", ["best_known", "--sets", "Iris", "--alone", "--out", str(out)])
+    for _ in range(2):
+        bk.main()
+        assert list(sections.read(out)) == [bk.TITLE]
+        assert out.read_text(encoding="utf-8").count("| Iris | 1 |") == 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from benchmarks import defaults, figures, sections
 from dpviz.common.version import engine_version
@@ -25,6 +26,16 @@ def test_tables_stand_in_the_order_of_the_page_whatever_was_made_last() -> None:
     page = {name: name for name in ("iris, mlp", "iris, svm", "What calibrated", "data/adult.data, logistic", "iris, logistic")}
     order = ["What calibrated", "iris, logistic", "data/adult.data, logistic", "iris, svm", "iris, mlp"]
     assert defaults.in_order(page) == order
+
+
+def test_methods_without_a_line_on_the_page_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = pd.DataFrame({"mean": [0.5], "spread": [0.0], "training": [0.0]})
+    monkeypatch.setattr(defaults, "measured", lambda dataset, model, name, *rest: measured)
+    whole = defaults.section("iris", "logistic", [1.0], 1, ["dp-gd"], "")
+    lines = [line for line in whole.splitlines() if "50.0 ± 0.0" in line]
+    assert len(lines) == len(defaults.methods("logistic"))
+    kept = defaults.section("iris", "logistic", [1.0], 1, ["dp-gd"], "\n".join(lines).replace("50.0", "60.0"))
+    assert [line for line in kept.splitlines() if "50.0 ± 0.0" in line] == ["| dp-gd | 50.0 ± 0.0 | 0.0 |"]
 
 
 def panel(lead: float, dataset: str = "d") -> pd.DataFrame:

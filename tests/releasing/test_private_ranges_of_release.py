@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.auditing import AuditResult
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
@@ -124,6 +125,15 @@ def test_the_audit_comes_before_the_ledger_and_again_for_other_features(
     assert entries == [0, 1][:audits]
     assert lams[-1] == setup_for(made.spec).problem.lam
     assert made.audited.runs == 60
+
+
+def test_an_audit_that_refuses_after_the_ranges_says_that_the_entry_stays(
+    frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AuditResult, "against", lambda self, budget: "evidence" if ledger.entries() else "")
+    with pytest.raises(InvalidInput, match="The ledger's entry stays"):
+        dpviz.release(spec(frame), private_ranges=True, audit_runs=60, ledger=ledger)
+    assert len(ledger.entries()) == 1
 
 
 def test_what_private_ranges_cannot_mend_is_refused_before_anything_is_spent(frame: pd.DataFrame, ledger: Ledger) -> None:

@@ -13,7 +13,7 @@ from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
 from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.data.whose import with_person
 from dpviz.dashboard.kit import panels, tables, words
-from dpviz.dashboard.kit.on_page import CONTROLS, on_page
+from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import private, session
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
@@ -261,8 +261,9 @@ def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: 
         looked = _once(_LOOKED, table, spec, lambda: look(table.frame, spec))
     except InvalidInput:  # said when it is made
         return
-    for note in looked.notes:  # the question on a word that may be a gap stands above
-        panels.note(on_page(note).replace(f"say so: {CONTROLS['missing']}", "answer “a gap” above"))
+    for note in looked.notes:
+        about, of_a_word, _ = note.rpartition("If it is a gap, say so: ")  # whose question stands above
+        panels.note(f"{on_page(about)}If it is a gap, answer “a gap” above." if of_a_word else on_page(note))
     for remark in looked.remarks:
         panels.warning(on_page(remark))
 

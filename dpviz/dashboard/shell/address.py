@@ -33,6 +33,9 @@ _TOLD = "dpviz.told"  # controls drawn since a cut connection came back; what th
 _OTHERS = "dpviz.others"  # other methods' hyperparameters whose defaults were others when the address was written
 _RULE = "dpviz.rule"  # a rule that was another one when the address was written, in words
 _BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
+_WITHOUT_VERSION: str = (
+    "Until 27 November 2026 automatic steps followed another rule: results may differ from those of an older link."
+)
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
 
@@ -108,7 +111,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     mistakes: list[InvalidInput] = []
     kept |= {key: query[key] for key in page_keys() if key in query}
-    st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(query), links.other_rule(query)
+    st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(query), step_rule(query)
     query = links.meant(query, mistakes)
     kept |= {key: query.get(key, "") for key in own}
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
@@ -213,11 +216,19 @@ def other_rule() -> str:
     return str(st.session_state.get(_RULE, ""))
 
 
+def step_rule(query: Mapping[str, str]) -> str:
+    """A sentence where an address's method chose its steps by another rule, or may have done so where it has no version."""
+    if links.KEY in query or not query:
+        return links.other_rule(query)
+    return links.other_rule({**query, links.KEY: "1"}) and _WITHOUT_VERSION
+
+
 def as_before() -> None:
     """Sets the controls to what the address meant before; call from a callback."""
     older = meant_before()
     seed(st.session_state[_ADDRESS] | older)
-    st.session_state[_OTHERS] = links.of_others(st.session_state[_ADDRESS] | {links.KEY: "1"})
+    then = st.session_state[_ADDRESS] | {links.KEY: "1"}
+    st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(then), links.other_rule(then)
     st.session_state.update({key: value for key, value in older.items() if not _of_run(key)})
 
 

@@ -97,7 +97,7 @@ def problems(*, run: bool = True) -> None:
     """
     for problem in address.problems():
         panels.problem(problem, "The page goes on without it.")
-    if run and (rule := address.other_rule()):
+    for rule in filter(None, (address.other_rule(), pinned.other_rule()) if run else ()):
         panels.note(rule)
     older = address.meant_before()
     if older:

@@ -70,6 +70,12 @@ def as_before() -> None:
         st.session_state[PINNED.key] = urlencode(query | versions.elsewhere(query, SETTINGS))
 
 
+def other_rule() -> str:
+    """A sentence where run A's method chose its steps by another rule when A was kept."""
+    rule = address.step_rule(dict(parse_qsl(str(st.session_state.get(PINNED.key) or ""))))
+    return rule and f"Run A: {rule}"
+
+
 def _swap(kept: RunSpec, present: RunSpec) -> None:
     address.put(kept)
     PINNED.keep(present)
