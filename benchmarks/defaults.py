@@ -111,7 +111,9 @@ def main() -> None:
     """Writes the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", default=",".join(f"{d}:{m}" for d, m in pairs()), help="dataset:model, with commas")
-    parser.add_argument("--methods", default="", help="methods to measure, all by default; others keep their lines where the page has them")
+    parser.add_argument(
+        "--methods", default="", help="methods to measure, all by default; others keep their lines where the page has them"
+    )
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", default="docs/defaults.md")

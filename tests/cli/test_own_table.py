@@ -128,7 +128,9 @@ def test_bad_tables_are_one_line(mine: Path, arguments: list[str], said: str, sh
 
 def test_a_label_of_one_value_names_its_option(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "same.csv").write_text("a,const\n" + "".join(f"{k},x\n" for k in range(12)))
-    assert shell.refused(["run", str(tmp_path / "same.csv"), "--target", "const"]).startswith("dpviz: --target: 'const' takes one")
+    assert shell.refused(["run", str(tmp_path / "same.csv"), "--target", "const"]).startswith(
+        "dpviz: --target: 'const' takes one"
+    )
 
 
 def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Path, shell: Shell) -> None:

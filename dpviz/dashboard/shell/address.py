@@ -230,6 +230,8 @@ def as_before() -> None:
     then = st.session_state[_ADDRESS] | {links.KEY: "1"}
     st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(then), links.other_rule(then)
     st.session_state.update({key: value for key, value in older.items() if not _of_run(key)})
+    st.session_state[_BEFORE] = {}
+    _remember(st.session_state[_WIDGETS])  # that is no control which a reader has moved
 
 
 def before(key: str, otherwise: Any) -> Any:
