@@ -6,18 +6,11 @@ from pathlib import Path
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.peers import races
 from benchmarks.peers.environments import Peer, Unavailable
-from benchmarks.peers.fastest import SAME, SOLVERS, fastest, ways
+from benchmarks.peers.fastest import fastest, ways
 from benchmarks.peers.measure import Row, Times, faster, markdown, ratio
 from benchmarks.peers.rows import track
-from benchmarks.peers.shadows import shadows
 from benchmarks.peers.whole_figure import SHARED, whole_figure
-from dpviz.common.random import spawn
-from dpviz.experiments.run.setup import setup_for
-from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Training, get_mechanism
-from dpviz.privacy.budget import Budget, default_delta
 
 
 def test_ratios_are_taken_round_by_round_and_per_model() -> None:
@@ -77,13 +70,6 @@ def test_a_peer_races_in_its_fastest_way_that_reaches_the_same_objective() -> No
     assert ways(1) == [{"threads": 1}]
 
 
-def test_solvers_of_scikit_learn_reach_the_same_objective(tmp_path: Path) -> None:
-    raced = track(None, tmp_path, rows=400)
-    with Peer("scikit-learn", Path(sys.executable), raced.arrays, 2) as peer:
-        reached = [peer.ask("fit", lam=1e-3, **way)["objective"] for way in ways(2, SOLVERS)]
-    assert max(reached) <= min(reached) * (1 + SAME)
-
-
 def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ["non-private", "cms-output", "dp-gd"]
     monkeypatch.setattr("benchmarks.peers.whole_figure.those_that_fit", lambda dataset: few)
@@ -99,52 +85,3 @@ def test_the_figure_counts_every_mechanism_once(tmp_path: Path, monkeypatch: pyt
     assert 0 < sum(row.raw["fits"].values()) <= cpu
     assert wall > 0
     assert row.reached is None  # a part of the figure is not the figure
-
-
-def test_opacus_takes_the_steps_that_ours_take(tmp_path: Path) -> None:
-    asked = []
-
-    class Opacus:
-        def ask(self, do: str, **request: float) -> dict[str, float]:
-            asked.append(request)
-            return {"wall": 1.0, "cpu": 1.0, "accuracy": 0.5}
-
-    raced = track(None, tmp_path, rows=300)
-    races.opacus(raced, Opacus(), 1, model="logistic", batch=60, epochs=2.0, rounds=1)  # type: ignore[arg-type]
-    built = get_mechanism("dp-sgd").from_params({"sampling_rate": 1 / 4, "epochs": 2.0, "relation": "add-remove"})
-    setting, n = raced.setup.problem.setting, raced.setup.problem.n
-    budget = Budget(races.EPSILONS[races.AT_ONE], default_delta(n))
-    calibration = built.calibrate(setting, budget)
-    assert asked[-1]["rate"] == pytest.approx(built.automatic("step_size", setting, budget) * setting.unit_step)
-    assert asked[-1]["rate"] > 0
-    assert asked[-1]["noise_multiplier"] == calibration.details["noise_multiplier"]
-    assert asked[-1]["steps"] == calibration.details["steps"] == 8
-
-
-def test_shadow_models_are_counted_one_by_one_and_trained_as_the_tools_say(tmp_path: Path) -> None:
-    asked = []
-
-    class Torch:
-        def ask(self, do: str, **request: float) -> dict[str, float]:
-            asked.append(request)
-            return {"wall": 8.0, "cpu": 4.0, "accuracy": 0.5}
-
-    rows = shadows(track(None, tmp_path, rows=300), Torch(), ours=4, theirs=2, rounds=1)  # type: ignore[arg-type]
-    assert [(one["epochs"], one["batch"], one["momentum"]) for one in asked] == [(100, 256, 0.0), (10, 128, 0.8)]
-    assert all(one["models"] == 2 for one in asked)
-    for row in rows:
-        assert row.raw["ours"]["models"] == 4
-        assert len(row.raw["ours"]["wall"]) == 1
-        assert row.raw["wall_ratio"] == pytest.approx(4.0 / row.raw["ours"]["wall"][0])
-    assert [row.wanted for row in rows] == ["at least 100× faster", ""]
-    assert "1.1 h against" in " ".join(rows[0].notes)
-
-
-def test_gradient_norms_are_those_of_the_perturbed_objective() -> None:
-    problem = setup_for(RunSpec(dataset="census-300")).problem
-    built = get_mechanism("cms-objective")()
-    calibrations = [built.calibrate(problem.setting, Budget(e, default_delta(problem.n))) for e in races.EPSILONS]
-    theta = built.fit(Training(problem, calibrations, spawn(0, 2), record=False)).theta
-    assert races.gradient_norms(problem, "cms-objective", theta).max() <= 1e-11
-    # control: another point is no minimiser
-    assert races.gradient_norms(problem, "cms-objective", theta + 1e-6).min() > 1e-11

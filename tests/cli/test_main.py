@@ -146,10 +146,8 @@ def test_a_limit_that_is_no_number_is_said_before_the_app_starts(shell: Shell, m
 
 def test_fetch_names_what_it_cannot_do(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
     assert "dpviz fetch adult" in shell(["datasets"])
     assert "unknown value 'nothing'" in shell.refused(["fetch", "nothing"])
-    assert "the server cannot be reached" in shell.refused(["fetch", "adult"])
 
 
 def every_option() -> dict[str, list[argparse.Action]]:
@@ -192,29 +190,18 @@ def test_the_beginning_of_an_option_is_none(capsys: pytest.CaptureFixture[str]) 
         assert said in captured.err
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_help_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    for command in COMMANDS:
-        with pytest.raises(SystemExit):
-            main([command, "--help"])
-        lines = capsys.readouterr().out.partition("Examples:")[0].splitlines()
-        assert max(map(len, lines)) <= width, command
-
-
 def test_answers_fit_the_terminal_and_stay_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     piped = shell(["mechanisms"])
     assert max(map(len, piped.splitlines())) > 100
     monkeypatch.setattr(answers, "_width", lambda stream: 70)
-    for words in (["mechanisms"], ["claims"], ["run", "--seeds", "2"], ["datasets", "teaching"]):
+    for words in (["mechanisms"], ["run", "--seeds", "2"], ["datasets", "teaching"]):
         lines = shell(words).splitlines()
         assert max(map(len, lines)) <= 70, words
 
 
-@pytest.mark.parametrize("kind", ["bash", "zsh"])
-def test_completion_knows_every_command_and_option(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_knows_every_command_and_option(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("shtab")
-    for shell, code in ((kind, 0), ("fish", 2)):
+    for shell, code in (("bash", 0), ("fish", 2)):
         with pytest.raises(SystemExit) as stop:
             main(["--print-completion", shell])
         assert stop.value.code == code
@@ -223,18 +210,18 @@ def test_completion_knows_every_command_and_option(kind: str, capsys: pytest.Cap
     assert {"--round-range", "--row-scaling", "--write-toml"} <= set(re.findall(r"--[\w-]+", said))
 
 
-@pytest.mark.parametrize("command", ["sweep", "report"])
 @pytest.mark.parametrize(
-    ("out", "said"),
+    ("command", "out", "said"),
     [
-        ("here", "is a folder"),
-        ("none/a{}", "folder 'none' is not there"),
-        ("", "names no file"),
-        ("here/a.txt", "must end in"),
-        ("mine{}", "is there already. Name a new file, or add --overwrite"),
-        ("link{}", "is there already and no plain file"),
-        ("mine{}/a{}", "folder 'mine.*' is not there"),
-        ("a\0{}", "names no file"),
+        ("sweep", "here", "is a folder"),
+        ("sweep", "none/a{}", "folder 'none' is not there"),
+        ("sweep", "", "names no file"),
+        ("sweep", "here/a.txt", "must end in"),
+        ("sweep", "mine{}", "is there already. Name a new file, or add --overwrite"),
+        ("sweep", "link{}", "is there already and no plain file"),
+        ("sweep", "mine{}/a{}", "folder 'mine.*' is not there"),
+        ("sweep", "a\0{}", "names no file"),
+        ("report", "mine{}", "is there already. Name a new file, or add --overwrite"),
     ],
 )
 def test_a_place_is_looked_at_before_work_and_nothing_is_overwritten(
@@ -256,9 +243,7 @@ def test_a_place_is_looked_at_before_work_and_nothing_is_overwritten(
     ("words", "ending"),
     [
         ("sweep --mechanisms majority --epsilons 1 --seeds 1 --no-cache --quiet", ".csv"),
-        ("sweep --mechanisms majority --epsilons 1 --seeds 1 --no-cache --quiet", ".parquet"),
         ("report --mechanism majority --seeds 1", ".html"),
-        ("report --mechanism majority --seeds 1", ".ipynb"),
     ],
 )
 def test_a_file_is_replaced_only_where_that_is_asked_for(

@@ -199,21 +199,6 @@ def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypa
     until(lambda: job.over)
 
 
-def test_jobs_that_wait_for_a_place_do_not_keep_others_from_starting(
-    slow: Slow, monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
-) -> None:
-    monkeypatch.setattr(jobs, "LIGHT", 0.0)
-    monkeypatch.setattr(jobs, "AT_ONCE", 3)
-    heavy = [pool.submit(Job(key, released(slow.go))) for key in "abcd"]
-    until(lambda: len(pool._waiting) == 2)
-    monkeypatch.setattr(jobs, "LIGHT", LIMIT)  # what comes now stays light
-    small = pool.submit(Job("small", lambda monitor: iter([2])))
-    until(lambda: small.over)
-    assert not any(job.over for job in heavy)
-    slow.go.set()
-    until(lambda: all(job.over for job in heavy))
-
-
 def test_jobs_of_one_line_are_done_one_after_the_other(slow: Slow, pool: jobs.Pool) -> None:
     lined = [pool.submit(Job(key, released(slow.go), series="claims")) for key in "abc"]
     other = pool.submit(Job("other", lambda monitor: iter([3])))

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from support import LIMIT
@@ -15,7 +14,7 @@ from support import LIMIT
 from dpviz.common import threads
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import server
-from dpviz.dashboard.work import cached_runs, front
+from dpviz.dashboard.work import cached_runs
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,16 +36,6 @@ def test_libraries_are_left_out_of_the_collections_after_every_run_of_a_page(mon
         assert len(gc.get_objects()) < gc.get_freeze_count() / 10, "what is collected is little beside what is not"
     finally:
         gc.unfreeze()
-
-
-def test_what_a_class_uses_is_loaded_when_nobody_waits_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages, happened = iter([True, True, False]), list[str]()
-    monkeypatch.setattr(front, "page_waits", lambda: next(pages))
-    monkeypatch.setattr(server, "time", SimpleNamespace(sleep=lambda seconds: happened.append("waited")))
-    monkeypatch.setattr(server, "importlib", SimpleNamespace(import_module=happened.append))
-    server._load()
-    assert happened[:3] == ["waited", "waited", "sklearn.datasets"]
-    assert {"dpviz.dashboard.accounting.comparison", "dpviz.dashboard.audit.attack"} < set(happened)
 
 
 def test_a_server_has_one_thread_for_matrix_products_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

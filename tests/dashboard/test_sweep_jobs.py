@@ -44,26 +44,6 @@ def test_what_a_page_looks_through_changes_under_its_lock_only(pool: jobs.Pool) 
     assert all(locked)
 
 
-def test_what_is_made_of_finished_rows_is_made_again_only_when_there_are_more() -> None:
-    job = SweepJob("a", SPEC.cells(), None)
-    made: list[int] = []
-
-    def make() -> int:
-        made.append(len(job.tables()))
-        return made[-1]
-
-    assert [job.once("rows", make) for _ in range(3)] == [0, 0, 0]
-    job._finish(0, pd.DataFrame({"seed": [1]}))
-    assert [job.once("rows", make) for _ in range(3)] == [1, 1, 1]
-    assert made == [0, 1]
-    assert job.once("other", lambda: "another name") == "another name"
-    for k in range(sweep._MOST_MADE + 5):
-        job.once(k, lambda: 0)
-    assert len(job._made) == sweep._MOST_MADE, "what was not used lately goes"
-    job.discard()
-    assert not job._made
-
-
 def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path, pool: jobs.Pool) -> None:
     store = CellStore(tmp_path)
     for cell in SPEC.cells()[:2]:

@@ -119,15 +119,6 @@ def test_a_column_of_numbers_in_objects_is_no_identifier() -> None:
     assert dpviz.dataset(frame, target="y").feature_names[0] == "x"
 
 
-def test_accents_are_composed_whatever_the_version_of_arrow() -> None:
-    content = table(40, row=lambda k: f"{k % 7},{'caf' + ('é' if k % 2 else chr(101) + chr(0x301))},{k % 2}").replace(
-        b"age,", b"age,"
-    )
-    frame = made(content, TableSpec("label", columns=("age",))).dataset
-    assert frame.n == 40
-    assert "has the same value in every row" in made(content).left_out["job"]
-
-
 def test_a_workbook_reads_the_sheet_that_is_named_and_no_hidden_one() -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

@@ -4,7 +4,6 @@ import gzip
 import io
 import zipfile
 
-import numpy as np
 import pytest
 from support_tables import GOOD, made, table
 
@@ -31,19 +30,14 @@ WORDS = ["yes", "no", "yes"]
 #: name: (bytes, field, what the cause says)
 FILES: dict[str, tuple[bytes, str, str]] = {
     "empty file": (b"", "file", "is empty"),
-    "blank lines only": (b"\n \n\t\n", "file", "is empty"),
-    "byte order mark only": (b"\xef\xbb\xbf", "file", "is empty"),
     "header without rows": (b"a,b,label\n", "file", "header but no rows"),
     "one column, wrong delimiter": (GOOD.replace(b",", b":"), "file", "one column only"),
     "a row too short": (GOOD + b"5,a\n", "file", "line 22 has 2 values where line 1 has 3"),
-    "a row too long": (GOOD + b"5,a,yes,1\n", "file", "line 22 has 4 values where line 1 has 3"),
-    "a blank cell line": (GOOD + b",\n", "file", "line 22 has 2 values"),
     "thousands separators": (GOOD + b"1,000,a,yes\n", "file", "line 22 has 4 values"),
     "duplicate header": (table(header="age,age,label"), "header", "'age' is given twice"),
     "header twins by spaces": (table(header="age, age ,label"), "header", "'age' is given twice"),
     "header twins in Unicode": (table(header="caf\u00e9,cafe\u0301,label"), "header", "looks the same as"),
     "empty header": (table(header="age,,label"), "header", "column 2 has no name"),
-    "header of spaces": (table(header="age,  ,label"), "header", "column 2 has no name"),
     "no header": (table(header="25,a,no"), "header", "the first line looks like data: '25'"),
     "no header, words only": (
         table(header="x,y,no", row=lambda k: f"{JOBS[k % 2]},{JOBS[k // 2 % 2]},{WORDS[k % 3]}"),
@@ -52,17 +46,13 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     ),
     "header with a line break": (table(header='"a\nge",job,label'), "header", "cannot be seen"),
     "header with a hidden mark": (table(header="age\u200b,job,label"), "header", "cannot be seen"),
-    "header that turns text around": (table(header="\u202eega,job,label"), "header", "cannot be seen"),
-    "header with an escape code": (table(header="\x1b[31mage,job,label"), "header", "cannot be seen"),
     "endless name": (table(header="a" * 5000 + ",job,label"), "header", "has 5,000 characters"),
     "name of the constant feature": (table(header="(intercept),job,label"), "header", "stands for the constant feature"),
     "UTF-16 unmarked, cut off": (GOOD.decode().encode("utf-16-le")[:-1], "file", "zero byte at position 1.*--encoding utf-16"),
     "UTF-16 with control characters": ((GOOD.decode() + "5,\x01,yes\n").encode("utf-16-be"), "file", "zero byte"),
     "UTF-16 cut off": ((GOOD.decode().encode("utf-16"))[:-1], "file", "begins as UTF-16 but is not"),
     "bad UTF-8": (GOOD + "5,caf\u00e9 ol\u00e9,yes\n".encode() + b"5,\xc3\x28,yes\n", "file", "not UTF-8: byte 0xc3 on line 23"),
-    "overlong UTF-8": (GOOD + b"5,\xc0\xaf\xc0\x80\x01,yes\n", "file", "not UTF-8: byte 0xc0"),
     "zero bytes": (GOOD + b"5,\x00,yes\n", "file", "zero byte"),
-    "random bytes": (np.random.default_rng(0).bytes(5000), "file", "zero byte|not UTF-8"),
     "Excel under a .csv name": (zipped(), "file", "zip archive or an Excel"),
     "damaged old Excel": (b"\xd0\xcf\x11\xe0" + bytes(64), "file", "a workbook that cannot be read"),
     "PDF": (b"%PDF-1.7 ...", "file", "is a PDF"),
@@ -71,9 +61,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "program": (b"\x7fELF" + bytes(32), "file", "a program"),
     "web page": (b"<!DOCTYPE html><html><script>alert(1)</script></html>", "file", "web page"),
     "JSON": (b'[{"a": 1, "label": 0}]', "file", "is JSON"),
-    "JSON lines": (b'{"a": 1, "label": 0}\n' * 20, "file", "is JSON"),
     "rich text": (b"{\\rtf1 a,b\\par}", "file", "is a rich text document"),
-    "pickle": (b"\x80\x04\x95\x1a\x00\x00\x00cos\nsystem\n(S'true'\ntR.", "file", "zero byte|not UTF-8"),
     "open quote": (GOOD + b'5,"a,yes\n' + GOOD[14:], "file", "quote that opens on line 22 is never closed"),
     "text after a quote": (GOOD + b'5,"a"b,yes\n', "file", "line 22 cannot be read"),
     "huge cell": (GOOD + b'5,"' + b"x" * 200_000 + b'",yes\n', "file", "line 22 is longer than"),
@@ -86,7 +74,6 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "too many rows": (table(301), "file", "more than 300 rows"),
     "too many columns": (b",".join(b"c%d" % k for k in range(60)) + b"\n", "file", "has 60 columns"),
     "infinity": (one("inf"), "age", "row 8 holds 'inf', which is infinite"),
-    "minus infinity": (one("-Infinity"), "age", "row 8 holds '-Infinity'"),
     "overflow": (one("1e400"), "age", "row 8 holds '1e400', which is infinite or too large"),
     "vast range": (table(row=lambda k: f"{(-1) ** k}e308,{'ab'[k % 2]},{'yes' if k % 4 else 'no'}"), "age", "too far to scale"),
     "decimal commas or thousands": (
@@ -96,21 +83,16 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     ),
     "two classes missing: one class": (table(row=lambda k: f"{k},a{k % 2},yes"), "target", "takes one value only"),
     "three classes": (table(row=lambda k: f"{k},a{k % 2},{'uvw'[k % 3]}"), "target", "takes 3 values"),
-    "class twins by case": (table(row=lambda k: f"{k},a{k % 2},{['Yes', 'yes', 'no'][k % 3]}"), "target", "takes 3 values"),
     "a measurement as label": (table(row=lambda k: f"{k},a{k % 2},{k * 1.5}"), "target", "takes 20 values"),
     "label missing everywhere": (table(row=lambda k: f"{k},a{k % 2},"), "missing", "every row has a gap"),
     "nine rows": (table(9), "table", "At least 10|has 9 rows"),
-    "one row": (table(1), "columns", "none can be used"),
     "ten rows, seven with gaps": (table(10, row=lambda k: f"{k},a{k % 2},{k % 2 if k < 3 else ''}"), "table", "has 3 rows"),
     "constant columns only": (table(row=lambda k: f"1,a,{k % 2}"), "columns", "none can be used.*'age' has the same value"),
     "missing columns only": (table(row=lambda k: f"?,NA,{k % 2}"), "columns", "none can be used.*'age' has no values"),
     "dates only": (table(row=lambda k: f"2020-01-{k + 1:02},a,{k % 2}"), "columns", "holds dates"),
-    "times only": (table(row=lambda k: f"{k}:30,a,{k % 2}"), "columns", "holds dates or times"),
-    "dates in words": (table(row=lambda k: f"{k + 1} Jan 2020,a,{k % 2}"), "columns", "holds dates or times"),
     "Arabic digits": (table(30, row=lambda k: f"{chr(0x661 + k // 9)}{chr(0x661 + k % 9)},a,{k % 2}"), "columns", "other signs"),
     "quoted thousands": (table(30, row=lambda k: f'"{k + 1},100",a,{k % 2}'), "columns", "other signs, such as '1,100' in row 1"),
     "percents": (table(30, row=lambda k: f"{k}{'%‰'[k % 2]},a,{k % 2}"), "columns", "other signs, such as '0%' in row 1"),
-    "printed minus": (table(30, row=lambda k: f"{'−' * (k % 2)}{k},a,{k % 2}"), "columns", "other signs, such as '−1' in row 2"),
     "column named as a category": (
         table(header="job,job=a,label", row=lambda k: f"{'ab'[k % 2]},{k},{k % 2}"),
         "columns",
@@ -146,20 +128,15 @@ def test_a_file_that_cannot_be_used_is_refused_in_words(case: str) -> None:
 #: what a person may choose that does not fit: (spec, field, cause)
 CHOICES: dict[str, tuple[dict, str, str]] = {
     "unknown target": ({"target": "lable"}, "target", "unknown value 'lable'"),
-    "target by path": ({"target": "../../etc/passwd"}, "target", "unknown value"),
     "positive value that never occurs": ({"positive": ("maybe",)}, "positive", "never takes the value 'maybe'"),
-    "everything positive": ({"positive": ("yes", "no")}, "positive", "every row would count"),
     "threshold on text": ({"above": 3.0}, "above", "holds text"),
-    "threshold outside": ({"target": "age", "above": 1e6}, "above", "every value"),
     "threshold and values": ({"target": "age", "above": 30.0, "positive": ("25",)}, "above", "together"),
     "label among the features": ({"columns": ("age", "label")}, "columns", "is among the features"),
     "a column twice": ({"columns": ("age", "age")}, "columns", "given twice"),
-    "no column": ({"columns": ()}, "columns", "none was chosen"),
     "unknown column": ({"columns": ("height",)}, "columns", "unknown value 'height'"),
     "range upside down": ({"ranges": {"age": (9.0, 1.0)}}, "ranges['age']", "not below"),
     "range that is infinite": ({"ranges": {"age": (0.0, float("inf"))}}, "ranges['age']", "finite"),
     "range of text": ({"ranges": {"job": (0.0, 1.0)}}, "ranges['job']", "holds text"),
-    "range of no column": ({"ranges": {"height": (0.0, 1.0)}}, "ranges['height']", "unknown value"),
     "category twice": ({"categories": {"job": ("a", "a")}}, "categories['job']", "given twice"),
     "gaps in no column": ({"missing_in": {"height": ("0",)}}, "missing['height']", "unknown value"),
     "a range of the label": ({"target": "age", "above": 30.0, "ranges": {"age": (0.0, 9.0)}}, "ranges['age']", "names the label"),

@@ -30,12 +30,8 @@ PAID = made(text("age,pay,y", "{age},{pay},{y}")).dataset
 SAME: dict[str, tuple[bytes, str]] = {
     "Excel's mark and separator": (text("age;job;y", "{age};{job};{y}", before="\ufeffsep=;\r\n", end="\r\n"), "Excel's first"),
     "delimiters at the ends of all lines": (text("age,job,y,", "{age},{job},{y},"), "ends with the sign"),
-    "delimiters at the ends of rows": (text("age,job,y", "{age},{job},{y},"), "ends with the sign"),
-    "tabs at the ends of rows": (text("age\tjob\ty", "{age}\t{job}\t{y}\t"), "ends with the sign"),
     "remarks": (text("age,job,y", "{age},{job},{y}", before="# made in May, by me\n# v1\n"), "2 lines above the table"),
     "a remark as wide as the table": (text("age,job,y", "{age},{job},{y}", before="# May, by me, v1\n"), "One line above"),
-    "remarks with percent signs": (text("age,job,y", "{age},{job},{y}", before="% made in May\n\n"), "One line above"),
-    "sixty remarks": (text("age;job;y", "{age};{job};{y}", before="# and so on\n" * 60), "60 lines above"),
     "Weka's own format": (text("", "{age},{job},{y}", before=ARFF), "values of job are not among the declared ones: 'smith'"),
     "a title and totals": (
         text(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.figures import plane
-from dpviz.figures.style import LIGHT, Look, enlarged
+from dpviz.figures.style import LIGHT, Look
 
 AXIS = np.linspace(-1.0, 1.0, 41)
 X, Y = np.meshgrid(AXIS, AXIS)
@@ -58,14 +58,3 @@ def test_training_has_a_frame_for_each_iterate_and_changes_the_private_lines_onl
     assert {frame.traces for frame in figure.frames} == {(2,)}
     assert figure.data[2].name == "method"
     assert [step.label for step in figure.layout.sliders[0].steps] == ["one", "two", "three"]
-
-
-def test_an_enlarged_figure_has_larger_type_and_the_same_data() -> None:
-    drawn = (POINTS, LABELS, np.ones(2, bool), (AXIS, AXIS), (X - 0.1)[None], Y, LOOK, LIGHT)
-    base = plane.decision_lines(*drawn, names=("a", "b"), classes=("no", "yes"))
-    large = enlarged(base, 1.5)
-    assert large.layout.font.size == 1.5 * base.layout.font.size
-    assert large.layout.height == 1.5 * base.layout.height
-    assert large.data[-1].line.width == 1.5 * base.data[-1].line.width
-    assert large.to_plotly_json()["data"][0]["x"] == base.to_plotly_json()["data"][0]["x"]
-    assert large.layout.xaxis.range == base.layout.xaxis.range

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.figures import style
 from dpviz.figures.lightened import lightened
-from dpviz.figures.still import picture, pictures, scales
+from dpviz.figures.still import picture, pictures
 
 PLOT = {"l": 100, "r": 120, "t": 20, "b": 80, "autoexpand": False}  # the plot is 500 x 300 pixels
 
@@ -62,27 +62,11 @@ def test_heat_maps_leave_cells_without_a_value_out() -> None:
     assert cells == {"#000000": ("100", "170"), "#ffffff": ("350", "170"), "#808080": ("350", "20")}
 
 
-@pytest.mark.parametrize("places", [["middle left", "middle right"], "middle right"])
-def test_each_number_may_have_a_place_of_its_own(places: object) -> None:
-    marks = {"x": [2, 5], "y": [1, 1], "mode": "markers+text", "text": ["left of it", "right of it"], "textposition": places}
-    root = drawn([marks], {"range": [0, 10]}, {"range": [0, 2]})
-    lines = {"".join(t.itertext()): t[0] if len(t) else t for t in root.iter("text")}
-    found = [float(lines[words].get("x", "nan")) for words in ("left of it", "right of it")]
-    assert found == [200 + (-8 if isinstance(places, list) else 8), 358]
-
-
 def test_text_from_outside_stays_text() -> None:
     root = picture(
         style.figure(style.LIGHT, [{"x": [1], "y": [1], "name": "<script>a</script>"}] * 2, x={}, y={}), "a", '"><script>'
     )
     assert "<script" not in root
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3.2, 7.9), (1e-7, 3e-7), (900, 1_200_000)])
-def test_ticks_are_round_and_few(low: float, high: float) -> None:
-    found = scales.ticks({}, scales.Scale(low, high, 0, 500), True)
-    assert 2 <= len(found) <= 6
-    assert all(abs(at - 500 * (float(t.replace(",", "").replace("−", "-")) - low) / (high - low)) < 1e-6 * 500 for at, t in found)
 
 
 def test_dark_figures_become_light() -> None:
@@ -100,31 +84,6 @@ def test_dark_figures_become_light() -> None:
             assert lightened(pair[1]).to_json() == pair[0].to_json()
     assert lightened(pair[0]) is pair[0]
     assert not re.search(style.DARK.paper, str(lightened(pair[1]).to_json()))
-
-
-def test_points_and_bars_say_their_values_on_a_page() -> None:
-    traces: list[dict[str, object]] = [
-        {
-            "x": [1, 2],
-            "y": [0, 1],
-            "mode": "markers",
-            "customdata": [7, 8],
-            "hovertemplate": "draw %{customdata}: %{x:.1f}<extra>a</extra>",
-        },
-        {"x": [3], "y": [0], "mode": "markers", "hoverinfo": "skip", "hovertemplate": "never"},
-        {
-            "x": [4],
-            "y": [0],
-            "mode": "markers",
-            "customdata": np.array([[2.0, 0.25]]),
-            "text": ["&lt;c&gt;"],
-            "hovertemplate": "<b>%{text}</b><br>%{customdata[1]:.1f}<extra></extra>",
-        },
-        {"type": "bar", "x": [1], "y": [2], "hovertemplate": "a &lt;b&gt;: 2 points<extra></extra>"},
-    ]
-    figure = style.figure(style.LIGHT, traces, x={"range": [0, 10]}, y={"range": [0, 3]}, margin=PLOT, legend={"x": 0, "y": 1})
-    said = [e.text for e in ElementTree.fromstring(picture(figure, "a")).iter("title")]
-    assert sorted(map(str, said)) == ["<c>\n0.2", "a <b>: 2 points", "draw 7: 1.0", "draw 8: 2.0"]
 
 
 @pytest.mark.parametrize("wide", [330, 440])

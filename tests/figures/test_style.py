@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.figures import data, heat, lines
+from dpviz.figures import heat
 from dpviz.figures import style as st
 from dpviz.mechanisms.base import FAMILIES
 
@@ -77,16 +77,6 @@ def test_figures_have_the_pages_background() -> None:
         assert CONFIG["theme"][name]["backgroundColor"] == theme.paper
 
 
-def test_a_browser_is_sent_short_arrays_as_lists() -> None:
-    """Streamlit hands Plotly each chart twice: the same data are recognised in lists with one revision only."""
-    xy = np.linspace(0.0, 1.0, st.LISTED)
-    traces = [{"x": xy, "y": xy, "marker": {"color": xy}}, {"x": np.append(xy, 2.0)}, {"type": "scattergl", "x": xy[:2]}]
-    drawn = st.figure(st.LIGHT, traces, x={}, y={}).to_dict()
-    assert drawn["layout"]["datarevision"] == 1
-    assert drawn["data"][0]["x"] == drawn["data"][0]["marker"]["color"] == xy.tolist()
-    assert all("bdata" in drawn["data"][k]["x"] for k in (1, 2))  # WebGL and long ones are shorter on the way
-
-
 @pytest.mark.parametrize("family", FAMILIES[1:])
 @pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)
 def test_methods_of_a_family_differ_in_more_than_shade(theme: st.Theme, family: str) -> None:
@@ -107,38 +97,6 @@ def test_shipped_configuration() -> None:
     assert CONFIG["server"]["maxUploadSize"] == 50
     assert CONFIG["browser"]["gatherUsageStats"] is False
     assert CONFIG["client"]["showErrorDetails"] == "none"
-
-
-@pytest.mark.parametrize("entries", [1, 6])
-def test_the_legend_leaves_room_for_the_highest_tick(entries: int) -> None:
-    name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
-    drawn = [lines.Line(f"{k} {name}", [1, 10], [1e-3, 1.0], st.Look("", "#000000", "solid", "x")) for k in range(entries)]
-    layout = lines.curves(drawn, st.LIGHT, x="n", y="risk", y_range=(1e-3, 1.0)).layout
-    inside = layout.height - layout.margin.t - layout.margin.b
-    gap = (layout.legend.y - 1) * inside
-    assert gap == pytest.approx(st.ABOVE)
-    assert layout.margin.t >= gap + 2 * st.LEGEND_LINE * entries  # each entry on two lines
-
-
-def test_long_legend_entries_are_broken_and_not_cut() -> None:
-    name = "rate of Wang et al. 2017, gradient descent: slope −2.00"
-    line = lines.Line(name, [1, 10], [1, 2], st.Look("", "#000000", "solid", "x"))
-    [trace] = lines.curves([line], st.LIGHT, x="n", y="risk").data
-    assert trace.name.replace("<br>", " ") == name
-    assert max(map(len, trace.name.split("<br>"))) <= st.LEGEND_WIDTH
-
-
-def test_feature_ranges_below_zero_are_in_the_picture() -> None:
-    x = np.random.default_rng(3).uniform(-0.5, 0.5, (100, 2))
-    fig = data.feature_ranges(x, ("a", "b"), st.LIGHT)
-    ends = np.asarray(fig.data[0].x, float)
-    assert fig.layout.xaxis.range[0] < np.nanmin(ends) < -0.4
-    assert fig.layout.xaxis.range[1] > np.nanmax(ends)
-
-
-def test_ticks_follow_what_is_in_sight_and_not_what_lies_below() -> None:
-    line = lines.Line("", [1, 10], [1e-300, 1.0], st.Look("", "#000000", "solid", "x"))
-    assert lines.curves([line], st.LIGHT, x="ε", y="δ", y_range=(1e-11, 1.0)).layout.yaxis.dtick == 2
 
 
 @pytest.mark.parametrize("theme", st.THEMES.values(), ids=st.THEMES)

@@ -3,13 +3,10 @@
 import dataclasses
 from urllib.parse import parse_qs
 
-import pytest
 from support_pages import address, opened, text
 
 import dpviz
-from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.one_run import compare
-from dpviz.dashboard.shell import pinned
 from dpviz.dashboard.work import cached_runs
 
 
@@ -41,10 +38,3 @@ def test_differences_have_the_sign_of_b_minus_a() -> None:
     assert "points more often" in compare.sentence(strong, weak)
     assert f"accuracy is {gain:.1f} points lower" in compare.sentence(weak, strong)
     assert "accuracy is the same; the bound on attacks is the same" in compare.sentence(weak, weak)
-
-
-def test_an_address_that_is_no_run_is_refused() -> None:
-    with pytest.raises(InvalidInput):
-        pinned.PINNED.read("dataset=nowhere")
-    spec = dpviz.RunSpec("teaching", mechanism="cms-output", epsilon=0.3)
-    assert pinned.PINNED.read(pinned.PINNED.write(spec)) == spec

@@ -1,10 +1,8 @@
 """The page Groups and scores without a browser."""
 
-import pytest
 from support_pages import opened, text
 
 import dpviz
-from dpviz.dashboard.groups import settings
 from dpviz.dashboard.groups.over_epsilon import EPSILONS
 from dpviz.experiments.studies.groups import Grouping, report
 from dpviz.experiments.studies.releases import releases
@@ -75,20 +73,3 @@ def test_every_measure_stands_beside_non_private_and_majority() -> None:
     assert "own.cuts" not in {one.key for one in page.text_input}, "a column of text is not cut"
     page.selectbox(key="own.group").set_value("age").run()
     assert "own.cuts" in {one.key for one in page.text_input}
-
-
-def test_a_table_is_looked_through_for_groups_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, int]] = []
-
-    def suggested(dataset: dpviz.Dataset, tested: int) -> str:
-        asked.append((dataset.name, tested))
-        return "x1"
-
-    settings._known.clear()
-    monkeypatch.setattr(settings, "suggested", suggested)
-    for epsilon in (0.5, 1.0, 2.0):
-        settings.paying(dpviz.RunSpec("teaching", epsilon=epsilon))
-    assert asked == [("teaching", 80)]
-    settings.paying(dpviz.RunSpec("teaching", folds=10))
-    assert asked[1:] == [("teaching", 40)]
-    settings._known.clear()
