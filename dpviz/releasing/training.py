@@ -188,11 +188,8 @@ def release(
     declared = resolve(spec)
     dataset, problem = _rows_of(declared, all_rows)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
-    of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
-    # what cannot be mended is said before anything is spent
-    encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)
-    if private_ranges:
-        undeclared(dataset, every)
+    encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
+    of_ranges, of_model = _divided(budget, dataset, every) if private_ranges else (None, budget)
     run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, settled=private_ranges)
     if not unproved:
         _require_proof(cal, of_model)
@@ -208,13 +205,18 @@ def release(
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, settled=True)
         if (built, problem.setting) != before:
             audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
-    encoder = encoder or encoder_of(dataset, ranges_from_data)
     entropy = [np.random.SeedSequence()]  # of the operating system
     fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
-    model = model_of(run, dataset, encoder, cal, problem.n, fit, made)
+    model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
+
+
+def _divided(budget: Budget, dataset: Dataset, every: bool) -> tuple[Budget, Budget]:
+    """The budgets of private ranges and of the model, where the rows can have such ranges (`undeclared`)."""
+    undeclared(dataset, every)
+    return shares(budget)
 
 
 def _calibrated(
