@@ -1,13 +1,11 @@
 """A calibration's label: no status without the budgets and conditions that it stands for."""
 
 import dataclasses
-import math
 from typing import Any
 
-import numpy as np
 import pytest
 
-from dpviz.mechanisms import Calibration, OutputNoise
+from dpviz.mechanisms import Calibration
 from dpviz.privacy.budget import Budget, Status
 
 BUDGET = Budget(1.0, 1e-5)
@@ -51,21 +49,6 @@ def test_a_label_that_does_not_fit_is_an_error(made: str, wrong: dict[str, Any])
         dataclasses.replace(calibration, **wrong)
 
 
-def test_the_sensitivity_in_words_has_three_digits_or_no_bound() -> None:
-    texts = [Calibration.unprotected(BUDGET, **FACTS | {"sensitivity": s}).sensitivity_text for s in (0.123456, math.inf)]
-    assert texts == ["0.123", "no bound"]
-
-
 def test_a_conditional_guarantee_names_its_conditions() -> None:
     with pytest.raises(ValueError, match="0 conditions"):
         Calibration.proved(BUDGET, **FACTS).conditional()
-
-
-def test_the_distribution_at_one_budget_is_of_the_same_family() -> None:
-    scale, shared = np.array([1.0, 2.0]), np.arange(3.0)
-    apart = np.arange(12.0).reshape(2, 2, 3)
-    for family in ("gaussian", "gamma-sphere"):
-        for centre, own, one in ((shared, False, shared), (apart, True, apart[1])):
-            at = OutputNoise(centre, scale, family, own).at(1)
-            assert (at.family, at.scale.tolist()) == (family, [2.0])
-            np.testing.assert_array_equal(at.centre, one)

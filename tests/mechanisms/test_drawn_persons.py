@@ -8,12 +8,11 @@ import pytest
 from scipy.stats import binom, norm
 from support import make_problem
 
-import dpviz
 from dpviz.auditing import EXCEEDED, audit
 from dpviz.auditing.pairs import label_flip, make
 from dpviz.common.random import PersonBatches, PoissonBatches, generator, spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Training, get_mechanism
+from dpviz.mechanisms import Training
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import Rows, get_model
@@ -155,21 +154,3 @@ def test_an_audit_of_a_person_sees_rows_that_are_added_up() -> None:
     other = make("quiet", get_model("svm"), 20, 2, 0.2, 2).first
     with pytest.raises(InvalidInput, match="several persons"):
         label_flip(other, np.array([0, 19]))
-
-
-def test_runs_and_classifiers_draw_persons() -> None:
-    import pandas as pd
-
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=len(WHO))
-    table = pd.DataFrame({"who": WHO, "x": x, "y": np.where(x + rng.normal(0, 0.2, len(WHO)) > 0.5, "b", "a")})
-    rows = dpviz.dataset(table, target="y", ranges={"x": (0, 1)}, person="who", person_rows=K)
-    spec = dpviz.RunSpec(rows, mechanism="dp-sgd", params={"batches": "persons"}, seeds=2, lam=0.01)
-    result = dpviz.run(spec)
-    assert result.calibration.person_rows == K
-    assert np.isfinite(result.theta).all()
-    assert dpviz.audit_run(spec, "without", runs=40).runs == 40
-    made = dpviz.PrivateClassifier("dp-sgd", epsilon=5.0, ranges=(0, 1), person_rows=K, batches="persons", random_state=0)
-    made.fit(table[["x"]].to_numpy(), table["y"], groups=WHO)
-    assert "at most 4 rows" in made.guarantee_.unit
-    assert get_mechanism("dp-gd")().draws_persons is False

@@ -13,7 +13,6 @@ from dpviz.common.validate import InvalidInput, one_of
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Form, Knob, Number, Pick, Switch, Whole, declare, knob
-from dpviz.models import get_model
 
 KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
     (Number(label="a", help="b", low=1e-6, high=1e6, log=True), st.floats(1e-6, 1e6)),
@@ -71,31 +70,6 @@ def test_bad_text_is_refused_by_name(kind: Knob, text: str) -> None:
         kind.check("steps", (text,))
 
 
-@pytest.mark.parametrize(
-    "bad", [{"low": 1, "high": 1}, {"low": 0, "high": 1, "log": True}, {"low": 0, "high": 1, "automatic": "n"}]
-)
-def test_a_knob_that_contradicts_itself_cannot_be_declared(bad: dict[str, Any]) -> None:
-    with pytest.raises(TypeError):
-        knob(1.0, "Label", "Help.", **bad)
-
-
-@pytest.mark.parametrize("given", [0, None])
-def test_automatic_is_a_rule_of_public_facts(given: int | None) -> None:
-    cls = dpviz.list_mechanisms()["rsgd"]
-    method = cls.from_params({"batch_size": given})
-    setting = get_model("logistic").setting(39_073, 108, 1e-3)
-    assert method == cls()
-    steps = method.value("step_size", setting) * setting.unit_step * (1 / np.arange(1, 21)).sum()
-    assert method.value("batch_size", setting) == 39_073 // np.ceil(3 / setting.lam / steps)
-    assert cls.from_params({"batch_size": 7}).value("batch_size", setting) == 7
-    assert dpviz.RunSpec(mechanism="rsgd", params={"batch_size": given}).to_query() == {"mechanism": "rsgd"}
-    assert dpviz.RunSpec.from_query({"mechanism": "rsgd", "rsgd.batch_size": AUTOMATIC}).build() == method
-    with pytest.raises(InvalidInput):
-        cls.from_params({"batch_size": False})
-    with pytest.raises(InvalidInput):
-        dpviz.list_mechanisms()["bolt-on-psgd"].from_params({"passes": given})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Power(Knob):
     """A power of two: a type that the package does not have."""
@@ -149,14 +123,6 @@ def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys
     assert main(["mechanisms"]) == 0
     assert "--set width=8  (a power of two below 2^6)" in capsys.readouterr().out
     assert main(["run", "--dataset=teaching", "--mechanism=doubling", "--seeds=2", "--set", "width=16"]) == 0
-
-
-@pytest.mark.parametrize("mechanism", dpviz.list_mechanisms().values(), ids=lambda cls: cls.id)
-def test_ranges_over_many_orders_go_by_factors(mechanism: type[Mechanism]) -> None:
-    for name, kind in mechanism.knobs().items():
-        # whole numbers are tried by factors without being told
-        if isinstance(kind, Number) and not isinstance(kind, Whole) and kind.low > 0 and kind.high >= 1000 * kind.low:
-            assert kind.log, name
 
 
 def test_a_family_is_one_of_those_that_have_a_folder() -> None:

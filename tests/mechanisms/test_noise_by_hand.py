@@ -214,24 +214,3 @@ def test_every_form_with_noise_declares_an_event_or_is_here() -> None:
         if cal.noise_scale > 0:
             assert isinstance(built, DeclaresEvent), name
             assert built.released(SETTING, cal) is not None, (name, params)
-
-
-PURE = ("laplace", "gamma-sphere", "duchi-sphere")
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_every_form_says_what_it_is(name: str) -> None:
-    """Budgets, family of noise and words of every option; defaults are looked at by the contract."""
-    for params in options(name):
-        cal = ALL[name].from_params(params).calibrate(SETTING, BUDGET)
-        assert cal.budget == BUDGET
-        assert cal.noise_family in ("gaussian", "none", *PURE)
-        assert (cal.noise_family == "none") == (cal.noise_scale == 0)
-        assert all((cal.query, cal.sensitivity_source, cal.accountant))
-        assert all(isinstance(part, tuple) for part in (cal.notes, cal.conditions))
-        for budget in (cal.proved_budget, cal.claimed_budget):
-            if budget is not None and "epsilon_is" not in params:  # shuffled reports are not pure
-                assert budget.delta == (0 if cal.noise_family in PURE else DELTA)
-        if name == "majority":
-            assert cal.sensitivity == 2
-            assert cal.claimed_budget is None

@@ -6,14 +6,11 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from support import mostly_long
 
 import dpviz
 from dpviz.mechanisms import registry
-from dpviz.mechanisms.base import FAMILIES
 from dpviz.mechanisms.registry import GROUP
 
 SOURCE = '''
@@ -72,12 +69,8 @@ def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
 
 
-TARGETS = ["strange_methods.rounding:Rounded", "strange_methods.rounding", "strange_methods"]
-
-
-@pytest.mark.parametrize("target", mostly_long(TARGETS, TARGETS[0]))
-def test_a_method_of_another_package_runs_without_an_edit_here(tmp_path: Path, target: str) -> None:
-    install(tmp_path, SOURCE.replace("{id}", "rounded"), target)
+def test_a_method_of_another_package_runs_without_an_edit_here(tmp_path: Path) -> None:
+    install(tmp_path, SOURCE.replace("{id}", "rounded"))
     done = run(
         tmp_path,
         "import dpviz, json\n"
@@ -116,31 +109,3 @@ def test_an_entry_point_names_a_mechanism_with_an_id(target: str) -> None:  # a 
         list(registry._of_entry_point(EntryPoint("strange", target, GROUP)))
     good = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd:DPGD", GROUP)
     assert list(registry._of_entry_point(good)) == [dpviz.list_mechanisms()["dp-gd"]]
-
-
-def test_an_entry_point_may_name_a_module_or_a_folder_of_them() -> None:
-    known = dpviz.list_mechanisms()
-    one = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd", GROUP)
-    assert list(registry._of_entry_point(one)) == [known["dp-gd"]]
-    folder = EntryPoint("fine", "dpviz.mechanisms.local", GROUP)
-    assert set(registry._of_entry_point(folder)) == {cls for cls in known.values() if cls.family == "local"}
-
-
-def test_every_mechanism_lies_in_the_folder_of_its_family() -> None:
-    for name, cls in dpviz.list_mechanisms().items():
-        folder = cls.__module__.removeprefix("dpviz.mechanisms.").partition(".")[0]
-        assert folder in FAMILIES
-        assert folder == cls.family, name
-
-
-def test_mechanisms_are_listed_while_another_thread_imports_one() -> None:
-    class Watched(type(dpviz.list_mechanisms()["dp-gd"])):  # type: ignore[misc]
-        @property
-        def __module__(cls) -> str:  # asked of every class that is looked at
-            vars(busy)[f"imported_{len(vars(busy))}"] = None
-            return "busy"
-
-    busy = ModuleType("busy")
-    base = dpviz.list_mechanisms()["dp-gd"]
-    vars(busy).update(one=Watched("One", (base,), {"id": "one"}), other=Watched("Other", (base,), {"id": "other"}))
-    assert [cls.id for cls in registry._in_module(busy)] == ["one", "other"]

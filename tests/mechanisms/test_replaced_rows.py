@@ -5,7 +5,6 @@ An audit that compares a dataset with itself finds no violation of anything.
 
 import numpy as np
 import pytest
-from support import mostly_long
 
 import dpviz
 from dpviz.common.random import spawn
@@ -39,9 +38,7 @@ def trained(problem: Problem, mechanism: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("model", ["logistic", "mlp-3"])
-@pytest.mark.parametrize(
-    "mechanism", mostly_long(dpviz.list_mechanisms(), "dp-gd", "dp-sgd", "dp-svrg", "objective-tight", "rsgd", "ldp-gaussian")
-)
+@pytest.mark.parametrize("mechanism", ["dp-gd", "dp-sgd", "dp-svrg", "objective-tight", "rsgd", "ldp-gaussian", "majority"])
 def test_a_neighbours_model_is_that_of_fresh_rows(mechanism: str, model: str) -> None:
     problem = one_hot(model)
     assert problem.rows.sparse
