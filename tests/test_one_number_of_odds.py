@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import norm
-from support import make_problem, mostly_long
+from support import make_problem
 
 import dpviz
 from dpviz.auditing import audit_run
@@ -43,9 +43,7 @@ def document(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, obje
     return found
 
 
-@pytest.mark.parametrize(
-    "mechanism", mostly_long(dpviz.list_mechanisms(), "cms-objective", "renyi-filter", "objective-tight", "pidp-sgd", "dp-sgd")
-)
+@pytest.mark.parametrize("mechanism", ["cms-objective", "renyi-filter", "objective-tight", "pidp-sgd", "dp-sgd"])
 def test_every_page_and_command_shows_the_same_number(mechanism: str, capsys: pytest.CaptureFixture[str]) -> None:
     spec = spec_of(mechanism)
     attack = attack_of(spec)
@@ -74,7 +72,7 @@ def test_every_page_and_command_shows_the_same_number(mechanism: str, capsys: py
     assert (f"{100 * expected:.1f}" in sentence) if expected is not None else ("%" not in sentence.split(";")[-1])
 
 
-@pytest.mark.parametrize("mechanism", mostly_long(dpviz.list_mechanisms(), "cms-objective", "kst-objective", "ldp-gaussian"))
+@pytest.mark.parametrize("mechanism", ["cms-objective", "kst-objective", "ldp-gaussian", "dbdp"])
 def test_the_audit_allows_what_is_proved_for_its_pair(mechanism: str) -> None:
     spec = spec_of(mechanism)
     result = audit_run(spec, runs=40)

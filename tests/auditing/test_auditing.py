@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from doubles import QuietlyWeakNoise, WeakDescent, WeakNoise
-from support import mostly_long
 from support_game import BUDGET, SVM, quiet
 
 import dpviz
-from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, audit_pairs, watch, worst_case
+from dpviz.auditing import EXCEEDED, audit, audit_pairs, watch, worst_case
 from dpviz.auditing.pairs import differing_rows, make
 from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE, NO_VIOLATION
 from dpviz.common.validate import InvalidInput
@@ -18,18 +17,16 @@ from dpviz.mechanisms import Fit, Mechanism, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
-from dpviz.mechanisms.reference.non_private import NonPrivate
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
 
 @pytest.mark.parametrize("double", [WeakNoise, QuietlyWeakNoise])
-@pytest.mark.parametrize("share", mostly_long([0.8, 0.95], 0.95))
-@pytest.mark.parametrize("epsilon", mostly_long([0.5, 1.0, 2.0, 4.0], 1.0))
+@pytest.mark.parametrize(("share", "epsilon"), [(0.95, 1.0), pytest.param(0.8, 4.0, marks=pytest.mark.long)])
 def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float, epsilon: float) -> None:
     """In every game, also where the declared law hides it: the noise is measured, not believed."""
     budget = Budget(epsilon, 1e-5)
-    for seed in range(8):
+    for seed in range(3):
         result = audit(*quiet(double(share=share), budget), budget, runs=5000, seed=seed, confidence=0.99)  # type: ignore[call-arg]
         assert result.verdict == EXCEEDED
         assert result.against(budget) in (BY_NOISE, BY_BOUND)
@@ -47,8 +44,8 @@ def test_a_law_that_the_outputs_contradict_is_named_in_the_result(double: type[M
 @pytest.mark.long
 def test_noise_that_suffices_is_not_accused_at_the_same_size() -> None:
     budget = Budget(0.5, 1e-5)
-    results = [audit(*quiet(OutputGaussian(), budget), budget, runs=5000, seed=k, confidence=0.99) for k in range(20)]
-    assert sum(r.verdict == EXCEEDED for r in results) <= 2
+    results = [audit(*quiet(OutputGaussian(), budget), budget, runs=5000, seed=k, confidence=0.99) for k in range(8)]
+    assert sum(r.verdict == EXCEEDED for r in results) <= 1
     lower = np.array([r.measured_epsilon_lower for r in results])
     assert ((lower > 0.48) & (lower < 0.51)).all()
 
@@ -85,7 +82,7 @@ def test_noise_that_is_not_gaussian_is_not_measured_as_if_it_were() -> None:
 def test_the_exact_attacker_reaches_what_an_exact_gaussian_gives() -> None:
     """One run spreads by about 0.2 (a handful of false positives decides), so the reference is met on average."""
     budget = Budget(4.0, 1e-5)
-    results = [audit(*quiet(OutputGaussian(), budget), budget, runs=10_000, seed=k, score="likelihood") for k in range(12)]
+    results = [audit(*quiet(OutputGaussian(), budget), budget, runs=10_000, seed=k, score="likelihood") for k in range(8)]
     assert {(r.score, r.counts.trials) for r in results} == {("likelihood", 10_000)}
     free = np.array([r.epsilon_lower for r in results])
     assert free.mean() == pytest.approx(2.003, abs=0.15)
@@ -110,13 +107,6 @@ def test_a_learning_attacker_needs_no_law() -> None:
         assert result.score == score
         assert 1.5 < result.epsilon_lower <= 8
         assert result.counts.trials == 1500
-
-
-def test_no_privacy_is_seen_and_nothing_is_claimed() -> None:
-    result = audit(*quiet(NonPrivate(), BUDGET), BUDGET, runs=200, seed=0)
-    assert result.verdict == NO_CLAIM
-    assert result.epsilon_lower > 3
-    assert result.epsilon_lower <= result.ceiling
 
 
 def test_same_seed_same_result_and_the_sides_share_no_randomness() -> None:
@@ -202,14 +192,3 @@ def test_input_perturbation_exceeds_its_claim() -> None:
     result = audit(mechanism, pair.first, pair.second, budget, runs=2000, seed=0)
     assert result.epsilon_lower > 5
     assert result.verdict == EXCEEDED
-
-
-def test_correct_guesses_reach_what_is_allowed_and_no_more_unless_noise_is_missing() -> None:
-    good = audit(*quiet(OutputGaussian(), BUDGET), BUDGET, runs=5000)
-    low, high = good.guessed_right_limits
-    assert good.allowed == pytest.approx(0.5529, abs=2e-3)  # Phi(mu/2) of exact Gaussian noise at ε = 1, δ = 1e-5
-    assert low < good.guessed_right < high
-    assert low < good.allowed < high  # the pair is the worst one, so the attack is as good as it can be
-    weak = audit(*quiet(WeakNoise(share=0.6), BUDGET), BUDGET, runs=5000)
-    assert weak.guessed_right_limits[0] > weak.allowed
-    assert audit(*quiet(NonPrivate(), BUDGET), BUDGET, runs=40).allowed is None

@@ -20,7 +20,6 @@ from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import Setting, get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_p_value
 
 BUDGET = Budget(1.0, 1e-5)
 
@@ -69,8 +68,7 @@ def alarms(claim: Budget, mu: float, canaries: int, audits: int, confidence: flo
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "canaries", "audits"),
-    [(1.0, 300, 200), *(pytest.param(*case, 1000, marks=pytest.mark.long) for case in ((0.5, 300), (1.0, 1000), (4.0, 1000)))],
+    ("epsilon", "canaries", "audits"), [(1.0, 300, 100), pytest.param(4.0, 1000, 200, marks=pytest.mark.long)]
 )
 def test_exact_gaussians_and_the_mistake_that_is_said_to_be_visible(epsilon: float, canaries: int, audits: int) -> None:
     claim = Budget(epsilon, 1e-5)
@@ -83,8 +81,7 @@ def test_exact_gaussians_and_the_mistake_that_is_said_to_be_visible(epsilon: flo
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "confidence", "audits"),
-    [(1.0, 0.7, 150), *(pytest.param(*case, 1000, marks=pytest.mark.long) for case in ((1.0, 0.95), (1.0, 0.7), (3.0, 0.95)))],
+    ("epsilon", "confidence", "audits"), [(1.0, 0.7, 100), pytest.param(3.0, 0.95, 300, marks=pytest.mark.long)]
 )
 def test_randomised_response_on_every_canary_is_the_worst_case(epsilon: float, confidence: float, audits: int) -> None:
     """Its alarms come close to what is declared, so an auditor that errs by a little is seen."""
@@ -193,42 +190,3 @@ def test_what_cannot_be_audited_is_said() -> None:
         on_axes(DPGD(), get_model("mlp"), BUDGET, 2000)
     with pytest.raises(InvalidInput, match="confidence"):
         audit_one_run(DPGD(), on_axes(DPGD(), get_model("logistic"), BUDGET, 20), BUDGET, confidence=0.3)
-
-
-def test_what_one_run_could_show_at_most() -> None:
-    mechanism, canaries = exactly_gaussian(BUDGET)
-    result = audit_one_run(mechanism, canaries, BUDGET)
-    assert result.most == one_run_epsilon_lower_bound(result.guesses, result.guesses, 200, 1e-5, result.confidence)
-    assert result.most > result.epsilon_lower
-    assert not result.exceeds(None)
-
-
-def test_where_no_number_of_guesses_refutes_a_claim_the_one_that_shows_most_is_taken() -> None:
-    canaries = 40
-    for claim in (Budget(5.0, 1e-5), Budget(5.0)):
-        guesses, share = plan(canaries, claim, 0.95)
-        assert share is None
-        assert all(one_run_p_value(r, r, canaries, claim.epsilon, claim.delta) > 0.05 for r in range(1, canaries + 1))
-        values = np.random.default_rng(0).standard_normal((20_000, canaries)) + gaussian_mu(Budget(5.0, 1e-5)) / 2
-        surest = np.take_along_axis(values, np.argsort(-np.abs(values), axis=1), axis=1) > 0
-
-        def shown(r: int, delta: float = claim.delta, surest: np.ndarray = surest) -> float:
-            return one_run_epsilon_lower_bound(int(r * surest[:, :r].mean() + 0.06), r, canaries, delta, 0.95)
-
-        assert shown(guesses) >= 0.95 * max(shown(r) for r in range(10, canaries + 1))
-        assert shown(guesses) > 1.1 * min(shown(10), shown(canaries)), "the number matters"
-
-
-def test_one_run_refuses_what_it_cannot_judge() -> None:
-    with pytest.raises(InvalidInput, match="mechanism"):
-        on_axes(OutputGaussian(), get_model("mlp"), BUDGET, 20, 0.1)
-
-    class Overflowing(OutputGaussian):
-        def fit(self, training: Training) -> Fit:
-            made = super().fit(training)
-            made.theta[:, 0] = np.inf
-            return made
-
-    canaries = on_axes(OutputGaussian(), get_model("svm"), BUDGET, 20, 0.1)
-    with pytest.raises(FloatingPointError):
-        audit_one_run(Overflowing(), canaries, BUDGET)

@@ -44,12 +44,9 @@ def test_scikit_learns_checks(estimator: PrivateClassifier, check: object) -> No
 
 
 @pytest.mark.long
-@parametrize_with_checks(
-    [PrivateClassifier(), PrivateClassifier("dp-gd", steps=5), PrivateClassifier("cms-output", ranges=(-5, 5))],
-    expected_failed_checks=expected,
-)
+@parametrize_with_checks([PrivateClassifier("dp-gd", steps=5)], expected_failed_checks=expected)
 @pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
-def test_scikit_learns_checks_of_other_methods(estimator: PrivateClassifier, check: object) -> None:
+def test_scikit_learns_checks_of_a_method_with_hyperparameters(estimator: PrivateClassifier, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 
 
@@ -116,12 +113,6 @@ def test_bad_arguments_are_named_when_fitting(options: dict[str, object], field:
     assert refused.value.field.startswith(field)
 
 
-def test_no_knob_has_the_name_of_an_argument() -> None:
-    arguments = {"mechanism", "epsilon", "delta", "lam", "data_norm", "ranges", "fit_intercept", "random_state"}
-    for cls in dpviz.list_mechanisms().values():
-        assert not {name for name in cls.knobs() if name in arguments or hasattr(PrivateClassifier, name)}
-
-
 def test_knobs_are_parameters() -> None:
     model = PrivateClassifier("dp-gd", steps=7)
     assert clone(model).get_params()["steps"] == 7
@@ -143,19 +134,6 @@ def test_pipelines_and_cross_validation() -> None:
     assert cross_val_score(pipe, frame, y, cv=3).mean() > 0.9
     with pytest.raises(NotFittedError):
         PrivateClassifier().predict(x)
-
-
-def test_a_label_in_the_place_of_a_model() -> None:
-    x, y = rows(401)
-    model = PrivateClassifier("majority", private=True, random_state=0).fit(x, y)
-    assert len(set(model.predict(x))) == 1
-
-
-def test_budget_and_knobs_are_those_that_were_given() -> None:
-    x, y = rows()
-    model = PrivateClassifier("dp-sgd", epsilon=2.0, delta=3e-4, epochs=2.0, relation="add-remove", random_state=0).fit(x, y)
-    assert model.guarantee_.proved == dpviz.Budget(2.0, 3e-4)
-    assert model.guarantee_.relation is dpviz.Neighbouring.ADD_REMOVE
 
 
 def test_delta_follows_from_the_rows_that_were_trained_on() -> None:
@@ -185,14 +163,6 @@ def test_arguments_of_another_kind_are_one_error(bad: dict[str, object]) -> None
     with pytest.raises(InvalidInput) as told:
         PrivateClassifier("output-gaussian", **bad).fit(*rows())
     assert told.value.field == name
-
-
-@pytest.mark.filterwarnings("error")
-def test_rows_beyond_double_precision_are_no_predictions() -> None:
-    x, y = rows()
-    model = PrivateClassifier("output-gaussian", random_state=0).fit(x, y)
-    with pytest.raises(InvalidInput, match="double precision"):
-        model.predict(np.full_like(x, 1e308) * np.sign(model.coef_))
 
 
 def test_what_a_proof_supposes_is_among_its_conditions() -> None:

@@ -32,7 +32,7 @@ def searched(**how: object) -> PrivateSearchCV:
     return PrivateSearchCV(**(defaults | how))  # type: ignore[arg-type]
 
 
-@parametrize_with_checks([searched(epsilon=100.0)])
+@parametrize_with_checks([searched(epsilon=100.0, param_grid={"lam": [0.1]}, mean_runs=2.0)])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks(estimator: PrivateSearchCV, check: object) -> None:
     check(estimator)  # type: ignore[operator]

@@ -7,11 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
 from support_estimator import rows
 
 import dpviz
-from dpviz import PrivacyWarning, PrivateClassifier
+from dpviz import PrivateClassifier
 from dpviz.common.validate import InvalidInput
 from dpviz.estimator.guarantee import share, together
 from dpviz.mechanisms import get_mechanism
@@ -37,7 +36,7 @@ def test_three_classes_share_the_budget(mechanism: str) -> None:
 def test_an_audit_referees_the_budget_that_classes_share() -> None:
     """The noise of all models together, measured, against the sensitivity of all models together and the whole budget."""
     rng = np.random.default_rng(1)
-    n, d, fits, lam = 60, 12, 130, 0.1
+    n, d, fits, lam = 60, 30, 40, 0.1
     x = rng.normal(size=(n, d))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     y = np.arange(n) % 3
@@ -78,7 +77,7 @@ def by_engine(seed: int | None, mechanism: str, **options: object) -> PrivateCla
     return made.fit(x, y)
 
 
-@pytest.mark.parametrize("mechanism", ["output-gaussian", "cms-output", "objective-tight", "dp-gd", "dp-sgd"])
+@pytest.mark.parametrize("mechanism", ["output-gaussian", "cms-output", "objective-tight", "dp-gd"])
 @pytest.mark.parametrize("seed", [None, 0])
 def test_every_class_has_a_draw_of_its_own(mechanism: str, seed: int | None) -> None:
     """A shared draw would cancel in the difference of two classes' models. Here a model is its noise."""
@@ -118,27 +117,3 @@ def test_classes_that_are_declared_are_not_looked_at() -> None:
     for wrong in ("ab", ["a", "a", "b"], 3):
         with pytest.raises(InvalidInput, match="two or more different labels"):
             PrivateClassifier(classes=wrong).fit(x, y)  # type: ignore[arg-type]
-
-
-def test_a_class_with_few_rows_is_said() -> None:
-    x, y = rows(60, classes=3)
-    y[y == "c"] = "a"
-    y[5] = "c"
-    with pytest.warns(PrivacyWarning, match="Only 1 of 60 rows belong to the class 'c'"):
-        PrivateClassifier(random_state=0).fit(x, y)
-    PrivateClassifier(random_state=0).fit(*rows(60, classes=3))
-    with pytest.warns(UserWarning, match="Only 1 of 60 rows belongs to the class 'True'"):
-        dpviz.dataset(x, np.arange(60) == 7)
-
-
-@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
-def test_the_default_is_that_of_a_run_and_does_for_several_classes() -> None:
-    """Objective perturbation needs more λ the smaller the share of ε of each class is: 0.56 at these seeds, DP-GD 0.87."""
-    made = PrivateClassifier()
-    assert made.mechanism == dpviz.RunSpec().mechanism
-    x, y = load_wine(return_X_y=True)
-    right = {}
-    for mechanism in (made.mechanism, "objective-tight"):
-        model = PrivateClassifier(mechanism, 5.0, ranges=list(zip(x.min(0), x.max(0), strict=True)), classes=[0, 1, 2])
-        right[mechanism] = np.mean([model.set_params(random_state=k).fit(x, y).score(x, y) for k in range(4)])
-    assert right[made.mechanism] > right["objective-tight"] + 0.1

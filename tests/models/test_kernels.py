@@ -20,9 +20,7 @@ pytestmark = needs_kernels
 if kernels.available():
     from numba import njit
 
-    from dpviz.models.kernels import compiling
     from dpviz.models.kernels.functions import tangent
-    from dpviz.models.kernels.margins import margins_of
     from dpviz.models.kernels.table import SparseTable
 
 
@@ -84,15 +82,6 @@ def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch, asked_ane
     assert rows.table is not None
 
 
-@pytest.mark.parametrize("replicas", [1, 16, 17, 40, 100, 112, 113, 300])
-def test_parts_cover_all_replicas_once(replicas: int) -> None:
-    parts = kernels.parts_of(replicas)
-    assert all(width in kernels.WIDTHS for _, width in parts)
-    assert [first for first, _ in parts] == [sum(width for _, width in parts[:k]) for k in range(len(parts))]
-    assert replicas <= kernels.padded(replicas) < max(2 * replicas, 33)
-    assert all(first < replicas for first, _ in parts)
-
-
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floating]) -> None:
     table = SparseTable(thin())
@@ -104,22 +93,6 @@ def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floati
     np.testing.assert_array_equal(by_block, by_row)
     by_row[:, which] += dense.reshape(table.n, -1)
     np.testing.assert_array_equal(by_row, thin().astype(precision))
-
-
-@pytest.mark.parametrize("d", [1, 3, 7])
-def test_tables_of_few_columns_have_fewer_dense_ones(d: int) -> None:
-    rows, rng = np.random.default_rng(0).random((50, d)), np.random.default_rng(1)
-    theta = rng.standard_normal((3, d))
-    table = SparseTable(rows)
-    *_, dense, which = table.rows(np.float64)
-    assert len(which) == kernels.DENSE
-    np.testing.assert_array_equal(np.count_nonzero(dense.reshape(50, -1), axis=0) > 0, np.arange(kernels.DENSE) < d)
-    out = np.empty(50 * 16)
-    columns = np.zeros((table.d, 16))
-    columns[:d, :3] = theta.T
-    margins_of(16, np.float64)(table.rows(np.float64), np.array([0, 50], np.uint64), columns.reshape(-1), out)
-    np.testing.assert_allclose(out.reshape(50, 16)[:, :3], rows @ theta.T, rtol=1e-13, atol=0)
-    assert table.entries >= rows.size > 0, "how often a descent reports is a share of it"
 
 
 @pytest.mark.parametrize("units", [3, 40, 150])
@@ -143,21 +116,6 @@ def test_no_row_of_a_network_adds_more_than_the_clip_norm() -> None:
     assert 0.0999 < np.max(lengths) <= 0.1
     diverged = model.sum_gradient(np.full_like(theta, np.nan), rows, clip_norm=0.1)
     assert np.isnan(diverged[:, -21:]).all(), "a training that diverged is seen"
-
-
-def test_kernels_refuse_arrays_of_other_types() -> None:
-    table = SparseTable(thin())
-    span, wrong = np.array([0, 1], np.uint64), np.zeros(16 * table.d)
-    with pytest.raises(TypeError, match="No matching definition"):
-        margins_of(16, np.float32)(table.rows(np.float32), span, wrong, np.empty(16, np.float32))
-
-
-def test_what_cannot_be_compiled_is_named() -> None:
-    with pytest.raises(RuntimeError, match=r"bad cannot be compiled"):
-
-        @compiling.kernel(compiling.flat(compiling.real(np.float64)))
-        def bad(x: Any) -> Any:
-            return x.no_such_thing
 
 
 def test_compiled_code_is_kept_by_the_content_of_its_source(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 
 import dpviz
 from dpviz.common.progress import Monitor, silent
-from dpviz.experiments.studies.observed import observed_sensitivity
-from dpviz.models import MODELS, Ability, Derivatives, LinearModel, Model, Rows, Setting, derivatives_of
+from dpviz.models import MODELS, Derivatives, LinearModel, Model, Rows, Setting
 from dpviz.models.losses import Loss
 from dpviz.models.problem import Problem
 from tests.models.tables import PseudoHuber
@@ -202,27 +201,3 @@ def test_a_model_without_derivatives_has_no_influence() -> None:
     theta = np.ones((2, problem.m))
     norms = Bare().gradient_norms(theta, problem.rows)  # the default, by the gradient sum's own rule
     np.testing.assert_allclose(norms, TWIN.gradient_norms(theta, problem.rows), rtol=1e-12)
-
-
-def test_defaults_of_losses_and_models_agree_with_what_is_written_out() -> None:
-    problem = dpviz.setup_for(dpviz.RunSpec("teaching", model="twin", lam=0.01)).problem
-    theta, rng = problem.optimum, np.random.default_rng(0)
-    own, twin = ToyDerivatives(TWIN.loss), derivatives_of(TWIN)
-    v = rng.standard_normal((3, len(theta)))
-    np.testing.assert_allclose(own.hessian(theta, problem.rows, 0.1), twin.hessian(theta, problem.rows, 0.1), rtol=1e-12)
-    np.testing.assert_allclose(own.hessian_product(theta, problem.rows, 0.1, v), v @ twin.hessian(theta, problem.rows, 0.1))
-    for one, other in zip(Toy().measure(v, problem.rows), TWIN.measure(v, problem.rows), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-    for name in ("logistic", "svm"):
-        loss, margin = MODELS[name].loss, rng.standard_normal((40, 2)).astype(np.float32)
-        for clip in (np.inf, 0.5):
-            start, step = margin[:20].copy(), margin[20:].copy()
-            expected = Loss.line_sums(loss, start.copy(), step.copy(), 3, clip)
-            np.testing.assert_allclose(loss.line_sums(start, step, 3, clip), expected, rtol=2e-5)
-
-
-def test_sensitivities_are_observed_within_the_bound() -> None:
-    problem = dpviz.setup_for(dpviz.RunSpec("teaching", model="toy", lam=0.1)).problem
-    found = observed_sensitivity(problem, dpviz.list_mechanisms()["output-gaussian"](), 3)
-    assert 0 < found.distance.max() <= found.bound * (1 + 1e-9)
-    assert Ability.DERIVATIVES in problem.setting.abilities

@@ -124,13 +124,6 @@ def test_sums_of_very_many_rows_lose_no_row() -> None:
     assert np.abs(found + 0.5 * 0.1 * (1 << 16)).max() < 0.5 * 0.05
 
 
-@pytest.mark.parametrize(("many", "d", "count"), [(1, 3, 2), (700, 24, 5), (5_003, 90, 20), (900, 400, 300)])
-def test_products_of_groups_of_rows_are_products(many: int, d: int, count: int) -> None:
-    rng = np.random.default_rng(1)
-    rows, columns = rng.standard_normal((many, d)), rng.standard_normal((d, count))
-    np.testing.assert_allclose(products.matmul(rows, columns), rows @ columns, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_losses_and_right_predictions_are_counted(loss: Loss) -> None:
     rows, dense = pair()
@@ -214,14 +207,6 @@ def test_descents_are_those_of_numpy(budgets: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-def test_shorter_trainings_are_the_beginnings_of_the_longest() -> None:
-    for table in pair(600):
-        problem = Problem(table, get_model("logistic"), 0.01)
-        ends = minibatch.minibatch_descent(problem, np.full(9, 0.6), 1, stops=[3, 9, 3])
-        each = [minibatch.minibatch_descent(problem, np.full(t, 0.6), 1) for t in (3, 9, 3)]
-        np.testing.assert_array_equal(ends, each)
-
-
 @pytest.mark.parametrize("clip_norm", [np.inf, 0.3])
 @pytest.mark.parametrize(("kind", "error"), KINDS)
 def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind: type[np.floating], error: float) -> None:
@@ -242,23 +227,6 @@ def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind:
             np.testing.assert_array_equal(rule.take_active(), there.sum(axis=0))
             np.testing.assert_allclose(rule.spent[:, :replicas], by_hand, rtol=0, atol=10 * error)
     assert 0 < there.sum() < there.size
-
-
-def test_a_training_that_diverged_stays_one() -> None:
-    for table in pair():
-        rule = RowBudget(N, 1, 1.0)
-        found = table.products(np.float32).gradient(np.full((1, D), np.nan), Logistic(), 0.5, rule=rule)
-        assert np.isnan(found).any()
-        assert rule.take_active() == N
-
-
-@pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-sgd", "dp-svrg", "outpert-gd", "input-perturbation", "dbdp"])
-def test_mechanisms_train_the_same_models(name: str) -> None:
-    mechanism = dpviz.list_mechanisms()[name]()
-    problems = [Problem(table, get_model("logistic"), 0.01) for table in pair()]
-    calibrations = [mechanism.calibrate(problems[0].setting, Budget(e, 1e-5)) for e in (0.5, 5.0)]
-    found, expected = (mechanism.fit(Training(p, calibrations, spawn(6, 2))) for p in problems)
-    np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=1e-5 * np.abs(expected.theta).max())
 
 
 @pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-agd", "input-perturbation"])

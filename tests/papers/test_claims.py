@@ -16,7 +16,7 @@ from dpviz.mechanisms.base import Fit, RuleView
 from dpviz.models import Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.papers import numbers
-from dpviz.papers.claims import PAPERS, Outcome, Verdict, check, concerning, list_claims, rules
+from dpviz.papers.claims import PAPERS, Outcome, check, concerning, list_claims
 from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
 from dpviz.papers.verdict import Comparison, Scope, combine
@@ -101,14 +101,6 @@ def test_rows_of_large_influence_are_found_and_those_of_another_order_are_not() 
     assert shuffled.outcome is verdict.outcome, "rows are found by their ids"
     dice = planted("influential-are-found", influence=lambda spec: pd.Series(np.random.default_rng(0).random(9999)))
     assert dice.outcome is not Outcome.HOLDS
-
-
-def test_separation_is_the_chance_of_more_influence() -> None:
-    rng = np.random.default_rng(0)
-    influence, chance = rng.integers(0, 6, 40).astype(float), rng.random(40)
-    wins = (influence[:, None] > influence) + 0.5 * (influence[:, None] == influence)
-    weight = chance[:, None] * (1 - chance)
-    assert rules.separation(influence, chance) == pytest.approx((wins * weight).sum() / weight.sum(), rel=1e-12)
 
 
 def test_a_stationary_point_of_a_network_is_found_and_none_of_a_convex_model() -> None:
@@ -210,15 +202,6 @@ def comparisons(held: int, failed: int, undecided: int) -> list[Comparison]:
 )
 def test_comparisons_add_up_to_what_the_sentence_says(scope: Scope, numbers: tuple[int, int, int], outcome: Outcome) -> None:
     assert combine(comparisons(*numbers), scope) is outcome
-
-
-def test_a_condition_goes_with_its_outcome_and_with_no_other() -> None:
-    with pytest.raises(ValueError, match="a condition belongs"):
-        Verdict(Outcome.HOLDS, "", condition="it rains")
-    with pytest.raises(ValueError, match="a condition belongs"):
-        Verdict(Outcome.ONLY_IF, "")
-    assert Verdict(Outcome.FAILS, "").only_if("it rains").outcome is Outcome.FAILS
-    assert Verdict(Outcome.HOLDS, "").only_if("it rains").headline == "holds only if it rains"
 
 
 def test_differences_carry_their_interval() -> None:

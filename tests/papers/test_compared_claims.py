@@ -2,20 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from support_claims import Toward, planted, toward
 
-import dpviz
 from dpviz.mechanisms import Mechanism, Training
 from dpviz.mechanisms.base import Fit, NoiseRecord
-from dpviz.papers import timing
 from dpviz.papers.claims import Outcome, accuracy, list_claims
 from dpviz.papers.claims.context import Context, Measured
-from dpviz.papers.sentences import PIDP_AHEAD
 
 
 def only_started(knobs: dict[str, Any]) -> Mechanism:
@@ -151,35 +147,6 @@ def test_a_surge_is_seen_and_an_even_rise_is_none() -> None:
     assert planted("sgd-ma-surges", dp_sgd=toward(1.0)).outcome is Outcome.CANNOT_TELL
 
 
-def test_the_fastest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]  # fits take what the test says, on any machine
-    monkeypatch.setattr(timing, "time", SimpleNamespace(process_time=lambda: clock[0]))
-
-    @dataclass(frozen=True)
-    class Timed(Toward):
-        def fit(self, training: Training) -> Fit:
-            clock[0] += 0.15 if type(self) is Slow else 0.01
-            return super().fit(training)
-
-    @dataclass(frozen=True)
-    class Slow(Timed): ...
-
-    quick, slow = lambda knobs: Timed(), lambda knobs: Slow()
-    others = dict.fromkeys(("rsgd_ar", "nsgd", "outpert_gd", "dp_sgd", "dp_agd"), slow)
-    assert planted("objective-fastest", kst_objective=quick, **others).outcome is Outcome.HOLDS
-    assert planted("objective-fastest", kst_objective=slow, **dict.fromkeys(others, quick)).outcome is Outcome.FAILS
-
-
-def test_accuracy_is_the_mean_over_the_noise_where_its_distribution_is_known() -> None:
-    context, budgets = Context(), (0.5, 5.0)
-    found = context.measure(context.build("output-gaussian"), "teaching", budgets, 3)
-    spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", lam=1e-3, row_scaling="unit", seeds=2)
-    for e, epsilon in enumerate(budgets):
-        expected = dpviz.run(replace(spec, epsilon=epsilon)).expected_accuracy
-        assert expected is not None
-        np.testing.assert_allclose(found.accuracy[e], np.broadcast_to(expected, 2)[0], rtol=1e-9)
-
-
 def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
     """A setting that is good on trials only is taken, and its test accuracy is bad; noise of trials is not the final noise."""
     context = Context()
@@ -205,8 +172,3 @@ def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
     assert not streams[True] & streams[False]
     _, steady = swap.best("dp-gd", [{"steps": 1}], "teaching", (0.5,), 3)
     assert steady == [{"steps": 1}]
-
-
-def test_a_model_that_is_not_here_is_not_tested() -> None:
-    verdict = accuracy.more_accurate(PIDP_AHEAD, "pidp-sgd", "dp-sgd", "transformer")(Context())
-    assert verdict.outcome is Outcome.CANNOT_TELL

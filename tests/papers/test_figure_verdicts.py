@@ -42,11 +42,6 @@ def test_a_sentence_about_most_datasets_is_judged_on_all_panels() -> None:
     assert saved.whole(FIGURE, {"dbdp-1-adult-lr": panel("adult", 0.1)}) == []
 
 
-def test_panels_of_the_supplement_do_not_count() -> None:
-    chen = base.panels()["chen-1-adult"][0]
-    assert saved.whole(chen, {"chen-1-kddcup99": pd.DataFrame()}) == []
-
-
 def test_verdicts_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.json"
     verdicts = saved.whole(FIGURE, {"pidp-1-adult-lr": panel("adult", 0.05)})

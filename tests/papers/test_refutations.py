@@ -49,20 +49,6 @@ def test_badges_say_so_where_it_holds() -> None:
         assert words.label(cal, spec.build())[2] == ("red" if epsilon == 1.0 else words.LABELS[Status.CLAIM][2])
 
 
-def test_a_claim_names_the_constant_that_its_paper_leaves_open() -> None:
-    for mechanism, cls in dpviz.list_mechanisms().items():
-        assert bool(cls.open_constant) == any("leaves open" in knob.help for knob in cls.knobs().values()), mechanism
-    for mechanism, params, said in (
-        ("dbdp", {}, "The paper claims ε = 1, δ = 10⁻⁵ for some constant c, which is 1 here"),
-        ("dp-gd", {"noise": "published", "c": 4.0}, "The paper claims ε = 1, δ = 10⁻⁵ for some constant c, which is 4 here"),
-        ("kst-objective", {}, "The paper claims ε = 1, δ = 10⁻⁵"),
-        ("objective-tight", {}, ""),
-        ("cms-objective", {}, ""),
-    ):
-        spec = dpviz.RunSpec("teaching", mechanism=mechanism, delta=DELTA, params=params)
-        assert words.claim(calibration_of(spec), spec.build()) == said
-
-
 PAGES = ("Sensitivity_and_rates", "", "Privacy_accounting", "Groups_and_scores", "Trade-off")
 
 

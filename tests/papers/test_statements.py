@@ -8,15 +8,11 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.datasets.sources.uploads import Upload
-from dpviz.datasets.table.formats import read_file
-from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.models import MODELS
-from dpviz.papers import checks, sets
+from dpviz.papers import checks
 from dpviz.papers.checks import Check
 from dpviz.papers.claims import list_claims
-from dpviz.papers.claims.context import Context
 from dpviz.papers.figures import base
 from dpviz.papers.sentences import STARTED
 from dpviz.papers.times import LEVEL, as_fast, fastest, ratio
@@ -102,32 +98,7 @@ def test_what_noise_alone_explains_is_undecided(
         assert check(table(spread=spread, **case)).outcome is Outcome.CANNOT_TELL, check.meaning
 
 
-def test_a_surge_needs_something_to_gain() -> None:
-    """The non-private model is 0.01 points above majority: whatever the curve does covers "48220 % of the way"."""
-    nothing = table(a=[0.5, 0.898, 0.9, 0.9]).assign(non_private_accuracy=0.9001, majority_accuracy=0.9)
-    verdict = checks.surges("a")(nothing)
-    assert verdict.outcome is Outcome.CANNOT_TELL
-    assert "no surge can be told" in verdict.because
-    assert "to 0.5 points below non-private at ε = " in checks.surges("a")(table(a=[0.6, 0.6, 0.895, 0.9])).because
-    assert checks.surges("a")(table(a=[0.9, 0.9, 0.9])).outcome is Outcome.CANNOT_TELL, "it may have come before"
-
-
-@pytest.mark.parametrize(
-    ("check", "named"),
-    [
-        (checks.as_good("a", ["b"]), "-20.0 points against b at ε = 10"),
-        (checks.as_good("a", ["b"], OBJECTIVE), "+0.2 in the objective against b at ε = 10"),
-    ],
-)
-def test_the_worst_failure_is_named(check: Check, named: str) -> None:
-    sign = 1 if check.quantity == "accuracy" else -1
-    behind = table(check.quantity, a=[0.5, 0.5, 0.5], b=[0.5 + sign * 0.1, 0.5 + sign * 0.2, 0.5 + sign * 0.05])
-    assert named in check(behind).because
-
-
-TINY_GAPS = {"a": [3e-6, 1e-6], "b": [6e-6, 4e-6]}
 ACCURACY_RULES = [check for check, yes, _ in CASES if "quantity" not in yes]
-GAP_RULES = [check for check, yes, _ in CASES if yes.get("quantity") == GAP and check.methods]
 
 
 @pytest.mark.parametrize("check", ACCURACY_RULES)
@@ -139,35 +110,6 @@ def test_where_nothing_can_be_gained_no_rule_decides(check: Check) -> None:
     assert verdict.outcome is Outcome.CANNOT_TELL, verdict.because
     far = check(tied.assign(non_private_accuracy=0.97))
     assert "all methods lie within" not in far.because, "control: there was something to gain"
-
-
-@pytest.mark.parametrize("check", GAP_RULES)
-def test_ratios_of_gaps_that_are_all_tiny_say_nothing(check: Check) -> None:
-    verdict = check(table(GAP, **TINY_GAPS))
-    assert verdict.outcome is Outcome.CANNOT_TELL, verdict.because
-    assert "below 0.01 % of what can be learned" in verdict.because
-    larger = {name: [1000 * gap for gap in gaps] for name, gaps in TINY_GAPS.items()}
-    assert "of what can be learned" not in check(table(GAP, **larger)).because, "control"
-
-
-def test_a_gap_is_small_or_not_whatever_ran_away_before() -> None:
-    """One training without end made the least objective unknown, and a gap of nothing "inf %"."""
-    check = checks.almost_zero("a")
-    assert check(table(GAP, a=[np.inf, 0.001])).outcome is Outcome.HOLDS
-    assert check(table(GAP, a=[0.001, np.inf], b=[0.1, 0.1])).outcome is Outcome.FAILS
-    nothing = table(GAP, a=[1e-3, 1e-4])
-    nothing["objective"] = np.log(2) - 1e-3 + nothing[GAP]
-    verdict = check(nothing)
-    assert verdict.outcome is Outcome.CANNOT_TELL
-    assert "Only 0.001 of the objective can be learned" in verdict.because
-
-
-def test_who_runs_away_is_not_as_good() -> None:
-    check = checks.as_good("a", ["b"], OBJECTIVE)
-    wild, tame = [np.inf, 0.5], [0.5, 0.5]
-    assert check(table(OBJECTIVE, a=wild, b=tame)).outcome is Outcome.FAILS
-    assert check(table(OBJECTIVE, a=tame, b=wild)).outcome is Outcome.HOLDS
-    assert check(table(OBJECTIVE, a=wild, b=wild)).outcome is Outcome.CANNOT_TELL
 
 
 def test_one_dataset_cannot_refute_a_sentence_about_some_or_most() -> None:
@@ -198,13 +140,6 @@ def test_a_figure_and_the_claim_about_the_same_thing_share_one_check() -> None:
     assert {c.id for c in claims.values() if c.check is not None and not c.id.endswith("-mlp")} == {
         one.claim for figure in (*base.figures(), base.times()) for one in figure.statements if one.claim
     }
-
-
-@pytest.mark.parametrize(("gap", "side"), [(0.1, "better"), (10.0, "worse")])
-def test_a_gap_that_is_not_similar_says_on_which_side(gap: float, side: str) -> None:
-    found = checks.similar("a", ("b",), "optimality_gap")(table("optimality_gap", a=[gap, gap], b=[1.0, 1.0]))
-    assert found.outcome is Outcome.FAILS
-    assert f"a factor 10 from b, the nearest, on average over ε, and {side} at every ε" in found.because.lower()
 
 
 @pytest.mark.parametrize(("claim", "mechanism"), [("pidp-gap-zero", "pidp-sgd"), ("dbdp-gap-zero", "dbdp-pi")])
@@ -321,49 +256,3 @@ def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) 
     setup = base.setup("chen-1-bank")
     assert setup.values["dataset"] == "census-45211"
     assert any("data/bank.csv was not taken: file: line 2 has 1 value where" in note for note in setup.notes)
-
-
-def test_of_two_files_the_one_that_fits_the_paper_is_taken(tmp_path: Path) -> None:
-    """By rows and encoded features; a remark on features stands only where they differ."""
-    for file, features, rows in (("bank-full.csv", 7, 300), ("BANK.csv", 33, 200)):
-        lines = [",".join([*(str((k + j) % 9) for j in range(features)), "yes" if k % 3 else "no"]) for k in range(rows)]
-        (tmp_path / file).write_text("\n".join([",".join([*(f"x{k}" for k in range(features)), "label"]), *lines]))
-        setup = base.setup("chen-1-bank")
-        assert setup.values["dataset"] == f"data/{file}"
-        assert any("has 33 features, this one 7:" in note for note in setup.notes) == (features == 7)
-    assert sets.choose(("bank", "iris"), {}, 300)[0] == "data/bank-full.csv"
-    assert sets.choose(("bank", "iris"), {}, 200)[0] == "data/BANK.csv"
-
-
-def test_all_that_trains_a_panel_is_listed() -> None:
-    for name, (figure, _) in base.panels().items():
-        rows = base.settings(name)
-        assert len(rows) == len({row[:2] for row in rows})
-        for mechanism, method in figure.methods.items():
-            assert sum(row[0] == method.name for row in rows) == len(dpviz.list_mechanisms()[mechanism].knobs())
-    chen, kang = base.settings("chen-1-adult"), base.settings("pidp-1-adult-lr")
-    assert ("all methods", "Regularisation λ", "0.001", base.GIVEN) in chen
-    assert ("all methods", "Regularisation λ", "0.001", base.OURS) in kang
-    assert ("PIDP-SGD", "Rule", "literal", base.GIVEN) in kang
-    assert ("PIDP-SGD", "Start", "non-private", base.GIVEN) in kang
-    assert ("PIDP-SGD", "Global rounds", "5", base.OURS) in kang
-    assert any(row[0] == "PIDP-SGD" and row[2:] == ("1", base.OURS) and "onstant" in row[1] for row in kang), "c"
-    assert base.panels()["chen-1-kddcup99"][0].where(base.panels()["chen-1-kddcup99"][1]).startswith("supplement")
-
-
-def test_an_upload_called_like_the_papers_set_is_taken() -> None:
-    rows = "\n".join(f"{k % 50},{k % 3 // 2}" for k in range(200))
-    mine = Upload(read_file(f"age,y\n{rows}".encode()), TableSpec("y"), "Bank_full.CSV")
-    setup = base.setup("chen-1-bank", {mine.name: mine.title})
-    assert setup.values["dataset"] == mine.name
-    assert any("is read from Bank_full.CSV" in note for note in setup.notes)
-    assert base.setup("chen-1-adult", {mine.name: mine.title}).values["dataset"] != mine.name
-
-
-def test_claims_are_tested_on_the_papers_sets_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    full = ("breast-cancer", "census-45000")
-    monkeypatch.setattr(sets, "present", lambda name: False)
-    assert Context(full=True).data(("iris",), full) == full
-    monkeypatch.setattr(sets, "present", lambda name: name == "bank")
-    assert Context(full=True).data(("iris",), full) == ("breast-cancer", "bank")
-    assert Context().data(("iris",), full) == ("iris",)

@@ -11,14 +11,11 @@ from dpviz.datasets import load_dataset
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.mechanisms import Mechanism, get_mechanism
+from dpviz.mechanisms import get_mechanism
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.papers import timing
-from dpviz.papers.claims import accuracy, speed
-from dpviz.papers.claims.context import Context
 from dpviz.papers.figures import base
-from dpviz.papers.sentences import OBJECTIVE_FASTEST
 from dpviz.papers.timing import TURNS, Measured
 from dpviz.papers.verdict import Outcome
 from dpviz.privacy.budget import Budget
@@ -61,19 +58,6 @@ def test_times_are_measured_on_the_papers_set_where_it_is_here(folder: Path) -> 
         assert verdict.outcome in (Outcome.HOLDS, Outcome.FAILS, Outcome.CANNOT_TELL), statement.text
 
 
-def test_the_claim_in_full_is_timed_on_the_papers_set_where_it_is_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "times", lambda: SMALL)
-    monkeypatch.setattr(speed, "RACERS", ("kst-objective", "outpert-gd"))
-    context = Context(full=True)
-    assert [(p.n, delta) for p, delta, _ in speed.problems(context)] == [(50, 1e-6), (100, 1e-6), (400, 1e-6)]
-    assert context.trained_on == ["teaching"]
-    (folder / "kddcup99.csv").write_text(TABLE)
-    verdict = speed.objective_fastest(OBJECTIVE_FASTEST)(context := Context(full=True))
-    assert context.trained_on == ["data/kddcup99.csv"]
-    assert set(verdict.table["x"]) == {50, 100}
-    assert verdict.outcome is not Outcome.ONLY_IF
-
-
 def test_the_clock_stands_while_the_monitor_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(timing, "time", SimpleNamespace(process_time=lambda: clock[0]))
@@ -91,19 +75,3 @@ def test_the_clock_stands_while_the_monitor_waits(monkeypatch: pytest.MonkeyPatc
     assert min(calls) >= 0
     assert max(calls) <= 1
     assert np.isclose(turn["seconds"].iloc[0], 0.0)
-
-
-def test_methods_are_timed_with_what_the_papers_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    raced = dict[str, Mechanism]()
-    monkeypatch.setattr(timing, "in_turns", lambda problem, racers, *rest, **named: raced.update(racers) or ())
-    methods = {"dp-sgd": base.Method("", {"epochs": 1.0}), "dp-gd": base.Method("", {"clip_norm": 2.0})}
-    list(timing.measure(replace(SMALL, methods=methods)))
-    assert raced == {
-        "dp-sgd": get_mechanism("dp-sgd")(epochs=1.0, clip_norm=1.0, sampling_rate=0.1),  # type: ignore[call-arg]
-        "dp-gd": get_mechanism("dp-gd")(clip_norm=2.0),  # type: ignore[call-arg]
-    }
-
-
-def test_steps_are_those_of_the_rate_that_was_trained() -> None:
-    setting = get_model("mlp-2").setting(20_000, 3, 1e-3)
-    assert accuracy._steps("dp-sgd", [{"epochs": 1.0, "step_size": 0.5}], setting) == "10 of 0.5/L"  # 50 by the rule

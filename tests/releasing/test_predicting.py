@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,6 @@ import dpviz
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.releasing import ReleasedModel, check_place
-
-Read = Callable[[], str]
 
 
 @pytest.fixture
@@ -59,20 +56,6 @@ def test_a_gap_can_be_filled(folder: Path, shell: Shell, capsys: pytest.CaptureF
     np.testing.assert_array_equal(model.scores(frame, fill={"age": 40.0}), model.scores(filled))
     for wrong in ("height=3", "age=old"):
         shell.refused(["predict", "model", "new.csv", "--fill", wrong])
-
-
-def test_as_json(folder: Path, shell: Shell) -> None:
-    found = shell.json(["predict", "model", "new.csv", "--json", "--proba", "--keep", "id"])
-    assert found["predictions"][1] is None
-    assert found["probabilities"][1] == [None, None]
-    assert found["kept"] == {"id": [f"p{k}" for k in range(6)]}
-
-
-def test_rows_in_parts_are_predicted_alike(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    model, frame = dpviz.load_model("model"), dpviz.load_dataset("census-100").frame
-    at_once = model.scores(frame)
-    monkeypatch.setattr("dpviz.releasing.model._ENTRIES", 100)
-    np.testing.assert_allclose(model.scores(frame), at_once, rtol=1e-12)
 
 
 def test_probabilities_are_those_of_the_model_and_a_label_has_none(folder: Path) -> None:

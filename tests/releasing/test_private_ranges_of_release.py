@@ -89,13 +89,6 @@ def test_the_limit_refuses_before_a_row_is_looked_at(
     assert len(ledger.entries()) == 1
 
 
-def test_only_what_is_undeclared_is_found(frame: pd.DataFrame) -> None:
-    made = dpviz.release(spec(frame, ranges={"age": (0, 120)}), private_ranges=True)
-    age, job = made.model.encoder.columns
-    assert (age.low, age.high) == (0, 120)
-    assert job.levels == ("a", "b", "c")
-
-
 def test_a_run_in_private_ranges_is_released_in_private_ranges(frame: pd.DataFrame) -> None:
     """Those of all numbers are found, as the run's were, with noise of the operating system; declared ones are set aside."""
     run = replace(spec(frame, ranges={"age": (0, 1e7)}), ranges="private")

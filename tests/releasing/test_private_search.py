@@ -16,7 +16,7 @@ from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
 from dpviz.privacy.budget import Budget, Status
 from dpviz.releasing import tuning
-from dpviz.releasing.tuning import private_search, settings_of
+from dpviz.releasing.tuning import private_search
 from dpviz.spending import Ledger
 from dpviz.spending.private_search import Candidate, Plan, plan, search
 
@@ -150,12 +150,6 @@ def test_the_release_says_what_it_is(tmp_path: Path) -> None:
         private_search(SPEC, LAM, ledger=ledger)
 
 
-def test_automatic_settings_are_those_of_one_run() -> None:
-    made = private_search(dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=2.0), {"lam": [1e-2], "steps": [0]})
-    assert made.spec.params["steps"] > 0
-    assert f"- steps = {made.spec.params['steps']}" in made.card
-
-
 @pytest.mark.parametrize(
     ("spec", "values", "more", "field"),
     [
@@ -178,8 +172,3 @@ def test_what_cannot_be_searched_is_refused_in_words(
     with pytest.raises(InvalidInput) as problem:
         private_search(spec, values, **more)  # type: ignore[arg-type]
     assert problem.value.field == field
-
-
-def test_settings_are_all_combinations() -> None:
-    runs = settings_of(dpviz.RunSpec(mechanism="dp-gd"), {"lam": [0.1, 0.2], "steps": [5, 6, 7]})
-    assert {(run.lam, run.params["steps"]) for run in runs} == {(lam, s) for lam in (0.1, 0.2) for s in (5, 6, 7)}

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 from support import Cancelled
 
 import dpviz
-from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, signals, trained
+from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, trained
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.common import version
 from dpviz.common.version import content_hash
@@ -116,34 +116,6 @@ def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path, store: 
     with pytest.raises(Cancelled):
         list(trained(Halves.of(SPEC), [(SHADOW, 20 * BLOCK)], store, monitor))
     assert 1 <= len(list(tmp_path.glob("*.models"))) < 20
-
-
-def test_signals_are_margins() -> None:
-    halves = Halves.of(SPEC)
-    theta = all_models(SPEC, 4)
-    rows = halves.problem.rows
-    said = signals(halves.problem.model, theta, rows)
-    assert said.shape == (4, halves.problem.n)
-    p = 1 / (1 + np.exp(-(rows.X @ theta.T).T))
-    p_label = np.where(rows.y > 0, p, 1 - p)
-    assert said == pytest.approx(np.log(p_label / (1 - p_label)), abs=1e-4)
-
-
-def test_a_method_that_releases_one_label_is_refused() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="releases one label"):
-        Halves.of(replace(SPEC, mechanism="majority", params={}))
-
-
-def test_what_is_declared_to_release_labels_does_and_nothing_else() -> None:
-    from dpviz.mechanisms import Training
-
-    problem = setup_for(SPEC).problem
-    for name, mechanism in dpviz.list_mechanisms().items():
-        if mechanism.family == "reference":
-            spec = replace(SPEC, mechanism=name, params={})
-            calibration = mechanism().calibrate(problem.setting, dpviz.resolve(spec).budget)
-            fit = mechanism().fit(Training(problem, [calibration], [np.random.SeedSequence(0)]))
-            assert (fit.constant_label is not None) == mechanism.releases_label
 
 
 def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path, store: KeptModels) -> None:

@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from dpviz.auditing.attacks.attacked import CHANCE, AttackedRun
 from dpviz.auditing.attacks.base import Shadows, Targets
-from dpviz.auditing.attacks.judging import LEAST_ALARMS, Judged
+from dpviz.auditing.attacks.judging import Judged
 from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.result import EXCEEDED
 
@@ -32,43 +32,21 @@ def test_detections_are_on_the_roc_curve_at_the_rate_of_false_alarms() -> None:
     assert judged.curve["detections"].is_monotonic_increasing
 
 
-def test_too_few_trials_have_no_value() -> None:
-    rng = np.random.default_rng(0)
-    member = members(rng, 16, 20)
-    judged = Judged(rng.normal(size=member.shape), member)
-    assert np.isnan(judged.detections_at(0.01).value)
-    assert np.isfinite(judged.detections_at(LEAST_ALARMS / judged.trials).value)
-
-
-def test_one_outlier_moves_nothing() -> None:
-    """Thresholds are spaced by ranks; a grid between the smallest and the largest score would have one step left for all."""
-    rng = np.random.default_rng(0)
-    member = members(rng, 30, 100)
-    scores = rng.normal(1.0 * member, 1)
-    stretched = scores.copy()
-    stretched[0, np.flatnonzero(~member[0])[0]] = 1e12
-    a, b = Judged(scores, member), Judged(stretched, member)
-    for rate in (0.01, 0.1):
-        assert b.detections_at(rate).value == pytest.approx(a.detections_at(rate).value, abs=0.03)
-    assert b.advantage == pytest.approx(a.advantage, abs=0.03)
-    assert len(b.curve) == pytest.approx(len(a.curve), abs=2)
-
-
 def test_limits_have_their_confidence_and_noise_is_no_advantage() -> None:
-    """1,000 judgements of scores without signal in which rows of a model share its noise: what is declared happens.
+    """300 judgements of scores without signal in which rows of a model share its noise: what is declared happens.
 
     The share of limits that miss is 5 %, and the advantage is 0 on average in more than a third of them: the largest
     difference on the rows it was chosen on, or its absolute value, never would be.
     """
     rng, missed, advantages = np.random.default_rng(5), 0, []
-    for seed in range(1000):
+    for seed in range(300):
         member = members(rng, 40, 60)
         scores = rng.normal(size=(40, 60)) + rng.normal(size=(40, 1))
         judged = Judged(scores, member, seed)
         found = judged.detections_at(0.1)
         missed += not found.low <= 0.1 <= found.high
         advantages.append(judged.advantage)
-    assert binom.ppf(0.001, 1000, 0.03) <= missed <= binom.ppf(0.999, 1000, 0.07)
+    assert binom.ppf(0.001, 300, 0.03) <= missed <= binom.ppf(0.999, 300, 0.07)
     assert np.mean(np.array(advantages) == 0) > 0.35
     assert np.mean(advantages) < 0.02
 
@@ -81,7 +59,7 @@ class NothingAllowed(AttackedRun):
 
 
 @pytest.mark.long
-def test_a_thousand_runs_without_signal_name_rows_and_speak_against_a_guarantee_as_often_as_declared() -> None:
+def test_runs_without_signal_name_rows_and_speak_against_a_guarantee_as_often_as_declared() -> None:
     """Scores of a model share its noise; the control: one row that is found out is named in most runs."""
 
     def rates(runs: int, gain: float) -> tuple[int, int, int]:
@@ -96,19 +74,10 @@ def test_a_thousand_runs_without_signal_name_rows_and_speak_against_a_guarantee_
             named, first, against = named + found.any(), first + found[3], against + (run.verdict == EXCEEDED)
         return named, first, against
 
-    named, _, against = rates(1000, 0.0)
-    assert named <= binom.ppf(0.999, 1000, CHANCE)
-    assert against <= binom.ppf(0.999, 1000, 0.05)
-    assert rates(50, 6.0)[1] > 45
-
-
-def test_limits_widen_where_rows_of_a_model_are_not_independent() -> None:
-    rng = np.random.default_rng(0)
-    member = members(rng, 30, 100)
-    alone = Judged(rng.normal(size=member.shape), member).detections_at(0.1)
-    member_of_all = member * rng.normal(size=(30, 1)) * 3  # the gain of members is shared by the rows of a model
-    shared = Judged(rng.normal(size=member.shape) + member_of_all, member).detections_at(0.1)
-    assert shared.high - shared.low > 2 * (alone.high - alone.low)
+    named, _, against = rates(250, 0.0)
+    assert named <= binom.ppf(0.999, 250, CHANCE)
+    assert against <= binom.ppf(0.999, 250, 0.05)
+    assert rates(20, 6.0)[1] > 18
 
 
 @pytest.mark.parametrize("name", sorted(list_attacks()))

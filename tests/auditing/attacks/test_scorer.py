@@ -1,14 +1,13 @@
 """`membership_risk` in scikit-learn's searches, for our classifier and for others."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -65,36 +64,6 @@ def test_signals_are_logits_of_the_own_label_with_many_classes_and_pipelines() -
     assert _signals(model, X, y, np.arange(300)) == pytest.approx(np.log(p / (1 - p)), rel=1e-6)
     part = model.fit(X[y != "c"], y[y != "c"])  # a class that the half did not have
     assert np.isfinite(_signals(part, X, y, np.arange(300))).all()
-
-
-def test_tables_of_text_are_taken() -> None:
-    frame = pd.DataFrame({"job": np.array(["x", "y", "z"])[np.arange(300) % 3]})
-    model = make_pipeline(OneHotEncoder(), LogisticRegression())
-    for attack in ("quantile-regression", "lira-offline"):
-        assert -1 <= dpviz.membership_risk(attack, 0.1, shadows=8, targets=8)(model, frame, Y) <= 0
-
-
-def test_the_same_seed_gives_the_same_score() -> None:
-    a, b, c = (
-        dpviz.membership_risk("lira-online", 0.1, shadows=8, targets=8, seed=s)(LogisticRegression(), X, Y) for s in (0, 0, 1)
-    )
-    assert a == b != c
-
-
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({"attack": "lira"}, "attack"),
-        ({"at_fpr": 0}, "at_fpr"),
-        ({"shadows": 1}, "shadows"),
-        ({"targets": 0.5}, "targets"),
-        ({"seed": -1}, "seed"),
-    ],
-)
-def test_bad_arguments_are_named(arguments: dict[str, object], field: str) -> None:
-    with pytest.raises(dpviz.InvalidInput) as problem:
-        dpviz.membership_risk(**arguments)  # type: ignore[arg-type]
-    assert problem.value.field == field
 
 
 def test_too_few_rows_and_estimators_without_probabilities_are_refused() -> None:

@@ -12,7 +12,7 @@ from support import Cancelled, cancel
 import dpviz
 from dpviz.auditing.attacks.allowed import detections_allowed
 from dpviz.auditing.attacks.study import attack_over_epsilon, attack_run, watch_attacks
-from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
+from dpviz.auditing.result import EXCEEDED, NO_VIOLATION
 from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms import Fit, NoiseRecord, Training, registry
 from dpviz.mechanisms.gradient.dp_gd import DPGD
@@ -45,47 +45,6 @@ def test_a_run_is_attacked_and_the_comparison_follows() -> None:
     assert first.table["non_private"].isna().all()
     assert set(last.rows.index) == set(setup_for(QUICK).split.train)
     assert last.verdict == NO_VIOLATION
-
-
-def test_the_sentence_says_what_is_found_allowed_and_found_without_privacy() -> None:
-    found = attack_run(QUICK, 64, 64)
-    said = found.sentence()
-    assert said.startswith("At ε = 1 the best of five attacks finds ")
-    assert "the guarantee allows" in said
-    assert "without privacy" in said
-    assert "safe" not in said
-    assert (
-        "no guarantee is proved"
-        in attack_run(
-            replace(QUICK, mechanism="input-perturbation", params={}), 64, 64, attacks=["loss-threshold"], baseline=False
-        ).sentence()
-    )
-
-
-def test_a_run_without_a_guarantee_is_no_violation_and_no_confirmation() -> None:
-    assert attack_run(replace(QUICK, mechanism="non-private", params={}), 64, 64).verdict == NO_CLAIM
-
-
-def test_the_same_seed_gives_the_same_and_another_seed_does_not() -> None:
-    a, b, c = (attack_run(replace(QUICK, seed=s), 64, 16, attacks=["lira-online"], baseline=False) for s in (0, 0, 1))
-    assert (a.judged["lira-online"].scores == b.judged["lira-online"].scores).all()
-    assert (a.judged["lira-online"].member != c.judged["lira-online"].member).any()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({"shadows": 63}, "shadows"),
-        ({"shadows": 5000}, "shadows"),
-        ({"targets": 2}, "targets"),
-        ({"attacks": ["lira"]}, "attack"),
-        ({"attacks": []}, "attacks"),
-    ],
-)
-def test_bad_arguments_are_named(arguments: dict[str, object], field: str) -> None:
-    with pytest.raises(dpviz.InvalidInput) as problem:
-        attack_run(QUICK, **arguments)  # type: ignore[arg-type]
-    assert problem.value.field == field
 
 
 def test_the_bound_is_the_exact_trade_off_of_the_noise() -> None:
@@ -211,15 +170,6 @@ def test_a_sixth_attack_is_one_file(tmp_path: object, monkeypatch: pytest.Monkey
         importlib.invalidate_caches()
 
 
-def test_an_attack_is_a_short_file() -> None:
-    import inspect
-
-    from dpviz.auditing.attacks.registry import list_attacks
-
-    for attack in list_attacks().values():
-        assert len(inspect.getsource(inspect.getmodule(type(attack))).splitlines()) <= 120  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
 class Overfitted(NonPrivate):
     """A network trained without privacy from one start until it knows its rows by heart: seconds for a hundred models."""
@@ -240,10 +190,7 @@ class Overfitted(NonPrivate):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("row_scaling", ["centred", "unit"])
-def test_on_an_overfitted_network_lira_and_rmia_find_more_than_the_loss_threshold(
-    row_scaling: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_an_overfitted_network_lira_and_rmia_find_more_than_the_loss_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """The published order, without privacy on 32 units, and its control: under DP-SGD at epsilon = 1 no attack is ahead.
 
     A member's margin is never below 4, where the regulariser holds it, and easy rows have margins up to 90 whether they are
@@ -251,7 +198,7 @@ def test_on_an_overfitted_network_lira_and_rmia_find_more_than_the_loss_threshol
     """
     known = registry._all() | {"overfitted": Overfitted}
     monkeypatch.setattr(registry, "_all", lambda: known)
-    spec = dpviz.RunSpec("breast-cancer", model="mlp-32", mechanism="overfitted", lam=1e-5, row_scaling=row_scaling)
+    spec = dpviz.RunSpec("breast-cancer", model="mlp-32", mechanism="overfitted", lam=1e-5)
     names = ["loss-threshold", "lira-online", "rmia"]
     found = attack_run(spec, 128, 64, attacks=names, baseline=False)
     first = found.table[found.table["false_alarms"] == 0.01].set_index("attack")
@@ -267,8 +214,8 @@ def test_on_an_overfitted_network_lira_and_rmia_find_more_than_the_loss_threshol
 
 
 @pytest.mark.long
-def test_a_proved_guarantee_is_hardly_ever_exceeded_over_twenty_seeds() -> None:
-    """DP-SGD at epsilon = 1: a verdict of 95 % confidence may speak against it in a few of 20 runs, if at all."""
+def test_a_proved_guarantee_is_hardly_ever_exceeded_over_ten_seeds() -> None:
+    """DP-SGD at epsilon = 1: a verdict of 95 % confidence may speak against it in a few of 10 runs, if at all."""
     spec = dpviz.RunSpec("iris", mechanism="dp-sgd", epsilon=1.0)
-    against = sum(attack_run(replace(spec, seed=seed), 64, 64, baseline=False).verdict == EXCEEDED for seed in range(20))
-    assert against <= binom.ppf(0.999, 20, 0.05)
+    against = sum(attack_run(replace(spec, seed=seed), 64, 64, baseline=False).verdict == EXCEEDED for seed in range(10))
+    assert against <= binom.ppf(0.999, 10, 0.05)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import dpviz
-from dpviz.auditing.runs import pair_of
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
@@ -71,13 +70,6 @@ def test_influence_of_a_flip_knows_both_weights() -> None:
     for index in (0, 5, 9):
         flipped = problem.replace_row(index, problem.rows.X[index], -float(problem.rows.y[index]))
         assert found.flip_norm[index] == pytest.approx(float(np.linalg.norm(flipped.optimum - problem.optimum)), rel=0.05)
-
-
-def test_pairs_of_an_audit_have_the_weight_of_the_other_label() -> None:
-    pair = pair_of(replace(PLAIN, class_weight=4.0), "label-flip")
-    first, second = pair.first.rows, pair.second.rows
-    assert {first.weights[0], second.weights[0]} == {1.0, 0.25}
-    assert np.array_equal(first.weights[1:], second.weights[1:])
 
 
 def test_methods_and_models_without_a_derivation_refuse_in_words() -> None:

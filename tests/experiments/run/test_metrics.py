@@ -1,14 +1,11 @@
 """Measures of usefulness against scikit-learn: ties, constant scores, one class, large scores."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import metrics as referee
 
-import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run import metrics
-from dpviz.experiments.run.setup import setup_for
 
 
 def referred(name: str, y: np.ndarray, s: np.ndarray, precision: float, rate: float) -> float:
@@ -63,14 +60,6 @@ def test_measures_are_those_of_scikit_learn(name: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
-def test_blocks_of_replicas_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    y, s = cases()[3]
-    whole = metrics.measure(s, y)
-    monkeypatch.setattr(metrics, "_BLOCK", 1)
-    for name, values in metrics.measure(s, y).items():
-        np.testing.assert_array_equal(values, whole[name])
-
-
 def test_without_a_second_class_ranks_have_no_value_and_accuracy_has() -> None:
     found = metrics.measure(np.array([[0.3, -0.2, 0.1]]), np.ones(3))
     ranks = [name for name, metric in metrics.METRICS.items() if metric.needs == "ranks"]
@@ -87,15 +76,6 @@ def test_what_has_a_value_for_one_class_is_that_of_scikit_learn(label: float) ->
         np.testing.assert_allclose(metrics.measure(s, y, [name])[name], theirs, rtol=1e-12)
     p = 1 / (1 + np.exp(-s))
     np.testing.assert_allclose(metrics.measure(s, y, ["brier"])["brier"], ((p - (label > 0)) ** 2).mean(axis=1), rtol=1e-12)
-
-
-def test_weights_of_either_zero_give_equal_scores() -> None:
-    setup = setup_for(dpviz.RunSpec("teaching"))
-    theta = np.stack([np.zeros(setup.problem.m), -np.zeros(setup.problem.m)])
-    found = metrics.measure_models(setup.problem.model, theta, setup.test)
-    pd.testing.assert_series_equal(found.loc[0], found.loc[1], check_names=False)
-    assert found.at[1, "roc_auc"] == 0.5
-    assert found.at[1, "accuracy"] == (setup.test.y > 0).mean(), "a score of 0 calls a row positive"
 
 
 def test_models_without_probabilities_have_no_log_loss() -> None:
@@ -165,10 +145,3 @@ def test_a_level_is_part_of_a_metric_s_name() -> None:
 def test_levels_that_mean_nothing_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         metrics.get_metric(name)
-
-
-def test_recall_never_rises_with_the_precision_that_is_asked_for() -> None:
-    y, s = cases()[11]
-    levels = [0.05, 0.2, 0.4, 0.6, 0.8, 1.0]
-    found = metrics.measure(s, y, [f"recall-at-precision={level}" for level in levels])
-    assert (np.diff(np.stack(list(found.values())), axis=0) <= 0).all()

@@ -52,17 +52,6 @@ def test_what_does_not_fit_is_refused_with_field_cause_and_fix(values: dict, fie
             use(spec)
 
 
-@pytest.mark.parametrize(("values", "field"), NOT_THERE)
-def test_problems_are_reported_and_replaced_and_the_rest_stays(values: dict, field: str) -> None:
-    problems: list[dpviz.InvalidInput] = []
-    found = dpviz.resolve(dpviz.RunSpec(**values, seed=4, seeds=2), problems)
-    assert [p.field for p in problems] == [field]
-    assert found.spec.seed == 4
-    assert dpviz.resolve(found.spec) == found
-    kept = {k: v for k, v in values.items() if k != {"n": "dataset"}.get(field, field)}
-    assert {k: getattr(found.spec, k) for k in kept} == kept
-
-
 def test_all_problems_of_a_run_are_reported_at_once() -> None:
     problems: list[dpviz.InvalidInput] = []
     values = {"dataset": "nope", "delta": 0.1, "model": "mlp", "mechanism": "output-gaussian"}
@@ -98,12 +87,6 @@ def test_delta_is_held_against_the_rows_that_gaps_leave(tmp_path: Path, monkeypa
     for name, delta in (("whole", 1 / 500), ("gaps", 1 / 267)):
         with pytest.raises(dpviz.InvalidInput, match="delta"):
             dpviz.resolve(dpviz.RunSpec(f"data/{name}.csv", delta=delta))
-
-
-def test_an_automatic_delta_follows_the_data() -> None:
-    result = dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2))
-    assert result.spec.delta is None
-    assert result.budget == result.calibration.budget == dpviz.Budget(1.0, default_delta(320))
 
 
 def test_a_sweep_is_plain_too_and_is_refused_before_it_starts() -> None:

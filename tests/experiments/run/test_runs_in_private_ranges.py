@@ -1,6 +1,5 @@
 """Runs with private ranges: a tenth of the budget pays for them, each epsilon and seed has its own, and every answer says so."""
 
-import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +32,17 @@ from dpviz.privacy.private_ranges import shares
 
 WHOLE = Budget(1.0, 1e-5)
 OF_RANGES, OF_METHOD = Budget(0.1, 1e-6), Budget(0.9, 9e-6)
-FAST = ("output-gaussian", "nsgd", "cms-output", "objective-tight", "dp-gd", "majority")
+KINDS = (
+    "output-gaussian",
+    "nsgd",
+    "cms-output",
+    "objective-tight",
+    "dp-gd",
+    "song-sgd",
+    "fukuchi-input",
+    "ldp-gaussian",
+    "majority",
+)
 SETTING = get_model("logistic").setting(2000, 10, 0.01)
 
 
@@ -52,10 +61,8 @@ def test_the_shares_add_up() -> None:
         assert (share.epsilon, share.delta) == pytest.approx((stated.epsilon, stated.delta))
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.long) for name in list_mechanisms()]
-)
-def test_every_method_has_the_noise_of_what_is_left(name: str) -> None:
+@pytest.mark.parametrize("name", KINDS)
+def test_a_method_of_each_kind_has_the_noise_of_what_is_left(name: str) -> None:
     """Against a calibration for nine tenths without private ranges, and the sum of both budgets."""
     mechanism, of_method = list_mechanisms()[name](), shares(WHOLE)[1]
     try:
@@ -83,7 +90,7 @@ def test_every_method_has_the_noise_of_what_is_left(name: str) -> None:
         assert (event is None) == (own is None)
 
 
-@pytest.mark.parametrize("name", ["output-gaussian", "dp-gd", pytest.param("dp-sgd", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["output-gaussian", "dp-gd"])
 def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
     """Accounted for part by part, and within the whole budget; one without the ranges would cost less."""
     mechanism, setting = list_mechanisms()[name](), replace(SETTING, private_ranges=True)
@@ -134,10 +141,9 @@ def test_ranges_are_repeatable_and_follow_seed_and_epsilon() -> None:
     assert fit_key(declared) == fit_key(replace(declared, epsilon=0.01))
 
 
-@pytest.mark.parametrize("mechanism", ["output-gaussian", pytest.param("dp-gd", marks=pytest.mark.long)])
-def test_a_sweep_is_its_runs(mechanism: str) -> None:
+def test_a_sweep_is_its_runs() -> None:
     """Each epsilon in its own ranges, whether cells, one call or single runs train it."""
-    epsilons = [0.01, 3.0]
+    mechanism, epsilons = "output-gaussian", [0.01, 3.0]
     swept = dpviz.sweep("census-2000", mechanisms=[mechanism], epsilons=epsilons, seeds=2, lam=0.01, ranges="private")
     results = dpviz.run_epsilons(spec(mechanism, lam=0.01), epsilons, instances=False)
     together = tidy(results)
@@ -153,15 +159,6 @@ def test_a_sweep_is_its_runs(mechanism: str) -> None:
         assert results[k].calibration.noise_scale == alone.calibration.noise_scale
     at = [one.mean for one in excess_over_epsilon(spec(mechanism, lam=0.01), epsilons)]
     assert at == pytest.approx([float(r.optimality_gap.mean()) for r in results])
-
-
-def test_the_rows_are_those_of_a_table_that_declares_the_ranges() -> None:
-    """The encoder that was found gives the rows that are trained on, and columns, scaling and rows stay what they were."""
-    made, plain = dataset_of(spec()), dataset_of(replace(spec(), ranges="declared"))
-    encoded = made.encoder.rows(made.frame)
-    assert np.allclose(encoded * math.sqrt(0.5), made.X[:, :-1])
-    assert (made.scaling, made.feature_names, made.n) == (plain.scaling, plain.feature_names, plain.n)
-    assert made.norms.shape == (plain.n,)
 
 
 def test_what_was_read_from_the_rows_is_found_instead() -> None:
@@ -195,11 +192,6 @@ def test_an_audit_is_of_the_method_with_its_part(kind: str, monkeypatch: pytest.
     assert not first.private_ranges
     assert not second.private_ranges
     assert cal.noise_scale == setup_noise(first.n, first.d, first.lam)
-
-
-def test_without_rows_the_share_is_taken_too() -> None:
-    whole = dpviz.calibrate("objective-tight", n=1600, d=27, epsilon=1.0, delta=1e-5, ranges="private")
-    assert whole.noise_scale == pytest.approx(dpviz.run(spec("objective-tight", seeds=1)).calibration.noise_scale)
 
 
 def setup_noise(n: int, d: int, lam: float) -> float:

@@ -1,13 +1,9 @@
 """Guarantees of all mechanisms side by side agree with the runs themselves."""
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import guarantees
@@ -55,32 +51,3 @@ def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(last.metrics["output-gaussian"]["accuracy"], other.accuracy)
     assert last.expected["output-gaussian"]["accuracy"] == other.expected_accuracy != other.accuracy.mean()
     assert last.baselines.at["majority", "accuracy"] == other.majority.accuracy
-
-
-def test_tables_beside_different_methods_train_and_measure_each_method_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: dpviz.list_mechanisms()[name] for name in ("majority", "output-gaussian", "dp-gd")}
-    monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
-    guarantees._known.clear()
-    trained, run, measured, usual = [], guarantees.run_epsilons, [], Result.metrics_in
-
-    def measure(result: Result, metrics: Any) -> Any:
-        measured.append(result.spec.mechanism)
-        return usual(result, metrics)
-
-    monkeypatch.setattr(Result, "metrics_in", measure)
-
-    def watched(spec: RunSpec, *given: Any, **more: Any) -> Any:
-        trained.append((spec.mechanism, spec.epsilon))
-        return run(spec, *given, **more)
-
-    monkeypatch.setattr(guarantees, "run_epsilons", watched)
-    spec = RunSpec("teaching", mechanism="dp-gd", epsilon=1.25, seeds=3)
-    *_, first = guarantees.watch(spec)
-    *_, second = guarantees.watch(replace(spec, mechanism="output-gaussian"))
-    assert trained == [("output-gaussian", 1.25), ("dp-gd", 1.25)]
-    assert measured == ["output-gaussian", "dp-gd"]
-    assert all(first.metrics[name].equals(second.metrics[name]) for name in ("output-gaussian", "dp-gd"))
-    assert (first.expected, first.poor) == (second.expected, second.poor)
-    list(guarantees.watch(replace(spec, params={"steps": 5})))
-    list(guarantees.watch(replace(spec, epsilon=1.5)))
-    assert trained[2:] == [("dp-gd", 1.25), ("output-gaussian", 1.5), ("dp-gd", 1.5)], "what differs is trained"

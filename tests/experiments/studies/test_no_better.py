@@ -29,20 +29,6 @@ def test_the_cause_is_the_larger_part_of_the_cost(cost: Cost, cause: Cause | Non
     assert found is None or not found.worse
 
 
-def test_settings_by_hand_are_named() -> None:
-    short = replace(COST, private=np.array([0.5]), noiseless=np.array([0.51]))
-    found = no_better(short, replace(SPEC, params={"steps": 1, "clip_norm": 0.1}))
-    assert found.worse
-    assert "clip norm and steps set by hand" in found.fix
-
-
-def test_what_the_noise_forces_is_not_said_to_be_healed_by_longer_training() -> None:
-    """Automatic steps are short because longer ones were worse under this much noise."""
-    found = no_better(replace(COST, noiseless=np.array([0.61])), SPEC)
-    assert "a cost of privacy" in found.fix
-    assert "more steps" not in found.fix
-
-
 def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
     """At epsilon = 10 the local method gives breast-cancer's rows the larger class, and does so without any noise."""
     spec = dpviz.RunSpec("breast-cancer", mechanism="ldp-duchi", epsilon=10.0, seeds=3)

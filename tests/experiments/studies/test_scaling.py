@@ -1,12 +1,10 @@
 """Tables behind the page on sensitivity and behind the comparison of accountants, without a page."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import dpviz
-from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
+from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.studies import excess_risk, noise_comparison, observed, scaling
 from dpviz.papers import rate_curves
 
@@ -31,12 +29,6 @@ def test_only_what_changes_the_sensitivity_is_an_axis() -> None:
         assert (np.diff(over.grid) > 0).all()
         assert over.grid[0] <= over.value <= over.grid[-1] or name == "n"
     assert scaling.axis(spec, "batch_size").grid[-1] <= setting_of(spec).n, "no batch has more rows than there are"
-
-
-def test_a_value_that_the_mechanism_refuses_leaves_a_hole_and_no_error() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="outpert-gd")
-    over = scaling.axis(spec, "step_size")
-    assert len(scaling.bounds(spec, over)) == len(over.grid)
 
 
 def test_methods_without_a_protected_query_say_so_before_anything_is_trained() -> None:
@@ -86,15 +78,3 @@ def test_accounted_noise_is_the_run_s_noise_and_gives_the_run_s_metrics() -> Non
     assert set(again) == set(result.metrics)
     for name, values in again.items():
         np.testing.assert_array_equal(values[0], result.metrics[name])
-
-
-def test_published_noise_is_compared_where_a_publication_fixes_its_constants() -> None:
-    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(SPEC)}
-    assert rows["rsgd-ar"].ratio > 1, "its own accountant needs more noise than the tight one"
-    assert np.isnan(rows["output-gaussian"].ratio)
-    assert np.isnan(rows["pidp-sgd"].needed), "nothing is proved for it"
-    for row in rows.values():
-        assert (row.in_use is None) == bool(row.refusal)
-    own = replace(SPEC, mechanism="output-gaussian", params={}, lam=0.0)
-    rows = {row.mechanism.id: row for row in noise_comparison.published_noise(replace(own, mechanism="dp-gd"))}
-    assert rows[own.mechanism].needed == calibration_of(own).noise_scale, "at the method's own automatic regularisation"

@@ -112,15 +112,6 @@ def test_a_worker_that_cannot_be_used_is_named(patient: list[int], future: Futur
         cluster.check_workers(Client([future], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
 
 
-def test_workers_and_schedulers_that_are_gone_when_they_are_asked(patient: list[int]) -> None:
-    with pytest.raises(InvalidInput, match=r"it has no workers\. Start some: dask worker tcp://x:1"):
-        cluster.check_workers(Client([], {}), "tcp://x:1")  # type: ignore[arg-type]
-    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
-        cluster.check_workers(Client([]), "tcp://x:1")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="a worker died while it was asked"):
-        cluster.check_workers(Client([Gone("finished", "x")], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
-
-
 class Gone(Future):
     """Its worker dies when its result is asked for; another worker has it at the next question."""
 
@@ -142,21 +133,6 @@ def test_a_result_that_is_lost_with_its_worker_is_waited_for(monkeypatch: pytest
     monkeypatch.setattr(distributed, "wait", wait)
     results = computed(Client([lost, Gone("finished", table)], {"a worker": 1}))
     assert [(found is table, good) for _, found, good in results] == [(True, True)] * 2
-
-
-def test_a_scheduler_that_says_nothing(patient: list[int]) -> None:
-    waiting = [Future("pending"), Future("pending")]
-    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
-        computed(Client(waiting))
-    assert [future.status for future in waiting] == ["released", "released"]
-
-
-def test_no_worker_is_left(patient: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 20))
-    monkeypatch.setattr(cluster.time, "monotonic", lambda: next(clock))
-    with pytest.raises(cluster.ClusterLost, match="no worker for 60 s"):
-        computed(Client([Future("pending"), Future("pending")], {}))
-    assert patient[0] == 4, "looks after 20, 40, 60 and 80 s: the last one is the first after a minute"
 
 
 def test_a_failed_part_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

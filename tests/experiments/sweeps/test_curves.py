@@ -76,23 +76,6 @@ def test_falling_quantities_are_read_the_other_way() -> None:
     assert one.epsilon == pytest.approx(10.0)
 
 
-def test_cheapest_first_and_those_that_miss_last() -> None:
-    parts = [made([0.5, v], [0.1, 10.0]).assign(mechanism=name) for name, v in (("a", 0.6), ("b", 0.9), ("c", 0.7))]
-    assert [n.mechanism for n in curves.needed(pd.concat(parts), 0.65)] == ["b", "c", "a"]
-
-
-def test_empty_tables_have_no_curves() -> None:
-    empty = pd.DataFrame(columns=["mechanism", "epsilon", "seed", "accuracy", "expected_accuracy"])
-    assert curves.summarise(empty).empty
-
-
-@pytest.mark.parametrize("bad", [{"quantity": "loss"}, {"band": "sd"}])
-def test_bad_requests_are_named(table: pd.DataFrame, bad: dict[str, str]) -> None:
-    with pytest.raises(dpviz.InvalidInput) as caught:
-        curves.summarise(table, **bad)
-    assert caught.value.field in bad
-
-
 def test_grid() -> None:
     assert curves.grid(0.01, 10, 4) == (0.01, 0.1, 1.0, 10.0)
     assert curves.grid(0.5, 2, 1) == (0.5,)

@@ -11,17 +11,8 @@ import pandas as pd
 import pytest
 from support_cells import CELL, SPEC
 
-import dpviz
 from dpviz.experiments.sweeps import store as store_module
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts
-
-
-def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("DPVIZ_CACHE", raising=False)
-    assert CellStore.personal().folder == tmp_path / "dpviz" / "cells"
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path / "mine"))
-    assert CellStore.personal().folder == tmp_path / "mine" / "cells"
 
 
 def test_the_store_is_bounded_and_clears_what_was_half_written(tmp_path: Path) -> None:
@@ -184,13 +175,3 @@ def test_a_cell_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert store.get(CELL) is None
     assert len(store.notices) == 1
-
-
-def test_a_dataset_under_another_spelling_is_found_again(tmp_path: Path) -> None:
-    store = CellStore(tmp_path)
-    short = Cell(dpviz.RunSpec("census", mechanism="majority", seeds=2), (1.0,), range(2))
-    full = dataclasses.replace(short, spec=dataclasses.replace(short.spec, dataset="census-10000"))
-    store.put(short, short.attempt())
-    assert store.get(short) is not None
-    assert store.get(full) is not None
-    assert not store.notices
