@@ -28,7 +28,7 @@ class Mistake:
         name: what is wrong.
         module: file below dpviz/, without its suffix.
         old, new: source text, once in the module, and what stands there instead.
-        seen_by: arguments of pytest: tests one of which must fail.
+        seen_by: the test that must fail, file::function.
     """
 
     name: str
