@@ -13,7 +13,6 @@ from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 
 
@@ -141,27 +140,6 @@ class WarmStart(PlainDescent):
 
 
 @dataclass(frozen=True)
-class EarlyStopping(PlainDescent):
-    """Stops when the exact training loss has not fallen for three steps."""
-
-    id = "double-early-stopping"
-
-    def fit(self, training: Training) -> Fit:
-        problem, streams, sigma = training.problem, training.streams, training.calibrations[0].noise_scale
-        m = problem.m
-        noise = np.stack([generator(s).standard_normal((self.steps, m)) for s in streams])
-        theta, best, since = np.zeros((len(streams), m)), np.full(len(streams), np.inf), np.zeros(len(streams), int)
-        for t in range(self.steps):
-            gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
-            step = self.step_size * problem.setting.unit_step * (gradient + sigma * noise[:, t] + problem.lam * theta)
-            theta = np.where((since < 3)[:, None], theta - step, theta)
-            loss = problem.objective(theta) - 0.5 * problem.lam * (theta**2).sum(axis=1)
-            since = np.where(loss < best - 1e-12, 0, since + 1)
-            best = np.minimum(best, loss)
-        return Fit(theta[None], NoiseRecord(self.noise_enters))
-
-
-@dataclass(frozen=True)
 class FittedScaler(OutputGaussian):
     """Divides all rows by the longest one before training."""
 
@@ -186,19 +164,6 @@ class LocalSensitivity(OutputGaussian):
 
 
 @dataclass(frozen=True)
-class BareIntercept(OutputGaussian):
-    """The last coordinate gets no noise."""
-
-    id = "double-bare-intercept"
-
-    def fit(self, training: Training) -> Fit:
-        made = super().fit(training)
-        theta = made.theta.copy()
-        theta[..., -1] = training.problem.optimum[-1]
-        return dataclasses.replace(made, theta=theta, distribution=None)
-
-
-@dataclass(frozen=True)
 class FixedSeed(OutputGaussian):
     """The generator is seeded with a constant."""
 
@@ -206,17 +171,6 @@ class FixedSeed(OutputGaussian):
 
     def fit(self, training: Training) -> Fit:
         return super().fit(dataclasses.replace(training, streams=[np.random.SeedSequence(1)] * len(training.streams)))
-
-
-@dataclass(frozen=True)
-class FewSeeds(OutputGaussian):
-    """The generator is seeded with one random byte (a public benchmark)."""
-
-    id = "double-few-seeds"
-
-    def fit(self, training: Training) -> Fit:
-        seeds = [np.random.SeedSequence(int(generator(s).integers(256))) for s in training.streams]
-        return super().fit(dataclasses.replace(training, streams=seeds))
 
 
 @dataclass(frozen=True)
@@ -234,17 +188,6 @@ class NaNNoise(OutputGaussian):
 
 
 @dataclass(frozen=True)
-class DeltaIgnored(OutputGaussian):
-    """Noise for delta = 0.1 under a claim for a smaller delta."""
-
-    id = "double-delta-ignored"
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        right = super().calibrate(setting, budget)
-        return dataclasses.replace(right, noise_scale=right.sensitivity / gaussian_mu(Budget(budget.epsilon, 0.1)))
-
-
-@dataclass(frozen=True)
 class PureByName(OutputGaussian):
     """Gaussian noise sold as pure epsilon."""
 
@@ -253,22 +196,6 @@ class PureByName(OutputGaussian):
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         pure = Budget(budget.epsilon)
         return dataclasses.replace(super().calibrate(setting, budget), claimed_budget=pure, proved_budget=pure)
-
-
-@dataclass(frozen=True)
-class ShortRadius(CMSOutput):
-    """The noise's length has shape 1 in every dimension, where it must be the dimension."""
-
-    id = "double-short-radius"
-
-    def fit(self, training: Training) -> Fit:
-        problem, streams = training.problem, training.streams
-        noise = np.empty((len(streams), problem.m))
-        for row, stream in zip(noise, streams, strict=True):
-            rng = generator(stream)
-            direction = rng.standard_normal(problem.m)
-            row[:] = rng.exponential() * direction / np.linalg.norm(direction)
-        return Fit((problem.optimum + training.scales[0] * noise)[None], NoiseRecord(self.noise_enters))
 
 
 @dataclass(frozen=True)

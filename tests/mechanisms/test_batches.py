@@ -6,12 +6,13 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2
+from support import make_problem
 from support_noise import blank
 
 from dpviz.common.random import PoissonBatches, generator, shuffled_batches, spawn
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
-from dpviz.privacy.accounting.gaussian import gaussian_mu
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
 ALPHA = 1e-6
@@ -131,3 +132,22 @@ def test_a_tie_of_the_upper_bits_is_decided_to_the_last_value() -> None:
             return np.array([fine - 1, fine, fine + 1])
 
     assert PoissonBatches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epochs", [0.3, 1.4, 1.6, 2.5, 7.0])
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_a_fresh_order_is_paid_for_as_often_as_it_is_gone_through(epochs: float, accountant: str) -> None:
+    """Whole epochs: what is trained and what is accounted for are the same number, which is not the one that was asked for."""
+    built = DPSGD.from_params({"batches": "reshuffled", "epochs": epochs, "sampling_rate": 0.25, "accountant": accountant})
+    problem = make_problem(n=40)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    fit = built.fit(Training(problem, [cal], spawn(0, 3)))
+    (passes,) = set(np.ravel(fit.record.visits).tolist())
+    assert passes == max(1, round(epochs))
+    # replacing a row moves one sum of every epoch by 2C; all of them together are a Gaussian of this mu (Dong et al. 2022)
+    mu = math.sqrt(passes) * cal.sensitivity / cal.noise_scale
+    reached = float(gaussian_epsilon(1e-5, mu))
+    assert reached <= 1.0 * (1 + 1e-6)
+    if accountant == "pld":
+        assert reached == pytest.approx(1.0, rel=1e-6), "exact"
+    assert float(gaussian_epsilon(1e-5, math.sqrt(passes + 1) * cal.sensitivity / cal.noise_scale)) > 1.0 or accountant == "rdp"

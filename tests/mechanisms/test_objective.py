@@ -9,6 +9,7 @@ from support_noise import with_values
 
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism
+from dpviz.mechanisms.objective.amp import split
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import NotConverged, minimise_many, newton
@@ -118,3 +119,14 @@ def test_switched_off_noise_gives_the_regularised_minimiser(name: str) -> None:
 
 
 # ---- numbers of the calibrations --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 5.0, 99.0, 101.0, 1e3, 1e6])
+def test_amp_splits_epsilon_as_its_proof_needs(epsilon: float) -> None:
+    """Iyengar et al. 2019, Algorithm 1 requires eps_1 - eps_3 < 1; below that the share is the one of their code."""
+    share = split(epsilon)
+    assert 0 < share < 1
+    assert epsilon * (1 - share) < 1
+    if epsilon * 0.01 < 0.9:
+        code = min(0.88671 + 0.0186607 / epsilon**0.372906, 0.99)
+        assert share == code or epsilon * (1 - code) >= 0.999

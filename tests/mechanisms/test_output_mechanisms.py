@@ -17,6 +17,7 @@ from dpviz.mechanisms.capabilities import BoundsSensitivity
 from dpviz.mechanisms.knobs import Choice, Switch
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.algorithm2 import epoch_steps
 
@@ -129,3 +130,20 @@ def test_bits_of_training_do_not_depend_on_the_number_of_processors(
         found.append(minibatch.minibatch_descent(problem, np.full((3, batches), 0.5), batches, orders))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_steps_beyond_the_published_proof_are_refused() -> None:
+    facts = {"n": 40, "d": 5, "epsilon": 1.0, "rule": "sc-constant", "model": "svm"}
+    assert calibrate("bolt-on-psgd", **facts).proved_budget is not None  # the recursion covers them
+    with pytest.raises(InvalidInput, match="step_size"):
+        calibrate("bolt-on-psgd", **facts, bound="published")
+
+
+def test_noise_is_for_the_worst_batch_and_not_for_the_last_one() -> None:
+    """Steps of 3/L double every difference, so that a row in the first of six batches has moved the model most."""
+    setting, budget = make_problem(n=60).setting, Budget(1.0, 1e-5)
+    cal = build("nsgd", step_size=3.0, epochs=1, batch_size=10).calibrate(setting, budget)
+    last = 2 * 3 / setting.L / 10
+    assert cal.details["sensitivity_last_batch"] == pytest.approx(last, rel=1e-9)
+    assert cal.sensitivity == pytest.approx(2**5 * last, rel=1e-9)
+    assert cal.noise_scale * gaussian_mu(budget) == pytest.approx(2**5 * last, rel=1e-9)

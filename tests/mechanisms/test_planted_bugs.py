@@ -18,21 +18,13 @@ SMALL = {"n": 24, "d": 4, "lam": 0.1}
 
 #: double, its knobs, claimed epsilon, the pair that shows it, iterates seen, sizes, runs
 BY_AUDIT: list[tuple[type[Mechanism], dict[str, Any], float, str, tuple[int, ...], dict[str, Any], int]] = [
-    (doubles.WeakNoise, {"share": 0.5}, 2.0, "quiet", (), SMALL, 2000),
-    (doubles.BatchFactor, {}, 1.0, "quiet", (), SMALL, 1000),
-    (doubles.WrongRelation, {"steps": 5}, 2.0, "quiet", (), SMALL, 2000),
     (doubles.NoComposition, {"steps": 10}, 1.0, "quiet", (), SMALL, 1000),
     (doubles.ReusedNoise, {"steps": 5}, 1.0, "quiet", (1, 2), SMALL, 1000),
     (doubles.ForgottenClip, {"steps": 5, "clip_norm": 0.2}, 1.0, "quiet", (), SMALL, 1000),
     (doubles.WarmStart, {"steps": 5, "step_size": 0.1}, 1.0, "quiet", (), SMALL, 2000),
-    (doubles.EarlyStopping, {"steps": 50, "step_size": 0.01}, 0.5, "presence", (), SMALL | {"d": 6}, 2000),
     (doubles.FittedScaler, {}, 1.0, "outlier", (), SMALL | {"n": 200}, 1000),
     (doubles.LocalSensitivity, {}, 1.0, "presence", (), SMALL, 1000),
-    (doubles.BareIntercept, {}, 1.0, "quiet", (), SMALL, 1000),
     (doubles.FixedSeed, {}, 1.0, "quiet", (), SMALL, 1000),
-    (doubles.FewSeeds, {}, 1.0, "quiet", (), SMALL, 2000),
-    (doubles.DeltaIgnored, {}, 1.0, "quiet", (), SMALL, 1000),
-    (doubles.ShortRadius, {}, 1.0, "quiet", (), SMALL, 1000),
     (doubles.PerCoordinateLaplace, {}, 3.0, "quiet", (), SMALL | {"d": 25}, 4000),
     (doubles.FixedBatches, {"steps": 20, "step_size": 0.02}, 1.0, "quiet", (19,), SMALL | {"n": 40}, 2000),
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from support import ONE_OF_EACH_FAMILY
 
 import dpviz
 from dpviz.common.progress import Monitor, silent
@@ -140,8 +141,8 @@ def test_it_is_listed_and_trained_without_privacy() -> None:
 RUNS = [name for name, cls in dpviz.list_mechanisms().items() if cls.refusal(Toy().setting(320, 3, 0.01)) is None]
 
 
-@pytest.mark.parametrize("mechanism", RUNS)
-def test_every_mechanism_that_takes_it_gives_the_twin_the_same(mechanism: str) -> None:
+@pytest.mark.parametrize("mechanism", [n for n in RUNS if n in (*ONE_OF_EACH_FAMILY, "dp-sgd", "cms-output", "renyi-filter")])
+def test_a_mechanism_that_takes_it_gives_the_twin_the_same(mechanism: str) -> None:
     """Mechanisms see `Model` alone, so that two models of the same function are trained alike."""
     own, twin = run("toy", mechanism), run("twin", mechanism)
     assert own.calibration.noise_scale == twin.calibration.noise_scale

@@ -59,7 +59,7 @@ def test_most_mechanisms_with_a_proof_declare_what_they_release() -> None:
     assert declared("majority", {}, Budget(1.0, 1e-5)) is None, "nothing is private there"
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize("epsilon", [0.5])
 @pytest.mark.parametrize(("name", "params"), FORMS, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))
 def test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(
     name: str, params: dict[str, str | bool], epsilon: float
@@ -82,7 +82,7 @@ def test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(
     assert weaker > reached * 1.01 or (isinstance(event, Shuffled | Mixture) and weaker > reached)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize("epsilon", [3.0])
 @pytest.mark.parametrize(("name", "params"), FORMS, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))
 def test_a_record_and_its_opposite_stay_within_the_budget(name: str, params: dict[str, str | bool], epsilon: float) -> None:
     """These are neighbours under replace-one, so their divergence is below every proof, whatever the way to it was."""
@@ -108,8 +108,7 @@ def test_so_it_is_where_options_are_combined(name: str, params: dict[str, Any]) 
     test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(name, params, 1.0)
 
 
-@pytest.mark.parametrize("model", ["logistic", "mlp"])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("name", "model"), [*((name, "logistic") for name in ALL), ("dp-gd", "mlp"), ("dp-sgd", "mlp")])
 def test_every_number_at_another_value_costs_what_is_proved(name: str, model: str) -> None:
     """Defaults alone would hide a number that is left out, a clip norm of 1 above all; networks have no other bound."""
     setting = get_model(model).setting(400, 10, 1e-2)

@@ -104,7 +104,7 @@ def published(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
     return float(binom.sf(v - 1, r, p) + 2 * m * delta * (below / np.arange(1, v + 1)).max())
 
 
-@pytest.mark.parametrize(("r", "m"), [(10, 10), (10, 40), (40, 40), (40, 200)])
+@pytest.mark.parametrize(("r", "m"), [(10, 40), (40, 40)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_the_p_value_is_the_largest_probability_of_any_mechanism(r: int, m: int, epsilon: float) -> None:
     for v in (r // 2, round(r / (1 + math.exp(-epsilon))), r - r // 10, r):

@@ -164,7 +164,7 @@ def test_a_planted_outlier_is_hidden_and_would_be_seen_with_too_little_noise(mon
     rows = np.full(400, 1.0)
     neighbour = rows.copy()
     neighbour[0] = 1e6
-    runs = 1500
+    runs = 500
 
     def beyond(values: np.ndarray, factor: float) -> float:
         found = outcomes(values, runs, factor, monkeypatch)

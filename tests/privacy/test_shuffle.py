@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import shuffle
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -94,3 +95,32 @@ def test_where_shuffling_proves_nothing_better_the_local_epsilon_is_the_central_
     assert shuffle.largest_local_epsilon(n, delta) > epsilon, "the theorem speaks about it"
     assert shuffle.shuffled_epsilon(epsilon, n, delta) >= epsilon, "and says no more than is known"
     assert shuffle.local_epsilon_for(Budget(epsilon, delta), n) == epsilon
+
+
+def test_refuses_what_the_theorem_does_not_cover() -> None:
+    limit = shuffle.largest_local_epsilon(1000, 1e-6)
+    assert shuffle.shuffled_epsilon(limit * (1 - 1e-12), 1000, 1e-6) < limit
+    with pytest.raises(InvalidInput, match="local_epsilon"):
+        shuffle.shuffled_epsilon(limit * 1.001, 1000, 1e-6)
+    assert shuffle.central_epsilon(limit * 1.001, 1000, 1e-6) == limit * 1.001
+    assert shuffle.largest_local_epsilon(100, 1e-6) < 0
+    with pytest.raises(InvalidInput, match="delta"):
+        shuffle.shuffled_epsilon(1.0, 1000, 0.0)
+
+
+def by_hand(local: float, n: int, delta: float) -> float:
+    """Feldman, McMillan, Talwar 2021, Theorem 3.1."""
+    grown = math.exp(local)
+    return math.log(1 + (grown - 1) / (grown + 1) * (8 * math.sqrt(grown * math.log(4 / delta) / n) + 8 * grown / n))
+
+
+def test_the_theorem_and_how_far_it_goes() -> None:
+    for n, delta in ((1000, 1e-5), (50_000, 1e-8)):
+        limit = math.log(n / (16 * math.log(4 / delta)))
+        assert shuffle.largest_local_epsilon(n, delta) == pytest.approx(limit, rel=1e-12)
+        assert shuffle.shuffled_epsilon(0.9 * limit, n, delta) == pytest.approx(
+            min(0.9 * limit, by_hand(0.9 * limit, n, delta)), rel=1e-12
+        )
+    for delta in (0.0, 1.0, 1.5):
+        with pytest.raises(InvalidInput, match="delta"):
+            shuffle.largest_local_epsilon(1000, delta)

@@ -81,7 +81,7 @@ def insert(path: Path, after: str, line: str) -> None:
     path.write_text(text.replace(after, f"{after}\n{line}"))
 
 
-@pytest.mark.parametrize("changes", Changes)
+@pytest.mark.parametrize("changes", [Changes.DATA, Changes.NOISE])
 def test_a_field_that_is_declared_is_everywhere(changes: Changes, copy: Path) -> None:
     run = copy / "dpviz/experiments/run"
     shutil.copytree(ROOT / "dpviz/experiments/run", run, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))

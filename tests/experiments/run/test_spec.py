@@ -120,10 +120,10 @@ def test_a_delta_in_the_address_stays_whatever_the_default_is() -> None:
 
 
 @pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
-@pytest.mark.parametrize("epsilon", [LEAST_EPSILON, 1e-3, 10.0, MOST_EPSILON])
+@pytest.mark.parametrize("epsilon", [LEAST_EPSILON, MOST_EPSILON])
 def test_every_budget_that_is_taken_can_be_counted_with(mechanism: str, epsilon: float) -> None:
     setting = get_model("logistic").setting(320, 3, 1e-3)
-    for delta in (LEAST_DELTA, 1e-30, 1e-5, 3e-3):
+    for delta in (LEAST_DELTA, 3e-3):
         spec = dpviz.RunSpec("teaching", mechanism=mechanism, epsilon=epsilon, delta=delta)
         try:
             cal = spec.build().calibrate(setting, dpviz.resolve(spec).budget)
