@@ -24,11 +24,11 @@ if __name__ == "__main__":  # Streamlit draws the page
         with answer:
             views.headline(outcome)
         if presents:
-            views.first(outcome, theme, presenter.LARGER, kept)
+            views.first(outcome, theme, kept)
         else:
             left, right = st.columns(2, gap="medium")
             with left:
-                views.first(outcome, theme, overlay=kept)
+                views.first(outcome, theme, kept)
             with right:
                 views.scale(outcome, theme, kept)
             if kept is not None:

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "spending": {"common", "models", "privacy", "mechanisms"},
     "estimator": {"common", "models", "privacy", "mechanisms", "experiments", "releasing", "spending"},
     "releasing": {"common", "datasets", "models", "privacy", "mechanisms", "auditing", "experiments", "spending"},
-    "reporting": {"common", "figures", "datasets", "models", "privacy", "mechanisms", "experiments"},
+    "reporting": {"common", "figures", "datasets", "models", "privacy", "mechanisms", "experiments", "papers"},
     "papers": {"common", "datasets", "models", "privacy", "influence", "mechanisms", "auditing", "experiments"},
 }
 _ENGINE = set(ALLOWED) - {"figures"}

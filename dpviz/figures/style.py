@@ -293,24 +293,6 @@ def _listed(node: Any) -> Any:
     return [_listed(one) for one in node] if isinstance(node, list | tuple) and node and isinstance(node[0], dict) else node
 
 
-def enlarged(fig: go.Figure, factor: float) -> go.Figure:
-    """The same figure with type, lines, markers, margins and height times `factor`: to be read from the last row."""
-    if factor == 1:
-        return fig
-    return build(_grown(fig.to_plotly_json(), factor, ""))
-
-
-def _grown(node: Any, factor: float, key: str) -> Any:
-    """A part of a figure with its lengths in pixels times `factor`; lengths in data units stay."""
-    if isinstance(node, dict):
-        pixels = {"size", "height", "xshift", "yshift", "t", "l", "r", "b"} | ({"width"} if key == "line" else set())
-        return {
-            k: v * factor if k in pixels and isinstance(v, int | float) and key != "legend" else _grown(v, factor, k)
-            for k, v in node.items()
-        }
-    return [_grown(v, factor, key) for v in node] if isinstance(node, list | tuple) else node
-
-
 def _beside(title: str, left: int) -> Trace:
     """The title of the y axis; plotly's own lies over the plot where margins are fixed."""
     place = {"x": 0, "xref": "paper", "xshift": 4 - left, "xanchor": "left", "y": 0.5, "yref": "paper"}

@@ -72,7 +72,6 @@ class Document:
         repeat: (language, code) that gives the same numbers.
         settings: names and values of all that decides the numbers.
         link: the address of the page, or the part of it that holds the run.
-        reveals: whether real rows, or numbers computed from them without noise, are shown.
         subject: method, data and ε that it is about.
         live: address at which the app shows it, where it is a page of a gallery.
     """
@@ -84,7 +83,6 @@ class Document:
     repeat: Sequence[tuple[str, str]] = ()
     settings: Sequence[tuple[str, object]] = ()
     link: str = ""
-    reveals: bool = True
     subject: str = ""
     live: str = ""
 

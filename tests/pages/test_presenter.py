@@ -18,7 +18,7 @@ opened = partial(support_pages.opened, "")
 def test_presenter_mode_shows_the_sentence_one_picture_and_keys_that_move_epsilon() -> None:
     page = opened(present="1")
     assert " is right " in text(page)
-    assert len(page.get("plotly_chart")) == 1
+    assert len(support_pages.stills(page)) == 1
     assert [e.label for e in page.expander] == ["More settings, compare, report"]
     page.button(key="weaker").click().run()
     assert page.select_slider(key="epsilon").value == 1.12

@@ -11,20 +11,19 @@ import support_pages
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, mostly_long, until
 from support_jobs import Slow
-from support_pages import address, addressed, text
+from support_pages import address, text
 
 import dpviz
-from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import links
 from dpviz.dashboard.trade_off import repeated, running, settings
 from dpviz.dashboard.work import pool
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.work.job import State
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.folds import summarise_splits
 from dpviz.experiments.sweeps.grid import grid
 from dpviz.experiments.sweeps.sweep import run_sweep
 from dpviz.papers.figures import base
-from dpviz.papers.timing import Measured
+from dpviz.reporting import words
 
 FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
 
@@ -315,20 +314,6 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
     assert all(any(v.startswith(sign) for sign in signs) for v in verdicts["Ours, on this data"])
     assert all(verdicts["Numbers"])
     assert "Changed since" not in text(page)
-
-
-def test_times_that_were_cancelled_get_no_verdict() -> None:
-    row = {"mechanism": "rsgd-ar", "rows": 50_000, "turn": 1, "seconds": 0.1}
-    task = Job[Measured]("times", lambda monitor: iter(()))
-    task.results = [Measured("mine", ("Measured on mine.csv.",), (50_000, 100_000), pd.DataFrame([row]))]
-    task.stop(State.CANCELLED)
-    page = addressed("Trade-off", **FAST)
-    page.session_state["dpviz.times"] = task
-    page = done(page.run())
-    assert any("verdicts need all times" in i.value for i in page.info)
-    assert any({"50,000 rows", "100,000 rows"} <= set(t.value.columns) for t in page.table)
-    assert "Measured on mine.csv." in text(page)
-    assert not any("is the fastest" in " ".join(map(str, t.value.index)) and "Numbers" in t.value.columns for t in page.table)
 
 
 @pytest.mark.parametrize(("shown", "kept"), [(("epochs", "batch_size"), False), (("steps", "step_size"), True)])

@@ -8,12 +8,12 @@ from support_pages import opened, settled, text
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.dashboard.kit import words
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.papers import saved
 from dpviz.papers.claims import list_claims
 from dpviz.papers.claims.audits import CLAIMED, DELTA
 from dpviz.privacy.budget import Budget, Status
+from dpviz.reporting import words
 
 REFUTED = ("pidp-sgd", "dbdp-pi", "input-perturbation")
 

@@ -6,20 +6,20 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, words
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.kit import charts, panels, repeat
+from dpviz.dashboard.shell import best_attack, fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
-from dpviz.figures.odds import best_attack
 from dpviz.figures.style import Look, Theme, sibling
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.budget import Neighbouring
-from dpviz.reporting import Chart
+from dpviz.reporting import Chart, words
+from dpviz.reporting.pictures import method_look
 
 COMPOSE = fields.choice(
     "relation", "Neighbours", {"replace-one": "replace-one (as remove and add)", "add-remove": "add-remove"}, "replace-one"
@@ -34,7 +34,7 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
     if cal.noise_scale <= 0:
         return
     curve = tables.renyi_curve(released, cal.budget.delta)
-    look, x = charts.method_look(spec.mechanism, theme), curve.table["alpha"] - 1
+    look, x = method_look(spec.mechanism, theme), curve.table["alpha"] - 1
     drawn = [lines.Line("R(α), the Rényi divergence itself", x, curve.table["divergence"], Look("", theme.majority, "dash", "x"))]
     sentences = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
@@ -70,7 +70,7 @@ def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) 
 
 
 def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
-    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], charts.method_look(spec.mechanism, theme))]
+    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], method_look(spec.mechanism, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
         if table[name].notna().any():
             drawn.append(lines.Line(f"Rényi, {label}", table["epsilon"], table[name], Look("", theme.majority, dash, "x")))
@@ -149,25 +149,4 @@ def attacker(spec: RunSpec, theme: Theme, attack: Attack | None, overlay: Attack
         overlay: that of run A.
     """
     st.header("Best possible attack", anchor=False)
-    if attack is None:
-        panels.empty("No budget is proved for this method, so that attacks cannot be limited.")
-        return
-    make = partial(_attacker, theme=theme)
-    tasks.chart("test", "Computing the best attack", make, _with_tables, attack, overlay, run=spec, of=spec)
-
-
-def _with_tables(*attacks: Attack | None) -> tuple[Attack | None, ...]:
-    return tuple(attack and attack.with_table() for attack in attacks)
-
-
-def _attacker(attacks: tuple[Attack, Attack | None], theme: Theme) -> Chart:
-    attack, overlay = attacks
-    fig = best_attack(attack.table, attack.best, theme, overlay=None if overlay is None else overlay.table)
-    summary = (
-        f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members. "
-        f"Guesses are right at most {words.percent(attack.accuracy)}, by {attack.basis}; {words.budget(attack.budget)} alone "
-        f"would allow {words.percent(attack.accuracy_by_budget)}."
-    )
-    if overlay is not None:
-        summary += f" The dotted line is A: right at most {words.percent(overlay.accuracy)}."
-    return Chart(fig, summary, lambda: attack.table)
+    best_attack.draw("test", spec, theme, attack, overlay)

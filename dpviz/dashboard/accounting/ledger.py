@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import setting_of
@@ -18,6 +18,8 @@ from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration
 from dpviz.privacy.budget import Budget, Status
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 from dpviz.spending.ledger import Contents, Ledger, Total
 from dpviz.spending.of_run import entry_of
 
@@ -112,7 +114,7 @@ def _parts(held: Contents, total: Total, limit: Budget | None, run: RunSpec, the
         if limit is not None
         else lines.Bar("added up", _sum(total), words.three(_sum(total))),
     ]
-    return lines.bars(items, charts.method_look(run.mechanism, theme), theme, x=f"ε at δ = {words.three(held.limit.delta)}")
+    return lines.bars(items, method_look(run.mechanism, theme), theme, x=f"ε at δ = {words.three(held.limit.delta)}")
 
 
 def table(total: Total) -> pd.DataFrame:

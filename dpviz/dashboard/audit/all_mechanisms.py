@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.resolve import resolve
@@ -17,6 +17,7 @@ from dpviz.figures.style import Theme
 from dpviz.models import get_model
 from dpviz.privacy.audit_bounds import epsilon_ceiling
 from dpviz.privacy.budget import Budget
+from dpviz.reporting import words
 
 DELTA = 1e-5
 _CEILING = epsilon_ceiling(RUNS, DELTA, CONFIDENCE)

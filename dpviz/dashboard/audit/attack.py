@@ -13,7 +13,7 @@ from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import CHOSEN, KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, repeat, words
+from dpviz.dashboard.kit import charts, panels, repeat
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
@@ -26,6 +26,7 @@ from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
 from dpviz.privacy.audit_bounds import epsilon_ceiling, power
 from dpviz.privacy.budget import Budget, corner, trade_off
+from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call, with_spec
 
 RUNS = ("200", "1000", "5000", "20000")

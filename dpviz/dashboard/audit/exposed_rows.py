@@ -11,13 +11,14 @@ from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.study import watch_attacks
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.work import tasks
 from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import Theme
+from dpviz.reporting import words
 
 SHADOWS = 256
 _MOST = 12  # exposed rows in the table

@@ -14,7 +14,7 @@ from dpviz.auditing.attacks.study import attack_over_epsilon
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.audit.attack import of_persons
-from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, folds, panels, repeat, tables
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
@@ -22,6 +22,7 @@ from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import Theme
+from dpviz.reporting import words
 
 ONE_ROW = "One row, the others known"
 COUNTS = ("64", "256", "1024", "4096")

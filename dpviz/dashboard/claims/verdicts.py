@@ -10,7 +10,6 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.common.version import engine_version
 from dpviz.dashboard.claims import KEYS
-from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
@@ -19,6 +18,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
 from dpviz.papers.claims import PAPERS, Claim, Finding, check, concerning, list_claims
+from dpviz.reporting import words
 
 MECHANISM = "mechanism"
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.common.version import __version__
 from dpviz.dashboard.claims.verdicts import Shown, submit
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import State
@@ -19,6 +19,8 @@ from dpviz.papers import saved
 from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome
 from dpviz.papers.figures import base
 from dpviz.papers.figures import saved as whole_figures
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 _COUNTED = {
     Outcome.HOLDS: ("holds", "hold"),
@@ -159,15 +161,15 @@ def _finding(finding: Finding, theme: Theme) -> None:
     verdict, name = finding.verdict, finding.claim.id
     if verdict.numbers:
         tables.table([(words.labelled(what), value) for what, value in verdict.numbers], ("", "Found"))
-    looks = {m: charts.method_look(m, theme) for m in finding.claim.mechanisms if m in list_mechanisms()}
-    looks |= {m: charts.method_look(m, theme) for m in ("non-private", "majority")}
+    looks = {m: method_look(m, theme) for m in finding.claim.mechanisms if m in list_mechanisms()}
+    looks |= {m: method_look(m, theme) for m in ("non-private", "majority")}
     for k, (panel, part) in enumerate(verdict.table.groupby("panel", sort=False) if len(verdict.table) else ()):
         series = ", ".join(dict.fromkeys(part["series"]))
         limit = "" if verdict.picture.limit is None else f"; dotted line: {verdict.picture.limit_label}"
         of = "" if series == verdict.picture.y or series == verdict.picture.y.removesuffix(", %") else f" of {series}"
         bands = " Bands are one standard deviation." if (part["high"] - part["low"]).gt(0).any() else ""
         summary = words.labelled(f"{panel}: {verdict.picture.y}{of}{limit}.{bands}")
-        looks_here = looks | {m: charts.method_look(m, theme) for m in set(part["mechanism"]) if m in list_mechanisms()}
+        looks_here = looks | {m: method_look(m, theme) for m in set(part["mechanism"]) if m in list_mechanisms()}
         charts.chart(
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)
         )

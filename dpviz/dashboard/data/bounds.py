@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import tasks
 from dpviz.datasets import Dataset
@@ -14,6 +14,8 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
 from dpviz.releasing.bounds import Compared, compare
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 #: the tab that holds this
 TITLE = "Bounds"
@@ -59,8 +61,8 @@ def _answer(made: Compared) -> None:
 
 def _picture(made: Compared, spec: RunSpec, theme: Theme) -> None:
     """Accuracy over the width of the ranges."""
-    look, table = charts.method_look(spec.mechanism, theme), made.widths
-    free = charts.method_look("non-private", theme)
+    look, table = method_look(spec.mechanism, theme), made.widths
+    free = method_look("non-private", theme)
 
     def accuracies(name: str, of: pd.DataFrame, look: Look, points: bool = False) -> lines.Line:
         spread = of["spread"].fillna(0)

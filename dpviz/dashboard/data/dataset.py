@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data import upload
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import session, sidebar
 from dpviz.dashboard.work import tasks
@@ -27,6 +27,7 @@ from dpviz.figures import data
 from dpviz.figures.style import Theme
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.ranges import beside
+from dpviz.reporting import words
 from dpviz.reporting.calls import dataset_call
 
 _SHOWN = 8

@@ -12,7 +12,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
 from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.data.whose import with_person
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.shell import private, session
 from dpviz.datasets.process.reading import read_table
@@ -28,6 +28,7 @@ from dpviz.datasets.table.gaps import doubtful, with_gaps
 from dpviz.datasets.table.layout import SECOND
 from dpviz.datasets.table.prepare import look, rows_left
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.reporting import words
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
@@ -14,6 +14,8 @@ from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupC
 from dpviz.experiments.studies.groups import Grouping
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 _HEADS = ("Group", "Training rows", "Non-private right", "Private right", "Predictions changed", "Mean influence")
 
@@ -32,7 +34,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     table = costs.table
     with st.container(key="who-pays"):
         panels.text(sentence(costs))
-    fig = pictures.reasons(list(table["group"]), _panels(table), charts.method_look(spec.mechanism, theme), theme)
+    fig = pictures.reasons(list(table["group"]), _panels(table), method_look(spec.mechanism, theme), theme)
     text = (
         f"Points of training accuracy that each group loses to privacy, mean over {spec.seeds} noise draws, and what may explain "
         "it: its share of the rows, the share that is wrong without privacy"

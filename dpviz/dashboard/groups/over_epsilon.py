@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.groups import settings
-from dpviz.dashboard.kit import charts, folds, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, folds, panels, repeat, tables
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -18,7 +18,9 @@ from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, Gr
 from dpviz.experiments.studies.releases import Release, Releases, releases
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme, group_look
+from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
+from dpviz.reporting.pictures import method_look
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _SCORE = "mean_score"  # the one measure that is no share
@@ -160,7 +162,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value. Choose another column or cut.")
             return
         level = sweep.baseline_gap("non-private", measure)
-        method = charts.method_look(spec.mechanism, theme)
+        method = method_look(spec.mechanism, theme)
         mine = None if view.a is None else view.a.gaps(measure)
         ring = None if mine is None or mine.empty else (float(mine["epsilon"].iloc[0]), float(mine["mean"].iloc[0]))
         fig = pictures.gap(gaps, level, method, theme, here=spec.epsilon, overlay=ring, shares=shares)

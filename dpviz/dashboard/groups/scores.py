@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.experiments.studies.scores import Scores, scores
 from dpviz.figures import scores as pictures
 from dpviz.figures.style import Theme
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 
 def draw(outcome: Outcome, threshold: Field[float], theme: Theme) -> None:
@@ -19,7 +21,7 @@ def draw(outcome: Outcome, threshold: Field[float], theme: Theme) -> None:
         return
     names = load_dataset(outcome.spec.dataset, intercept=outcome.spec.intercept).label_names
     at = threshold.draw(step=0.05 if test_scores.probabilities else 0.1)
-    method = charts.method_look(outcome.spec.mechanism, theme)
+    method = method_look(outcome.spec.mechanism, theme)
     left, right = st.columns(2, gap="medium")
     with left:
         table = test_scores.distribution()

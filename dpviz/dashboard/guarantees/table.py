@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.guarantees import tolerated
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.shell import fields, metric, pinned
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work import tasks, watching
@@ -30,7 +30,9 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.tolerated import Attacker
 from dpviz.papers import saved
 from dpviz.privacy.budget import Neighbouring, Status
+from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
+from dpviz.reporting.pictures import method_look
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
 REFUTED = words.REFUTED[0]
@@ -185,7 +187,7 @@ def picture(
         attacker: the strongest that is tolerated, where each method has its own epsilon.
     """
     rows = [
-        pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, charts.method_look(line.one.spec.mechanism, theme))
+        pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, method_look(line.one.spec.mechanism, theme))
         for line in methods
         if not math.isnan(line.mean)
     ]

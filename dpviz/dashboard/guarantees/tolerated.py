@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.shell.fields import Group
 from dpviz.mechanisms.tolerated import Attacker
 from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment
+from dpviz.reporting import words
 
 #: attacker as the shell takes it -> in words, after "an attacker who"
 ATTACKERS = {

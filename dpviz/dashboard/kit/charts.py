@@ -7,17 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import folds, glossary, recorder, tables, words
+from dpviz.dashboard.kit import folds, glossary, recorder, tables
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import read_out
 from dpviz.figures.still import pictures
-from dpviz.figures.style import Look, Theme, look
-from dpviz.mechanisms import list_mechanisms
-from dpviz.reporting import Chart
-
-#: the two lines that stand beside every result, also when they are the result: colour of the theme, and dash
-_BASELINES = {"non-private": ("ink", "solid"), "majority": ("majority", "dash")}
-
+from dpviz.reporting import Chart, words
 
 #: widths of a picture as SVG in pixels: the browser takes the one for its column, and stretches or shrinks it to fit
 _WIDE, _SMALL = 440, 330
@@ -51,16 +45,6 @@ NARROW = "dpviz.narrow"
 def narrow() -> bool:
     """True where the window is too narrow for names beside lines (below 640 pixels)."""
     return bool(st.session_state.get(NARROW, False))
-
-
-def method_look(mechanism: str, theme: Theme) -> Look:
-    """The look of a mechanism, the same on every page."""
-    cls = list_mechanisms()[mechanism]
-    if mechanism in _BASELINES:
-        part, dash = _BASELINES[mechanism]
-        return Look(cls.label, getattr(theme, part), dash, "circle")
-    family = [name for name, other in list_mechanisms().items() if other.family == cls.family]
-    return look(theme, cls.label, cls.family, family.index(mechanism))
 
 
 def chart(

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import folds, glossary, recorder, words
+from dpviz.dashboard.kit import folds, glossary, recorder
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.persons import in_words
 from dpviz.papers.saved import refutation
+from dpviz.reporting import words
 
 ABOUT = "About this guarantee"
 #: what every proof here takes for granted

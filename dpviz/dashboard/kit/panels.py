@@ -3,11 +3,12 @@
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import folds, recorder, words
+from dpviz.dashboard.kit import folds, recorder
 from dpviz.dashboard.kit.on_page import named, on_page
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
+from dpviz.reporting import words
 
 #: key of the address that says for which lesson a page was opened
 TASK = "task"

@@ -10,11 +10,10 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
-from dpviz.reporting import Document, Text, address, python_call, render, shell_call
+from dpviz.reporting import Document, Text, address, python_call, render, shell_call, words
 from dpviz.reporting.document import Part
 from dpviz.reporting.run import settings_of
 

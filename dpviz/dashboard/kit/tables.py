@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import ArrayLike
 
-from dpviz.dashboard.kit import folds, recorder, words
-from dpviz.reporting import Table
+from dpviz.dashboard.kit import folds, recorder
+from dpviz.reporting import Table, words
 
 #: where a formula may begin: at the start of a cell, and after what a program may take for the end of one. A number is none.
 _STARTS = r"=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20"

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
-from dpviz.dashboard.kit import charts, glossary, panels, tables, words
+from dpviz.dashboard.kit import charts, glossary, panels, tables
 from dpviz.dashboard.kit.lessons import BY_ID, LESSONS, Lesson
 from dpviz.dashboard.shell import address, fields, links
 from dpviz.dashboard.shell.fields import Field, Group, Typed
@@ -19,7 +19,9 @@ from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
 from dpviz.figures.style import LIGHT, Look, Theme
 from dpviz.mechanisms.knobs import Choice
+from dpviz.reporting import words
 from dpviz.reporting.calls import written
+from dpviz.reporting.pictures import method_look
 
 SHEET = "sheet"
 _HANDED_IN = "handed-in"
@@ -180,7 +182,7 @@ def sentence(lesson: Lesson, answer: Answer) -> str:
 def picture(lesson: Lesson, answer: Answer, theme: Theme = LIGHT) -> tuple[Any, str]:
     """The numbers that the answer is read off, as bars, and in words."""
     bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in answer.evidence.itertuples()]
-    style = charts.method_look(lesson.spec.mechanism, theme)
+    style = method_look(lesson.spec.mechanism, theme)
     look = Look(style.name, style.colour, "solid", "circle")
     text = ", ".join(f"{r.name} {words.three(r.value)}" for r in answer.evidence.itertuples())
     return lines.bars(bars, look, theme, x=answer.quantity), f"{answer.quantity}: {text}."

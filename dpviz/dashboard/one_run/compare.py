@@ -1,11 +1,12 @@
 """Two runs side by side: A is kept, B is the one that the controls move."""
 
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.attack import Attack, alike
+from dpviz.reporting import words
 
 
 def differences(a: Outcome, b: Outcome) -> None:

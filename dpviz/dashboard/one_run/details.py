@@ -1,26 +1,18 @@
 """Explanations of one run, folded away below its picture: guarantee, numbers, attack, weights, gap, formulas."""
 
-from functools import partial
-
 import numpy as np
-import pandas as pd
 
-from dpviz.common.arrays import Floats
-from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.one_run import publishing
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.shell import best_attack
 from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.experiments.run.resolve import dataset_of, resolve
-from dpviz.experiments.run.setup import setup_for
-from dpviz.figures import accuracy, odds
-from dpviz.figures import weights as weight_figure
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.attack import Attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
-from dpviz.reporting import Chart
+from dpviz.reporting import pictures, words
 
 
 def details(outcome: Outcome, theme: Theme) -> None:
@@ -43,7 +35,7 @@ def numbers(outcome: Outcome) -> None:
         ("Test accuracy", _mean(outcome.accuracy), words.percent(base.accuracy), words.percent(floor.accuracy)),
         ("Training accuracy", _mean(outcome.train_accuracy), *(words.percent(o.train_accuracy) for o in (base, floor))),
         ("Training objective", f"{outcome.objective.mean():.4g}", f"{base.objective:.4g}", "–"),
-        ("Optimality gap", words.three(_gap(outcome)), "0", "–"),
+        ("Optimality gap", words.three(float(pictures.gaps(outcome).mean())), "0", "–"),
     ]
     cost, measure = outcome.cost, outcome.cost.metric
     if measure.id != "accuracy":
@@ -63,7 +55,7 @@ def numbers(outcome: Outcome) -> None:
         else f"has no bound here ({cal.sensitivity_source})"
     )
     data = dataset_of(outcome.spec)
-    at = _at_lambda(outcome)
+    at = pictures.at_lambda(outcome.spec)
     at = at and f"Objective and gap of the private models are{at}. "
     spread = f"± is one standard deviation {draws}. " if len(outcome.accuracy) > 1 else ""
     panels.note(
@@ -78,21 +70,7 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
     if outcome.calibration.status is Status.NONE:
         panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")
         return
-    attack = outcome.attack
-    if attack is None:
-        panels.empty("**No bound is proved**, so attacks cannot be limited. The reasons are under “Guarantee”.")
-        return
-    make, spec = partial(_attacker, outcome, theme), outcome.spec
-    tasks.chart("attacker", "Computing the best attack", make, attack.with_table, run=spec, of=spec)
-
-
-def _attacker(outcome: Outcome, theme: Theme, attack: Attack) -> Chart:
-    summary = (
-        f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members, "
-        f"under {words.budget(attack.budget)} ({words.RELATIONS[outcome.calibration.neighbouring]}). Guesses are right at most "
-        f"{words.percent(attack.accuracy)}; (ε, δ) alone would allow {words.percent(attack.accuracy_by_budget)}."
-    )
-    return Chart(odds.best_attack(attack.table, attack.best, theme), summary, lambda: attack.table)
+    best_attack.draw("attacker", outcome.spec, theme, outcome.attack)
 
 
 def weights_and_gap(outcome: Outcome, theme: Theme) -> None:
@@ -104,60 +82,19 @@ def weights_and_gap(outcome: Outcome, theme: Theme) -> None:
 def weights(outcome: Outcome, theme: Theme) -> None:
     """Weights without and with noise."""
     panels.title("Weights without and with noise")
-    dataset = dataset_of(outcome.spec)
-    names, base = dataset.feature_names, outcome.non_private.theta
-    if base is None or len(names) != outcome.theta.shape[1]:
-        panels.empty(
-            f"The network’s {outcome.theta.shape[1]:,} weights do not belong to one feature each, and networks that say the same "
-            "can have different weights (hidden units can change places), so there is nothing to set side by side."
-        )
-        return
-    if not outcome.theta.any():
-        panels.empty("This method releases a label and no weights.")
-        return
-    charts.later("weights", lambda: _weights(outcome, base, names, theme), outcome.spec)
-
-
-def _weights(outcome: Outcome, base: Floats, names: tuple[str, ...], theme: Theme) -> Chart:
-    fig = weight_figure.weights(outcome.theta, base, names, charts.method_look(outcome.spec.mechanism, theme), theme)
-    strongest = int(np.abs(base).argmax())
-    values = outcome.theta[:, strongest]
-    length = float(np.linalg.norm(outcome.theta - base, axis=1).mean())
-    most = f"The {weight_figure.MOST} largest of {len(names)} weights" if len(names) > weight_figure.MOST else "All weights"
-    size = words.three(float(np.linalg.norm(base)))
-    summary = (
-        f"{most}. The private weights stand {words.three(length)} away from the non-private ones on average, whose norm "
-        f"is {size}. The strongest, {names[strongest]}, is {words.three(base[strongest])} without privacy and between "
-        f"{words.three(values.min())} and {words.three(values.max())} with noise."
-    )
-    return Chart(fig, summary, lambda: weight_table(outcome, names))
+    if why := pictures.without_weights(outcome):
+        panels.empty(why)
+    else:
+        charts.later("weights", lambda: pictures.weights(outcome, theme), outcome.spec)
 
 
 def gap(outcome: Outcome, theme: Theme) -> None:
     """The optimality gap of the private models."""
     panels.title("Optimality gap")
-    convex = get_model(outcome.spec.model).convex
-    gaps = np.maximum(outcome.optimality_gap, 0.0) if convex else outcome.optimality_gap
-    if np.abs(gaps).max() < 1e-12:
-        panels.empty(f"The gap is zero: this is {words.minimum(convex)} itself.")
-        return
-    charts.later("gap", lambda: _optimality_gap(outcome, gaps, convex, theme), outcome.spec)
-
-
-def _optimality_gap(outcome: Outcome, gaps: Floats, convex: bool, theme: Theme) -> Chart:
-    reference = "the minimum" if convex else "the best long training"
-    fig = accuracy.optimality_gap(gaps, charts.method_look(outcome.spec.mechanism, theme), theme, reference=reference)
-    least = f"{setup_for(outcome.spec).problem.optimal_value:.4g}"
-    summary = (
-        f"Training objective of each noise draw minus {least}, that of {words.minimum(convex)}{_at_lambda(outcome)}: "
-        f"{words.three(_gap(outcome))} on average, from {words.three(gaps.min())} to {words.three(gaps.max())}."
-    )
-    if not convex:
-        summary += f" {words.NO_MINIMUM}"
-        below = int((gaps < 0).sum())
-        if below:
-            summary += f" Here {below} of {len(gaps)} draws did."
-    return Chart(fig, summary, lambda: per_draw(outcome))
+    if why := pictures.without_gap(outcome):
+        panels.empty(why)
+    else:
+        charts.later("gap", lambda: pictures.gap(outcome, outcome.cost, theme), outcome.spec)
 
 
 def how(outcome: Outcome) -> None:
@@ -181,38 +118,6 @@ def how(outcome: Outcome) -> None:
         f"{cal.sensitivity_text}, {cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
     repeat.computed(outcome.spec, formulas, sources, outcome.cost.metric.id)
-
-
-def per_draw(outcome: Outcome) -> pd.DataFrame:
-    """One row per noise draw."""
-    cost, name = outcome.cost, outcome.cost.metric.column
-    measured = ("accuracy", "train_accuracy", "objective", "optimality_gap", "expected_accuracy")
-    columns = {"draw": np.arange(len(outcome.accuracy)), "epsilon": outcome.spec.epsilon}
-    columns |= {column: getattr(outcome, column) for column in measured}
-    columns |= {"non_private_accuracy": outcome.non_private.accuracy, "majority_accuracy": outcome.majority.accuracy}
-    if name != "accuracy":
-        columns |= {name: cost.private, f"non_private_{name}": cost.non_private, f"majority_{name}": cost.majority}
-    return pd.DataFrame(columns)
-
-
-def weight_table(outcome: Outcome, names: tuple[str, ...]) -> pd.DataFrame:
-    """One row per feature: the weight without privacy and in every draw."""
-    draws = {f"draw {s}": outcome.theta[s] for s in range(len(outcome.theta))}
-    return pd.DataFrame({"feature": names, "non-private": outcome.non_private.theta} | draws)
-
-
-def _gap(outcome: Outcome) -> float:
-    """Mean optimality gap; where the minimum is known, what lies below 0 is the solver's rounding."""
-    mean = float(outcome.optimality_gap.mean())
-    return max(mean, 0.0) if get_model(outcome.spec.model).convex else mean
-
-
-def _at_lambda(outcome: Outcome) -> str:
-    """The run's λ where the method's rule asks for another one than the non-private model has; "" elsewhere."""
-    mine, reference = resolve(outcome.spec).lam, setup_for(outcome.spec).reference.setting.lam
-    return (
-        "" if mine == reference else f" at the method’s λ = {words.three(mine)} (the non-private model: {words.three(reference)})"
-    )
 
 
 def _mean(values: np.ndarray) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.dashboard.kit import charts, panels, words
+from dpviz.dashboard.kit import charts, panels
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
 from dpviz.dashboard.shell import sidebar
 from dpviz.dashboard.work import front, tasks
@@ -17,7 +17,9 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.run.trajectory import Trajectory, trajectory
 from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import plane
-from dpviz.figures.style import Theme, enlarged
+from dpviz.figures.style import Theme
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 MARKS = sidebar.EPSILONS[::4]  # five for each factor of ten
 PAUSE = 0.5  # seconds for which a value of ε is shown at least
@@ -93,7 +95,7 @@ def _move(by: int) -> None:
         st.session_state["epsilon"] = beyond[0] if by > 0 else beyond[-1]
 
 
-def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
+def training(outcome: Outcome, theme: Theme) -> None:
     """The decision lines after each step of training, with a button that plays them."""
     path, fresh = tasks.observe("steps", "Training step by step", lambda _: trajectory(outcome.spec), of=outcome.spec)
     if not fresh:
@@ -109,7 +111,7 @@ def training(outcome: Outcome, theme: Theme, larger: float = 1.0) -> None:
     end = "right" if measure.id == "accuracy" else measure.within
     names = [f"step {k} of {path.total}: {words.measured(measure, a)} {end}" for k, a in zip(path.steps, means, strict=True)]
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
-    charts.chart(enlarged(figure, larger), "training", _said(path, measure, means), rows=True, of=outcome.spec)
+    charts.chart(figure, "training", _said(path, measure, means), rows=True, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
 
 
@@ -131,7 +133,7 @@ def boundaries(
         (drawn.axis, drawn.axis),
         private,
         drawn.scores(outcome.non_private.theta[None])[0],
-        charts.method_look(outcome.spec.mechanism, theme),
+        method_look(outcome.spec.mechanism, theme),
         theme,
         names=drawn.names,
         classes=drawn.dataset.label_names,

@@ -4,13 +4,11 @@ import streamlit as st
 
 from dpviz.dashboard.one_run.settings import PRESENT
 
-LARGER = 1.25  # type and lines of the picture
-
 _CSS = """<style>
 [data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"], [data-testid="stExpandSidebarButton"],
 [data-testid="stHeader"], [data-testid="stToolbar"], .stMainBlockContainer h1, .st-key-buttons-start,
 .stMainBlockContainer [data-testid="stCaptionContainer"], .stDownloadButton {display: none}
-.stMainBlockContainer {padding: .8rem 1.5rem 1rem}
+.stMainBlockContainer {padding: .8rem 1.5rem 1rem} .dpviz-picture svg {max-height: 58vh}
 .st-key-headline p {font-size: clamp(1.3rem, 2.6vw, 3rem); line-height: 1.25}
 .st-key-budget label p {font-size: 1.3rem} .st-key-budget [data-testid="stSliderThumbValue"] {font-size: 2rem}
 </style>"""

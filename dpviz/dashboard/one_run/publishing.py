@@ -7,12 +7,13 @@ import streamlit as st
 
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, words
+from dpviz.dashboard.kit import panels
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.releasing import release
+from dpviz.reporting import words
 
 #: what the page asks for each switch of `dpviz release`, but for private ranges, which need a table that is named as a file
 SWITCHES = {

@@ -9,20 +9,20 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, recorder, tables, words
+from dpviz.dashboard.kit import charts, panels, recorder, tables
 from dpviz.dashboard.one_run import playing
-from dpviz.dashboard.one_run.details import per_draw
 from dpviz.dashboard.one_run.settings import TRAINING
 from dpviz.dashboard.shell import guessing, links, metric, sidebar
 from dpviz.dashboard.work import cached_runs, tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
-from dpviz.figures import accuracy
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
-from dpviz.figures.style import Theme, enlarged
+from dpviz.figures.style import Theme
 from dpviz.models import get_model
+from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import written
+from dpviz.reporting.pictures import method_look
 
 QUICK = 0.35  # seconds of a run that a page draws before its sidebar
 PATIENCE = 0.35  # seconds that the page waits for a run before it is drawn without it
@@ -92,7 +92,7 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
     Args:
         overlay: a run that is kept for comparison, marked "A".
     """
-    method = charts.method_look(outcome.spec.mechanism, theme)
+    method = method_look(outcome.spec.mechanism, theme)
     useful, message = _useful(outcome)
     message = message if useful is None else f"{message} {words.OUTSIDE}"
     attack, limit = _attacked(outcome)
@@ -198,38 +198,21 @@ def actions(spec: RunSpec) -> None:
             st.code(written(spec.to_query() | metric.in_address()), language=None, wrap_lines=True)
 
 
-def accuracies(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> None:
+def accuracies(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
     """The metric of every noise draw between the two baselines."""
     cost, measure = outcome.cost, outcome.cost.metric
     if not cost.there:
         return
     beside = overlay is not None and overlay.cost.there and overlay.cost.metric.id == measure.id
-    fig = accuracy.accuracy_distribution(
-        cost.private,
-        cost.non_private,
-        cost.majority,
-        charts.method_look(outcome.spec.mechanism, theme),
-        theme,
-        expected=outcome.expected,
-        title=f"test {measure.within}",
-        shares=measure.shares,
-        overlay=overlay.cost.private if overlay is not None and beside else None,
-    )
-    expected = "" if outcome.expected is None else f", {words.measured(measure, outcome.expected)} expected over all draws"
-    summary = (
-        f"Each dot is one noise draw, the triangle their mean: {words.measured(measure, float(cost.private.mean()))} "
-        f"({words.spread(cost.private, shares=measure.shares)}{', one standard deviation' * (len(cost.private) > 1)}){expected}; "
-        f"non-private {words.measured(measure, cost.non_private)}, majority label {words.measured(measure, cost.majority)}, "
-        "all on the test rows."
-    )
-    charts.chart(enlarged(fig, larger), "accuracy", summary, lambda: per_draw(outcome), still=larger == 1, of=outcome.spec)
+    made = pictures.accuracies(outcome, cost, theme, overlay.cost if overlay is not None and beside else None)
+    table = partial(pictures.per_draw, outcome, cost)
+    charts.chart(made.figure, "accuracy", made.words, table, still=True, of=outcome.spec)
 
 
-def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> bool:
+def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> bool:
     """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others.
 
     Args:
-        larger: factor for type and lines.
         overlay: a run that is kept for comparison.
     """
     picture = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
@@ -246,19 +229,18 @@ def lines(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome 
     )
     frame = picture.dataset.frame
     table = partial(tables.behind, {"row id": frame.index}, frame)
-    charts.chart(enlarged(fig, larger), "lines", summary, table, rows=True, still=larger == 1, of=outcome.spec)
+    charts.chart(fig, "lines", summary, table, rows=True, still=True, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
     return True
 
 
-def first(outcome: Outcome, theme: Theme, larger: float = 1.0, overlay: Outcome | None = None) -> None:
+def first(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
     """The first picture: training step by step, decision lines, or the distribution of the metric.
 
     Args:
-        larger: factor for type and lines.
         overlay: a run that is kept for comparison.
     """
     if TRAINING.value() and playing.flat(outcome.spec):
-        playing.training(outcome, theme, larger)
-    elif not lines(outcome, theme, larger, overlay):
-        accuracies(outcome, theme, larger, overlay)
+        playing.training(outcome, theme)
+    elif not lines(outcome, theme, overlay):
+        accuracies(outcome, theme, overlay)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset
@@ -17,6 +17,7 @@ from dpviz.figures import noised
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms import NoisesRows, list_mechanisms
+from dpviz.reporting import words
 
 
 def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.arrays import Floats
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.shell import guessing, metric
@@ -23,6 +23,7 @@ from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms.base import RuleView
+from dpviz.reporting import words
 
 TOP, NARROW = 5, 2  # rows that carry their ids on the map, and on a narrow one
 

@@ -3,12 +3,13 @@
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
 from dpviz.models import margins
+from dpviz.reporting import words
 
 MOST = 200
 

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor, each
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import received
 from dpviz.dashboard.rows.person import limits
@@ -22,6 +22,7 @@ from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.base import RuleView
+from dpviz.reporting import words
 
 
 def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:

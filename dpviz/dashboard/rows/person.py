@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import label_of
 from dpviz.dashboard.rows.selection import Chosen
@@ -20,6 +20,7 @@ from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence, Retrained
 from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
+from dpviz.reporting import words
 
 Line = tuple[str, list[str]]
 

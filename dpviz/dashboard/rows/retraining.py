@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, repeat, words
+from dpviz.dashboard.kit import charts, repeat
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
@@ -17,6 +17,7 @@ from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import derivatives_of, get_model
+from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
 
 KINDS = {"influence": "influence function", "newton": "one Newton step"}

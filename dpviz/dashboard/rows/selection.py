@@ -13,7 +13,6 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
-from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.datasets import Dataset
@@ -23,6 +22,7 @@ from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.mechanisms import HasRule, NoisesRows, NoisesShare, list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Number
+from dpviz.reporting import words
 
 MAP = "map"
 TABLE = "rows-table"

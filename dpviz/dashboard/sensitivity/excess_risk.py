@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.sensitivity.rates import NO_RATES
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.work import tasks
@@ -21,6 +21,8 @@ from dpviz.figures.style import Look, Theme
 from dpviz.mechanisms import CountsSteps, HasExcessTheory
 from dpviz.models import get_model
 from dpviz.papers import rate_curves
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 EXCESS_OVER = fields.choice("risk", "Excess risk over", {"epsilon": "ε", "n": "rows n", "d": "parameters d"}, "epsilon")
 SIZES = fields.choice(
@@ -175,7 +177,7 @@ def _picture(theme: Theme, found: Found) -> None:
         f"observed (slope {words.two(slope)})",
         x,
         y,
-        replace(charts.method_look(spec.mechanism, theme), symbol="circle"),
+        replace(method_look(spec.mechanism, theme), symbol="circle"),
         points=True,
         low=[max(a - s, a / 10) for a, s in zip(y, spread, strict=True)],
         high=[a + s for a, s in zip(y, spread, strict=True)],

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpviz.dashboard.kit.words import three
+from dpviz.common.digits import three
 from dpviz.mechanisms import BoundsSensitivity, NoisySteps
 from dpviz.models import Setting
 from dpviz.privacy.accounting.account import noise_for

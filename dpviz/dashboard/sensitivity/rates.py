@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.shell import fields
 from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
@@ -16,6 +16,7 @@ from dpviz.papers import rates
 from dpviz.papers.rate_curves import facts_of, speaks_of
 from dpviz.papers.rate_tables import NOT_PROVED, ROWS
 from dpviz.papers.sources import PAPERS
+from dpviz.reporting import words
 
 TABLE = fields.choice("table", "Table", {name: title for name, (title, _) in rates.TABLES.items()}, "input")
 SORT = fields.choice("sort", "Sorted by", dict(rates.QUANTITIES), "excess")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables, words
+from dpviz.dashboard.kit import charts, panels, tables
 from dpviz.dashboard.sensitivity import excess_risk
 from dpviz.dashboard.shell import fields, pinned
 from dpviz.dashboard.shell.fields import Field
@@ -18,6 +18,8 @@ from dpviz.experiments.studies import observed, scaling
 from dpviz.experiments.studies.scaling import Axis
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme, sibling
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 SIZES = (1_000, 3_000, 10_000, 30_000)
 LARGEST = 100_000
@@ -89,7 +91,7 @@ def _bounds(
     spec: RunSpec, theme: Theme, over: Axis, table: pd.DataFrame, labels: list[str]
 ) -> tuple[list[lines.Line], list[tuple[str, str, str, str]]]:
     """A line for each bound with its slopes, and the line of the slope that one formula gives."""
-    look, drawn, slopes = charts.method_look(spec.mechanism, theme), [], []
+    look, drawn, slopes = method_look(spec.mechanism, theme), [], []
     for k, label in enumerate(labels):
         other = replace(look, colour=sibling(theme, look.colour, k), dash=_DASHES[k % len(_DASHES)])
         drawn.append(lines.Line(f"worst case: {label}", over.grid, table[label], other))

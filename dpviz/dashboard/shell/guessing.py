@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, metric
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -10,6 +9,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.no_better import lost_to_training, no_better
 from dpviz.experiments.studies.trials import trials
+from dpviz.reporting import words
 
 _SOON = 0.3  # seconds: a run that is done by then needs no second look
 

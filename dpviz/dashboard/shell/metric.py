@@ -6,13 +6,13 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import words
 from dpviz.dashboard.shell import address, fields
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.experiments.run.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
 from dpviz.mechanisms.knobs import Choice, Form, Pick
+from dpviz.reporting import words
 
 KEY = "metric"
 _NAMES = {name: metric.label for name, metric in METRICS.items()}

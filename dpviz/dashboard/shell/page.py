@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, recorder, words
+from dpviz.dashboard.kit import charts, panels, recorder
 from dpviz.dashboard.shell import address, fields, links, pinned, private, session
 from dpviz.dashboard.work import front, watching
 from dpviz.experiments.run import links as versions
@@ -18,6 +18,7 @@ from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures.style import THEMES, Theme
 from dpviz.mechanisms import list_mechanisms
+from dpviz.reporting import words
 
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
 

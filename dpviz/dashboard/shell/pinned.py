@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.dashboard.kit import panels, words
+from dpviz.dashboard.kit import panels
 from dpviz.dashboard.shell import address, metric
 from dpviz.dashboard.shell.fields import Field, Typed
 from dpviz.dashboard.work import tasks
@@ -18,6 +18,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Changes
+from dpviz.reporting import words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.kit import panels, recorder, words
+from dpviz.dashboard.kit import panels, recorder
 from dpviz.dashboard.kit.on_page import on_page
 from dpviz.dashboard.kit.panels import TASK
 from dpviz.dashboard.shell import address, fields, links, metric, pinned, session
@@ -30,6 +30,7 @@ from dpviz.mechanisms.persons import in_words
 from dpviz.models import MOST_UNITS, get_model
 from dpviz.papers.deployments import nearest
 from dpviz.privacy.budget import default_delta
+from dpviz.reporting import words
 
 #: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
 _R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)

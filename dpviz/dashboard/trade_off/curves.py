@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, words
+from dpviz.dashboard.kit import charts
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
@@ -20,6 +20,8 @@ from dpviz.experiments.sweeps import curves
 from dpviz.figures import curves as figure
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
+from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 _OLD = "dpviz.picture"
 
@@ -109,7 +111,7 @@ def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure
         name, status = str(mechanism), str(part["status"].iloc[0])
         unproved = status in (Status.CLAIM.value, Status.NONE.value)
         epsilon = needs.get(name) if view.choices.show == view.choices.metric.column and not dim else None
-        look = charts.method_look(name, view.theme)
+        look = method_look(name, view.theme)
         made.append(
             figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim, name == banded)
         )

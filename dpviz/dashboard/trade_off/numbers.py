@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, repeat, tables, words
+from dpviz.dashboard.kit import panels, repeat, tables
 from dpviz.dashboard.shell import links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import at_budget, labels, no_value
@@ -10,6 +10,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps import curves
 from dpviz.models import get_model
+from dpviz.reporting import words
 from dpviz.reporting.calls import sweep_call, sweep_shell_call
 
 

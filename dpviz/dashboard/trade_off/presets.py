@@ -1,29 +1,21 @@
 """The papers' figures: their settings for a click, what they say, and whether our numbers show it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
-from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, tables, words
+from dpviz.dashboard.kit import panels, tables
 from dpviz.dashboard.shell import address, session
 from dpviz.dashboard.shell.fields import Field
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job, State
-from dpviz.dashboard.work.pool import pool
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import MODELS
-from dpviz.papers import sets, timing
 from dpviz.papers.figures import base
-from dpviz.papers.figures.base import Statement
-from dpviz.papers.timing import Measured
 from dpviz.papers.verdict import Outcome, Verdict
-
-_TIMES = "dpviz.times"
+from dpviz.reporting import words
 
 
 def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
@@ -52,7 +44,8 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
             )
         if setup.unavailable:
             panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
-        panels.text(f"{_where(figure, figure.where(panel))}: {panel.title}, {panel.rows:,} rows.")
+        where = f"{figure.source.name}, {figure.where(panel)}, section {figure.section}"
+        panels.text(f"{where}: {panel.title}, {panel.rows:,} rows.")
         methods = ", ".join(method.name for method in figure.methods.values())
         panels.text(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}.")
         for note in setup.notes:
@@ -64,12 +57,6 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         used = base.settings(name)
         if used:
             tables.table(used, ("Method", "Hyperparameter", "Value or rule", "Where it comes from"))
-    _times_section()
-
-
-def _where(figure: base.Experiment, number: str) -> str:
-    """The paper, the number and the section of a figure."""
-    return f"{figure.source.name}, {number}, section {figure.section}"
 
 
 def _title(name: str) -> str:
@@ -133,14 +120,12 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
         else:
             table = view.table()
             judgements = base.judge(figure, table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)
-        _table(judgements)
+        rows = [
+            (s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in judgements
+        ]
+        tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
     running.live(view, verdicts)
-
-
-def _table(judgements: list[tuple[Statement, Verdict]]) -> None:
-    rows = [(s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in judgements]
-    tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
 
 def _changes(setup: base.Setup, view: running.View) -> list[str]:
@@ -159,54 +144,3 @@ def _changes(setup: base.Setup, view: running.View) -> list[str]:
     if any(knobs.get(m) != p for m, p in meant.items() if m in knobs):
         changes.append("settings of a method")
     return changes
-
-
-def _times_section() -> None:
-    figure = base.times()
-    with st.expander("Table of times"):
-        panels.text(f"{_where(figure, figure.number)}. {'; '.join(figure.given)}.")
-        for note in figure.differs:
-            st.markdown(f"- {words.markdown(note)}")
-        task: Job[Measured] | None = st.session_state.get(_TIMES)
-        working = task is not None and not watching.over(task)
-        st.button("Measure", key="times-start", on_click=_measure, disabled=working)
-        if task is not None:
-            watching.live(task, lambda: _draw_times(figure, task), working=working)
-
-
-def _measure() -> None:
-    """Starts the measurement; a callback. Nothing is stored: times are measured anew, and each session measures its own."""
-    old = st.session_state.get(_TIMES)
-    if old is not None:
-        pool().remove(old)
-    figure, uploads = base.times(), _uploads()
-    mine = sets.uploaded(figure.dataset, uploads)
-
-    def stream(monitor: Monitor) -> Iterator[Measured]:
-        return timing.measure(figure, uploads, monitor)
-
-    watching.watch(Job(f"times {watching.me()}", stream, dataset=mine[0] if mine else ""), _TIMES)
-
-
-def _draw_times(figure: base.Times, task: Job[Measured]) -> None:
-    state = watching.state(task)
-    tasks.controls(task, "Measuring")
-    if not task.results:
-        return
-    measured = task.results[-1]
-    for note in measured.notes:
-        panels.text(note)
-    if not len(measured.table):
-        return
-    wide = measured.table.pivot_table(index="mechanism", columns="rows", values="seconds", aggfunc="median")
-    rows = [
-        (list_mechanisms()[m].label, *(f"{wide.loc[m, n]:.2g} s" if n in wide else "" for n in measured.sizes))
-        for m in figure.methods
-        if m in wide.index
-    ]
-    tables.table(rows, ("Method", *(f"{n:,} rows" for n in measured.sizes)))
-    tables.download(lambda: measured.table, "times")
-    if state is State.DONE:
-        _table(base.judge(figure, measured.table))
-    elif state.over:
-        panels.empty("The verdicts need all times; “Measure” starts anew.")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels, repeat, tables, words
+from dpviz.dashboard.kit import panels, repeat, tables
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.work import tasks
@@ -13,6 +13,7 @@ from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
 from dpviz.experiments.sweeps.sweep import SweepSpec
+from dpviz.reporting import words
 from dpviz.reporting.calls import sweep_shell_call
 
 FOLDS = 5  # where the run has one split

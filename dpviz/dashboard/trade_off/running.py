@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels, words
+from dpviz.dashboard.kit import panels
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.dashboard.work import watching
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -23,6 +23,7 @@ from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import SweepSpec, in_order
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
+from dpviz.reporting import words
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables, words
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.shell import address
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
@@ -26,7 +26,9 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import DeclaresEvent, list_mechanisms
 from dpviz.privacy.accounting.selection import composed, random_search
 from dpviz.releasing.tuning import compared
+from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
+from dpviz.reporting.pictures import method_look
 
 _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
 
@@ -123,7 +125,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         percent=percent,
         best=best,
         present=_present(spec, grid),
-        hue=charts.method_look(spec.mechanism, theme).colour,
+        hue=method_look(spec.mechanism, theme).colour,
     )
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))

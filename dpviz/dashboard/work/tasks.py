@@ -7,14 +7,14 @@ from typing import Any, TypeVar, cast
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, folds, panels, recorder, words
+from dpviz.dashboard.kit import charts, folds, panels, recorder
 from dpviz.dashboard.work import cached_runs, watching
 from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.dashboard.work.job import Job, State, Stream
 from dpviz.dashboard.work.pool import pool
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.reporting import Chart, Text
+from dpviz.reporting import Chart, Text, words
 
 T = TypeVar("T")
 Work = Callable[[Monitor], Any]

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from dpviz.dashboard.kit import words
 from dpviz.dashboard.work import front
 from dpviz.dashboard.work.job import Job, State, Status
 from dpviz.dashboard.work.pool import pool
+from dpviz.reporting import words
 
 J = TypeVar("J", bound=Job[Any])
 

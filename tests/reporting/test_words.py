@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.cli.main import parser
 from dpviz.cli.one_run import run_spec
-from dpviz.dashboard.kit import repeat, words
+from dpviz.dashboard.kit import repeat
 from dpviz.dashboard.kit.tables import csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.metrics import METRICS
@@ -27,6 +27,7 @@ from dpviz.experiments.sweeps.curves import Needed
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
+from dpviz.reporting import words
 
 CAL = dpviz.calibrate("dp-gd", n=1000, d=10, epsilon=1.0)
 ACCURACY = np.array([0.82, 0.83, 0.81])
