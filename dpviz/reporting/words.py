@@ -265,39 +265,6 @@ def markdown(text: str) -> str:
     return "".join("\\" + sign if sign in _SPECIAL else sign for sign in flat)
 
 
-def needs(
-    methods: Sequence[Needed], target: float, labels: Mapping[str, str], most: int = 4, measure: Metric = METRICS["accuracy"]
-) -> str:
-    """The budgets that methods need for a value of a metric, in one sentence; claims are named as such.
-
-    Args:
-        methods: cheapest first.
-        labels: what to call each mechanism.
-        most: methods that are named; the others are counted.
-    """
-    if not methods:
-        return f"For {wanted(measure, target)}: nothing is computed yet."
-    named = {one.mechanism: labels.get(one.mechanism, one.mechanism) + caveat(one.status) for one in methods}
-    there = [one for one in methods if one.epsilon is not None]
-    missed = [named[one.mechanism] for one in methods if one.epsilon is None]
-    largest = three(max(one.largest for one in methods))
-    start = f"For {wanted(measure, target)}: "
-    if not there:
-        return start + f"none of {len(methods)} methods reaches it up to ε = {largest}."
-    parts = []
-    for one in there[:most]:
-        budget = three(one.epsilon or math.nan)
-        parts.append(f"{named[one.mechanism]} {f'reaches it at ε = {budget} already' if one.below else f'needs ε ≥ {budget}'}")
-    if len(there) > most:
-        others = len(there) - most
-        parts.append("one other method needs more" if others == 1 else f"{others} other methods need more")
-    text = start + ", ".join(parts)
-    if missed:
-        who = ", ".join(missed) if len(missed) <= most else f"{len(missed)} methods"
-        text += f"; not reached up to ε = {largest}: {who}"
-    return text + "."
-
-
 def best_at(
     best: Mapping[str, Any] | None,
     labels: Mapping[str, str],

@@ -1,16 +1,14 @@
 """Audits of all mechanisms, on request."""
 
 import math
-from dataclasses import replace
 
 import streamlit as st
 
 from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, tables
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job, State
-from dpviz.experiments.run.resolve import resolve
+from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
@@ -27,31 +25,25 @@ _COLUMNS = ("", "Claimed ε", "Proved ε", "Audited ε, at least", "If Gaussian,
 def board(spec: RunSpec, theme: Theme) -> None:
     """All mechanisms on their worst pairs, on request."""
     st.header("All mechanisms", anchor=False)
-    rows = {name: getattr(RunSpec, name) for name in ("ranges", "published_split", "folds", "split_seed")}
-    common = replace(spec, mechanism="majority", params={}, seeds=1, dataset="teaching", delta=DELTA, **rows)
-    key = f"board {resolve(common).key()}"
     panels.text(
         f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
         f"δ = {words.three(DELTA)}, {RUNS} models trained on each dataset, {100 * CONFIDENCE:g} % confidence each: "
         f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} models can show "
         f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
     )
-    task = tasks.find(key)
-    if task is None or watching.state(task) in (State.CANCELLED, State.FAILED):
-        st.button("Audit them all", on_click=_start, args=(key, spec))
-    if task is None:
-        return
 
-    def draw() -> None:
-        tasks.controls(task, "Auditing")
-        if task.results:
-            _show(task.results, theme)
+    def work(monitor: Monitor) -> list[Surveyed]:
+        budget = Budget(spec.epsilon, DELTA)
+        return list(survey.survey(get_model(spec.model), budget, seed=spec.seed, lam=spec.lam, monitor=monitor))
 
-    watching.live(task, draw)
+    given = (spec.model, spec.epsilon, spec.seed, spec.lam)
+    rows, fresh = tasks.observe("board", "Auditing all mechanisms", work, given=given, ask="Audit them all")
+    if fresh:
+        _show(rows, theme)
 
 
 def _show(rows: list[Surveyed], theme: Theme) -> None:
-    """The audits so far, as a picture and as a table."""
+    """The audits as a picture and as a table."""
     bad = [row.label for row in rows if row.exceeded]
     summary = (
         f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim "
@@ -70,16 +62,3 @@ def _line(row: Surveyed) -> tuple[str, ...]:
     numbers = (words.three(v) for v in (row.claimed, row.proved, row.audited, row.gaussian))
     label = row.label if math.isfinite(row.proved) or math.isnan(row.claimed) else f"{row.label} (claim only)"
     return label, *numbers, f"{row.verdict}: {row.by}" if row.by else row.verdict
-
-
-def _start(key: str, spec: RunSpec) -> None:
-    """Starts the audits in the background; a callback."""
-    watching.start(
-        Job(
-            key,
-            lambda monitor: survey.survey(
-                get_model(spec.model), Budget(spec.epsilon, DELTA), seed=spec.seed, lam=spec.lam, monitor=monitor
-            ),
-            keep_all=True,
-        )
-    )

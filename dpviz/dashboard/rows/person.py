@@ -134,7 +134,14 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
     """All that is known about the chosen row, beside another one where wanted."""
     own["other"].draw(placeholder="none")
     people = chosen.people
-    lines = [*_verdict(run, people), *_influence(run, influence, people), *_noise(run, people), *_privacy(run, people)]
+    lines = [
+        *_verdict(run, people),
+        *_influence(run, influence, people),
+        ("Noise", [_received(run, influence, i) for i in people]),
+        *_noise(run, people),
+        ("Best attack", [_attack(run, i) for i in people]),
+        *_individual(run, people),
+    ]
     heads = [f"row {run.row_ids[i]}" for i in people]
     tables.table([(name, *values) for name, values in lines], ("", *heads), real=True)
     st.caption(
@@ -213,16 +220,9 @@ def _ordinal(rank: int) -> str:
 
 
 def _noise(run: Inspected, people: list[int]) -> list[Line]:
-    facts = run.rows.iloc[people]
     if run.noised is None:
-        return [("Noise on this very row", ["none: the method puts none on rows"] * len(people))]
-    used = [f"used {words.times(v)}" if np.isfinite(v) else "use not counted" for v in facts["visits"]]
-    rows = zip(used, facts["times_noised"], facts["passed"], strict=True)
-    received = [f"{u}, with noise {words.times(t)}, without noise {words.times(p)}" for u, t, p in rows]
-    lines: list[Line] = [
-        ("Noise, mean over the draws", received),
-        ("Length of all its noise", [words.three(v) for v in facts["noise_norm"]]),
-    ]
+        return []
+    lines: list[Line] = [("Length of all its noise", [words.three(v) for v in run.rows["noise_norm"].iloc[people]])]
     for view in run.views or ():
         asks = ["trains it without noise" if view.passes[i] else "asks for noise" for i in people]
         values = [f"{words.three(view.statistic[i])}, allowed {limits(view.low, view.high)}" for i in people]
@@ -238,23 +238,17 @@ def limits(low: float, high: float) -> str:
     return f"up to {words.three(high)}" if high > -math.inf else "nothing"
 
 
-def _privacy(run: Inspected, people: list[int]) -> list[Line]:
+def _individual(run: Inspected, people: list[int]) -> list[Line]:
     individual = run.individual
-    lines: list[Line] = []
     if individual is None:
-        lines.append(("Individual ε", ["none known for this method and these settings"] * len(people)))
-    else:
-        delta = f", δ = {words.three(individual.delta)}" if individual.delta else ""
-        means, largest = ([words.three(v) for v in f(individual.epsilon[:, people], axis=0)] for f in (np.mean, np.max))
-        lines.append(("Individual ε: mean, largest draw", [f"{a}, {b}{delta}" for a, b in zip(means, largest, strict=True)]))
-        for name, values in (
-            ("… any row in its place, at most", individual.replace),
-            ("… that may be shown to this person", individual.publishable),
-        ):
-            if values is not None:
-                lines.append((name, [words.three(v) for v in values[:, people].max(axis=0)]))
-        attacks = [words.percent(attack_on_person(individual, i, run.attack)) for i in people]
-        lines.append(("Attack on this row, an estimate", attacks))
-    anybody = words.percent(run.attack.accuracy) if run.attack is not None else "no bound is proved"
-    lines.append(("Best possible attack on anybody", [anybody] * len(people)))
+        return [("Individual ε", ["none known for this method and these settings"] * len(people))]
+    delta = f", δ = {words.three(individual.delta)}" if individual.delta else ""
+    means, largest = ([words.three(v) for v in f(individual.epsilon[:, people], axis=0)] for f in (np.mean, np.max))
+    lines = [("Individual ε: mean, largest draw", [f"{a}, {b}{delta}" for a, b in zip(means, largest, strict=True)])]
+    for name, values in (
+        ("… any row in its place, at most", individual.replace),
+        ("… that may be shown to this person", individual.publishable),
+    ):
+        if values is not None:
+            lines.append((name, [words.three(v) for v in values[:, people].max(axis=0)]))
     return lines

@@ -164,7 +164,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     if kept is not None and np.isfinite(calibration_of(kept).sensitivity):
         a = calibration_of(kept).sensitivity
         items.append(lines.Bar(f"A: {words.title(kept)}", a, words.three(a)))
-    changes, fresh = _observed(spec, mechanism)
+    changes, fresh = _observed(spec, mechanism, bounded=True)
     text = ""
     if changes is not None and fresh:
         items += [
@@ -192,12 +192,7 @@ def _by_kind(changes: observed.ObservedSensitivity) -> list[tuple[str, float]]:
 
 def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     """The movement of trained parameters on neighbouring datasets, for methods without a bound."""
-    problem, budget = setup_for(spec).problem, resolve(spec).budget
-
-    def move(monitor: Monitor) -> observed.ObservedSensitivity:
-        return observed.observed_movement(problem, mechanism, budget, 8, seed=spec.seed, monitor=monitor)
-
-    changes, fresh = _retrained(spec, "movement", move)
+    changes, fresh = _observed(spec, mechanism, bounded=False)
     if changes is None or not fresh:
         return
     items = [lines.Bar(f"observed, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
@@ -214,20 +209,21 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     panels.not_private("Observed changes come from training on the rows without noise.")
 
 
-def _observed(spec: RunSpec, mechanism: Mechanism) -> tuple[Any, bool]:
-    """The observed movement of this run's query when it is retrained on neighbours; see `tasks.observe`."""
-    problem = setup_for(spec).problem
+def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> tuple[Any, bool]:
+    """The observed movement of this run's query, or of its parameters where no bound is proved, on neighbouring datasets.
+
+    On request where the table is large; see `tasks.observe`.
+    """
+    problem, budget = setup_for(spec).problem, resolve(spec).budget
 
     def move(monitor: Monitor) -> observed.ObservedSensitivity:
-        return observed.observed_sensitivity(problem, mechanism, 8, seed=spec.seed, monitor=monitor)
+        if bounded:
+            return observed.observed_sensitivity(problem, mechanism, 8, seed=spec.seed, monitor=monitor)
+        return observed.observed_movement(problem, mechanism, budget, 8, seed=spec.seed, monitor=monitor)
 
-    return _retrained(spec, "moves-here", move)
-
-
-def _retrained(spec: RunSpec, section: str, work: tasks.Work) -> tuple[Any, bool]:
-    """The result of retraining on neighbours, on request where the table is large; see `tasks.observe`."""
-    ask = "" if setup_for(spec).problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset"
-    return tasks.observe(section, "Retraining on neighbouring datasets", work, of=spec, given=section, ask=ask)
+    ask = "" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset"
+    section = "moves-here" if bounded else "movement"
+    return tasks.observe(section, "Retraining on neighbouring datasets", move, of=spec, given=section, ask=ask)
 
 
 def promised(spec: RunSpec) -> None:

@@ -57,7 +57,6 @@ def per_method(view: running.View) -> None:
         f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
         f"{_regularised(view)}, δ = {delta}; non-private "
         f"{words.measured(measure, best)}, majority label {words.measured(measure, floor)}, both on the test rows. "
-        f"{words.needs(view.needed(target), target, labels(), measure=measure)} "
         "Budgets are read off the monotone curve through the means; "
         f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
     )
