@@ -190,7 +190,7 @@ def _tables_with_a_menu(source: str) -> list[ast.Call]:
 
 
 def test_what_a_tables_own_menu_saves_holds_no_formulas() -> None:
-    root = Path(words.__file__).parents[3]
+    root = Path(words.__file__).parents[2]
     for path in [*(root / "dpviz" / "dashboard").rglob("*.py"), *(root / "pages").glob("*.py"), root / "app.py"]:
         assert not _tables_with_a_menu(path.read_text(encoding="utf-8")), path.name
     assert _tables_with_a_menu("st.dataframe(table)"), "the control"
