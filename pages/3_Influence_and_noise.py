@@ -3,7 +3,6 @@
 import streamlit as st
 
 from dpviz.dashboard.audit import exposed_rows
-from dpviz.dashboard.groups import PAYS, cost_by_group, over_epsilon, settings
 from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.kit.folds import Section
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, new_rows, noised_rows, person, retraining, selection
@@ -12,7 +11,7 @@ from dpviz.dashboard.work import tasks
 from dpviz.experiments.studies import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
-own = fields.Group((*KEYS, *PAYS), lambda run: (*selection.of(run), *settings.paying(run)))
+own = fields.Group(KEYS, selection.of)
 answer = st.container()
 left, right = st.columns([2, 3], gap="medium")
 with left:
@@ -44,21 +43,16 @@ if found is not None:
     influence_map.not_private()
     before_after.draw(inspection, influence, chosen, theme)
 
-    def paying() -> None:
-        over_epsilon.columns(own, spec)
-        cost_by_group.draw(spec, over_epsilon.grouping(own), own["why"], theme)
-        links.to("Groups and scores", "These groups over ε", group=own["group"].value())
-
     def guaranteed() -> None:
         guarantee.badge(inspection.calibration, spec.build(), fold=False)
         links.examine(spec.mechanism)
+        links.to("Groups and scores", "Does privacy cost some groups of these rows more?")
 
     idea = "Another method: noise on the most influential rows only"
     folds.sections(
         Section("All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen)),
         Section("New rows: what would adding one change?", lambda: new_rows.draw(inspection, influence), asked="new"),
         Section("Find people by their values", lambda: finder.draw(inspection, influence)),
-        Section("Who pays: does privacy cost some groups of these rows more, and why?", paying, sent="paying"),
         Section("Axes of the map", lambda: influence_map.axes(own)),
         Section(
             "Which rows received noise, and the rule",

@@ -11,7 +11,6 @@ from benchmarks.peers.fastest import fastest, ways
 from benchmarks.peers.measure import Row, Times, faster
 from benchmarks.peers.rows import Track
 from dpviz.common.random import STANDARD, spawn
-from dpviz.common.threads import map_streams
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.models import get_model
 from dpviz.models.problem import Problem, accuracy
@@ -65,15 +64,13 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
     ways = {loader: fastest(loader) for loader in ("documented", "gathered")}
     streams = spawn(0, SEEDS)
     many = spawn(1, SEEDS * len(EPSILONS))
-    ours, alone, limit = Times(SEEDS * len(EPSILONS)), Times(len(many)), Times(SEEDS * len(EPSILONS))
+    ours, alone = Times(SEEDS * len(EPSILONS)), Times(len(many))
     theirs = {loader: Times() for loader in ways}
     reached: dict[str, list[float]] = {loader: [] for loader in ways}
     mechanism.fit(Training(problem, calibrations[:1], streams[:1], record=False))  # warm
     for k in range(rounds):
         theta = ours.take(lambda: mechanism.fit(Training(problem, calibrations, streams, record=False))).theta
         alone.take(lambda: mechanism.fit(Training(problem, [calibrations[AT_ONE]], many, record=False)))
-        if setting.linear:
-            limit.take(lambda: products(n * rate, setting.d, request["steps"]))
         for loader, (mode, count) in ways.items():
             answer = peer.ask("train", mode=mode, threads=count, loader=loader, seed=k, **request)
             theirs[loader].add(answer["wall"], answer["cpu"])
@@ -109,29 +106,7 @@ def opacus(track: Track, peer: Peer, threads: int, *, model: str, batch: int, ep
             notes=("One budget, so that no two models share a batch.",),
         )
     )
-    if setting.linear:
-        rows.append(
-            faster(
-                f"{named}: the limit, our matrix products alone",
-                theirs["documented"],
-                limit,
-                notes=("The two products of every step on a batch that is in the cache: no sampling, no gathering, no noise.",),
-            )
-        )
     return rows
-
-
-def products(batch: float, d: int, steps: int) -> None:
-    """The matrix products of `SEEDS` seeds of DP-SGD and nothing else, on as many threads as training uses."""
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((round(batch), d), dtype=np.float32)
-    columns = rng.standard_normal((d, len(EPSILONS)), dtype=np.float32)
-
-    def work(s: int, tick: object) -> None:
-        for _ in range(steps):
-            (rows @ columns).T @ rows
-
-    map_streams(work, SEEDS, lambda done: None)
 
 
 def diffprivlib(track: Track, peer: Peer, threads: int, rounds: int) -> list[Row]:

@@ -28,9 +28,8 @@ from dpviz.privacy.accounting import tables as curves
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Status
-from dpviz.reporting import words
+from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
-from dpviz.reporting.pictures import method_look
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay:
     if overlay is not None:
         sign = words.LABELS[overlay.status][1]
         items.append(lines.Bar("A, as it runs", overlay.noise_scale, f"{words.three(overlay.noise_scale)}  {sign}"))
-    look = method_look(subject.run.mechanism, theme)
+    look = pictures.method_look(subject.run.mechanism, theme)
     summary = (
         f"Noise σ per coordinate that each accountant needs for {words.budget(cal.budget)}. Hatched bars are not proved; the "
         f"strong bar is what {subject.mechanism.label} adds: "
@@ -246,7 +245,7 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
         f"{words.measured(measure, base)}, majority {words.measured(measure, floor)}. {words.OUTSIDE}"
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, measure.column: values.mean(axis=1)})
-    look = method_look(mechanism.id, theme)
+    look = pictures.method_look(mechanism.id, theme)
     if measure.shares:
         low = 10 * math.floor((min([b.value for b in items] + [100 * v for v in (floor,) if math.isfinite(v)]) - 2) / 10)
         fig = lines.bars(items, look, theme, x=f"test {measure.within}, %", span=(max(low, 0), 118), most=100.0)

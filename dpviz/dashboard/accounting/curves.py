@@ -18,8 +18,7 @@ from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.budget import Neighbouring
-from dpviz.reporting import Chart, words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import Chart, pictures, words
 
 COMPOSE = fields.choice(
     "relation", "Neighbours", {"replace-one": "replace-one (as remove and add)", "add-remove": "add-remove"}, "replace-one"
@@ -34,7 +33,7 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
     if cal.noise_scale <= 0:
         return
     curve = tables.renyi_curve(released, cal.budget.delta)
-    look, x = method_look(spec.mechanism, theme), curve.table["alpha"] - 1
+    look, x = pictures.method_look(spec.mechanism, theme), curve.table["alpha"] - 1
     drawn = [lines.Line("R(α), the Rényi divergence itself", x, curve.table["divergence"], Look("", theme.majority, "dash", "x"))]
     sentences = []
     for k, (name, label) in enumerate(tables.CONVERSIONS.items()):
@@ -70,7 +69,7 @@ def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) 
 
 
 def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
-    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], method_look(spec.mechanism, theme))]
+    drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], pictures.method_look(spec.mechanism, theme))]
     for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
         if table[name].notna().any():
             drawn.append(lines.Line(f"Rényi, {label}", table["epsilon"], table[name], Look("", theme.majority, dash, "x")))

@@ -18,8 +18,7 @@ from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration
 from dpviz.privacy.budget import Budget, Status
-from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import pictures, words
 from dpviz.spending.ledger import Contents, Ledger, Total
 from dpviz.spending.of_run import entry_of
 
@@ -114,7 +113,7 @@ def _parts(held: Contents, total: Total, limit: Budget | None, run: RunSpec, the
         if limit is not None
         else lines.Bar("added up", _sum(total), words.three(_sum(total))),
     ]
-    return lines.bars(items, method_look(run.mechanism, theme), theme, x=f"ε at δ = {words.three(held.limit.delta)}")
+    return lines.bars(items, pictures.method_look(run.mechanism, theme), theme, x=f"ε at δ = {words.three(held.limit.delta)}")
 
 
 def table(total: Total) -> pd.DataFrame:

@@ -14,8 +14,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
 from dpviz.releasing.bounds import Compared, compare
-from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import pictures, words
 
 #: the tab that holds this
 TITLE = "Bounds"
@@ -61,8 +60,8 @@ def _answer(made: Compared) -> None:
 
 def _picture(made: Compared, spec: RunSpec, theme: Theme) -> None:
     """Accuracy over the width of the ranges."""
-    look, table = method_look(spec.mechanism, theme), made.widths
-    free = method_look("non-private", theme)
+    look, table = pictures.method_look(spec.mechanism, theme), made.widths
+    free = pictures.method_look("non-private", theme)
 
     def accuracies(name: str, of: pd.DataFrame, look: Look, points: bool = False) -> lines.Line:
         spread = of["spread"].fillna(0)

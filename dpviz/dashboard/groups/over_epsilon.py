@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.groups import settings
-from dpviz.dashboard.kit import charts, folds, panels, repeat, tables
+from dpviz.dashboard.kit import charts, panels, repeat, tables
 from dpviz.dashboard.shell.fields import Group
 from dpviz.dashboard.work import cached_runs, tasks
 from dpviz.dashboard.work.cached_runs import Outcome
@@ -73,23 +73,14 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
 
 
 def controls(own: Group, spec: RunSpec) -> None:
-    """Column, cuts and measure."""
-    left, right = st.columns([2, 1])
-    with left:
-        columns(own, spec)
-    with right:
-        own["of"].draw()
-
-
-def columns(own: Group, spec: RunSpec) -> None:
-    """The column of the table, and its cuts where it is a number; cuts that a column of text cannot have can be emptied."""
+    """Column, its cuts where it is a number, and measure; cuts that a column of text cannot have can be emptied."""
     cut = own["cuts"].value() or settings.is_number(spec, own["group"].value())
-    left, right = st.columns(2) if cut else (st.container(), None)
-    with left:
-        own["group"].draw()
-    if right is not None:
-        with right:
-            own["cuts"].draw(placeholder="automatic")
+    drawn: dict[str, dict[str, str]] = (
+        {"group": {}, "cuts": {"placeholder": "automatic"}, "of": {}} if cut else {"group": {}, "of": {}}
+    )
+    for column, (key, more) in zip(st.columns(3 if cut else [2, 1]), drawn.items(), strict=True):
+        with column:
+            own[key].draw(**more)
 
 
 def headline(view: Seen, measure: str) -> None:
@@ -183,7 +174,7 @@ def _refused(view: Seen) -> str:
 
 
 def table(view: Seen, measure: str) -> None:
-    """The chosen measure of every group at the slider's epsilon, beside non-private and majority; all measures in a fold."""
+    """The chosen measure of every group at the slider's epsilon, beside non-private and majority."""
     here, spec, name = view.here, view.outcome.spec, MEASURES[measure].lower()
     st.header(f"Every group at ε = {words.three(spec.epsilon)}", anchor=False)
     mean = here.curves(measure).set_index("group")["mean"]
@@ -209,28 +200,11 @@ def table(view: Seen, measure: str) -> None:
         f"“none” means that the group has no such row, or the majority label no score. "
         f"Of a column with many texts the {MOST - 1} largest groups stand alone."
     )
-    tables.download(lambda: here.draws, "groups-here")
+    tables.download(lambda: here.draws, "groups-here", "Download all measures of every group (CSV)")
     panels.not_private(
         "Sizes and measures of groups are read from private rows, without noise. No ε covers them; release them only with a "
         "privacy budget of their own."
     )
-    with folds.fold("All measures of every group, beside non-private and majority", "all-measures"):
-        _all_measures(here)
-
-
-def _all_measures(here: GroupReport) -> None:
-    """All measures, a line for each group and model."""
-    curves = {measure: here.curves(measure).set_index("group")["mean"] for measure in MEASURES}
-    base = {(model, measure): here.baseline(model, measure) for model in ("non-private", "majority") for measure in MEASURES}
-    rows = []
-    for group in here.groups.names:
-        private = [_shown(measure, curve.get(group, math.nan)) for measure, curve in curves.items()]
-        rows.append((group, "private", *private))
-        rows += [
-            (group, model, *(_shown(measure, base[model, measure][group]) for measure in MEASURES))
-            for model in ("non-private", "majority")
-        ]
-    tables.table(rows, ("Group", "Model", *MEASURES.values()))
 
 
 def how(spec: RunSpec, chosen: Grouping) -> None:

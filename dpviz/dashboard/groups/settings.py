@@ -55,7 +55,10 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     low, high, usual = (0.0, 1.0, 0.5) if probabilities else (-_RANGE, _RANGE, 0.0)
     label = "Threshold on the probability" if probabilities else "Threshold on the score"
     threshold = Field("threshold", Number(label=label, help="Rows from here on are called positive.", low=low, high=high), usual)
-    return *paying(spec), MEASURE, threshold
+    dataset = _dataset(spec)
+    options, first = ({}, "") if dataset is None else _offered(dataset, spec)
+    column = Field("group", Choice(label="Groups by (any column)", help="", options=tuple(options)), first, few=0)
+    return column, CUTS, WHY, MEASURE, threshold
 
 
 def is_number(spec: RunSpec, column: str) -> bool:
@@ -75,11 +78,3 @@ def _offered(dataset: Dataset, spec: RunSpec) -> tuple[dict[str, bool], str]:
     if tested not in known:
         known[tested] = (columns(dataset), suggested(dataset, tested))
     return known[tested]
-
-
-def paying(spec: RunSpec) -> tuple[Field[Any], ...]:
-    """The groups, and whether they are compared row by row, for a run's table."""
-    dataset = _dataset(spec)
-    options, first = ({}, "") if dataset is None else _offered(dataset, spec)
-    column = Field("group", Choice(label="Groups by (any column)", help="", options=tuple(options)), first, few=0)
-    return column, CUTS, WHY

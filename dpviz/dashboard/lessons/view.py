@@ -19,9 +19,8 @@ from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines
 from dpviz.figures.style import LIGHT, Look, Theme
 from dpviz.mechanisms.knobs import Choice
-from dpviz.reporting import words
+from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import written
-from dpviz.reporting.pictures import method_look
 
 SHEET = "sheet"
 _HANDED_IN = "handed-in"
@@ -182,7 +181,7 @@ def sentence(lesson: Lesson, answer: Answer) -> str:
 def picture(lesson: Lesson, answer: Answer, theme: Theme = LIGHT) -> tuple[Any, str]:
     """The numbers that the answer is read off, as bars, and in words."""
     bars = [lines.Bar(r.name, float(r.value), words.three(r.value), strong=bool(r.chosen)) for r in answer.evidence.itertuples()]
-    style = method_look(lesson.spec.mechanism, theme)
+    style = pictures.method_look(lesson.spec.mechanism, theme)
     look = Look(style.name, style.colour, "solid", "circle")
     text = ", ".join(f"{r.name} {words.three(r.value)}" for r in answer.evidence.itertuples())
     return lines.bars(bars, look, theme, x=answer.quantity), f"{answer.quantity}: {text}."

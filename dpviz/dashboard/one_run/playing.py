@@ -18,8 +18,7 @@ from dpviz.experiments.run.trajectory import Trajectory, trajectory
 from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import plane
 from dpviz.figures.style import Theme
-from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import pictures, words
 
 MARKS = sidebar.EPSILONS[::4]  # five for each factor of ten
 PAUSE = 0.5  # seconds for which a value of ε is shown at least
@@ -133,7 +132,7 @@ def boundaries(
         (drawn.axis, drawn.axis),
         private,
         drawn.scores(outcome.non_private.theta[None])[0],
-        method_look(outcome.spec.mechanism, theme),
+        pictures.method_look(outcome.spec.mechanism, theme),
         theme,
         names=drawn.names,
         classes=drawn.dataset.label_names,

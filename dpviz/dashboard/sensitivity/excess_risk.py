@@ -21,8 +21,7 @@ from dpviz.figures.style import Look, Theme
 from dpviz.mechanisms import CountsSteps, HasExcessTheory
 from dpviz.models import get_model
 from dpviz.papers import rate_curves
-from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import pictures, words
 
 EXCESS_OVER = fields.choice("risk", "Excess risk over", {"epsilon": "ε", "n": "rows n", "d": "parameters d"}, "epsilon")
 SIZES = fields.choice(
@@ -177,7 +176,7 @@ def _picture(theme: Theme, found: Found) -> None:
         f"observed (slope {words.two(slope)})",
         x,
         y,
-        replace(method_look(spec.mechanism, theme), symbol="circle"),
+        replace(pictures.method_look(spec.mechanism, theme), symbol="circle"),
         points=True,
         low=[max(a - s, a / 10) for a, s in zip(y, spread, strict=True)],
         high=[a + s for a, s in zip(y, spread, strict=True)],

@@ -23,9 +23,8 @@ from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGau
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
 from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.reporting import words
+from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
-from dpviz.reporting.pictures import method_look
 
 LONGEST = 7  # words of a query that the first sentence names
 FITTING = 5.0  # bars of so many times the bound in use fit into the picture; longer ones are cut, so that this one is seen
@@ -177,7 +176,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
             loose if share < 0.995 else "The bound can hardly be smaller."
         )
     longest = max(b.value for b in items if b.value <= FITTING * cal.sensitivity)
-    fig = lines.bars(items, method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * longest))
+    fig = lines.bars(items, pictures.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * longest))
     summary = f"The noise is scaled to {words.three(cal.sensitivity)}, the strong bar: {cal.sensitivity_source}.{text}"
     charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]), of=spec)
     if text:
@@ -196,7 +195,7 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     if changes is None or not fresh:
         return
     items = [lines.Bar(f"observed, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
-    look = method_look(spec.mechanism, theme)
+    look = pictures.method_look(spec.mechanism, theme)
     fig = lines.bars(
         items, look, theme, x="change of the parameters (L2)", span=(0, 1.4 * max([b.value for b in items] + [1e-12]))
     )

@@ -18,8 +18,7 @@ from dpviz.experiments.studies import observed, scaling
 from dpviz.experiments.studies.scaling import Axis
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme, sibling
-from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import pictures, words
 
 SIZES = (1_000, 3_000, 10_000, 30_000)
 LARGEST = 100_000
@@ -91,7 +90,7 @@ def _bounds(
     spec: RunSpec, theme: Theme, over: Axis, table: pd.DataFrame, labels: list[str]
 ) -> tuple[list[lines.Line], list[tuple[str, str, str, str]]]:
     """A line for each bound with its slopes, and the line of the slope that one formula gives."""
-    look, drawn, slopes = method_look(spec.mechanism, theme), [], []
+    look, drawn, slopes = pictures.method_look(spec.mechanism, theme), [], []
     for k, label in enumerate(labels):
         other = replace(look, colour=sibling(theme, look.colour, k), dash=_DASHES[k % len(_DASHES)])
         drawn.append(lines.Line(f"worst case: {label}", over.grid, table[label], other))

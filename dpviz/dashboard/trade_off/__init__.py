@@ -1,19 +1,4 @@
 """The page Trade-off."""
 
 #: what it keeps in the address beside the run
-KEYS = (
-    "methods",
-    "knobs",
-    "from",
-    "to",
-    "points",
-    "shown",
-    "band",
-    "want",
-    "want_loss",
-    "odds",
-    "figure",
-    "tune",
-    "by",
-    "repeats",
-)
+KEYS = tuple("methods knobs from to points shown band want want_loss odds figure tune by repeats".split())

@@ -20,8 +20,7 @@ from dpviz.experiments.sweeps import curves
 from dpviz.figures import curves as figure
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
-from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
+from dpviz.reporting import pictures, words
 
 _OLD = "dpviz.picture"
 
@@ -111,7 +110,7 @@ def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure
         name, status = str(mechanism), str(part["status"].iloc[0])
         unproved = status in (Status.CLAIM.value, Status.NONE.value)
         epsilon = needs.get(name) if view.choices.show == view.choices.metric.column and not dim else None
-        look = method_look(name, view.theme)
+        look = pictures.method_look(name, view.theme)
         made.append(
             figure.Curve(name, look, part, unproved, words.caveat(status).strip(" ()") or status, epsilon, dim, name == banded)
         )

@@ -26,9 +26,8 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import DeclaresEvent, list_mechanisms
 from dpviz.privacy.accounting.selection import composed, random_search
 from dpviz.releasing.tuning import compared
-from dpviz.reporting import words
+from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
-from dpviz.reporting.pictures import method_look
 
 _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
 
@@ -125,7 +124,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         percent=percent,
         best=best,
         present=_present(spec, grid),
-        hue=method_look(spec.mechanism, theme).colour,
+        hue=pictures.method_look(spec.mechanism, theme).colour,
     )
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
