@@ -2,14 +2,13 @@
 
 import ast
 import asyncio
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from streamlit import net_util, string_util
+from streamlit import net_util
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime, RuntimeConfig, SessionClientDisconnectedError
@@ -48,14 +47,6 @@ def test_private_names_stand_in_one_file() -> None:
             if inside or runtime or unlisted or (name.startswith("_") and not name.startswith("__")):
                 found.add(path.name)
     assert found == {"private.py"}
-
-
-def test_names_of_icons_are_loaded_before_a_page_draws_one() -> None:
-    before = {name: sys.modules.pop(name, None) for name in ("streamlit.emojis", "streamlit.material_icon_names")}
-    private.load_icons()
-    assert before.keys() <= sys.modules.keys()
-    uses = Path(string_util.__file__).read_text()
-    assert all(name.removeprefix("streamlit.") in uses for name in before), "Streamlit reads them from there"
 
 
 def page_of(script: str) -> AppTest:

@@ -30,6 +30,8 @@ WORDS = ["yes", "no", "yes"]
 #: name: (bytes, field, what the cause says)
 FILES: dict[str, tuple[bytes, str, str]] = {
     "empty file": (b"", "file", "is empty"),
+    "blank lines only": (b"\n \n\t\n", "file", "is empty"),
+    "byte order mark only": (b"\xef\xbb\xbf", "file", "is empty"),
     "header without rows": (b"a,b,label\n", "file", "header but no rows"),
     "one column, wrong delimiter": (GOOD.replace(b",", b":"), "file", "one column only"),
     "a row too short": (GOOD + b"5,a\n", "file", "line 22 has 2 values where line 1 has 3"),
@@ -38,6 +40,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "header twins by spaces": (table(header="age, age ,label"), "header", "'age' is given twice"),
     "header twins in Unicode": (table(header="caf\u00e9,cafe\u0301,label"), "header", "looks the same as"),
     "empty header": (table(header="age,,label"), "header", "column 2 has no name"),
+    "header of spaces": (table(header="age,  ,label"), "header", "column 2 has no name"),
     "no header": (table(header="25,a,no"), "header", "the first line looks like data: '25'"),
     "no header, words only": (
         table(header="x,y,no", row=lambda k: f"{JOBS[k % 2]},{JOBS[k // 2 % 2]},{WORDS[k % 3]}"),
@@ -61,6 +64,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "program": (b"\x7fELF" + bytes(32), "file", "a program"),
     "web page": (b"<!DOCTYPE html><html><script>alert(1)</script></html>", "file", "web page"),
     "JSON": (b'[{"a": 1, "label": 0}]', "file", "is JSON"),
+    "JSON lines": (b'{"a": 1, "label": 0}\n' * 20, "file", "is JSON"),
     "rich text": (b"{\\rtf1 a,b\\par}", "file", "is a rich text document"),
     "open quote": (GOOD + b'5,"a,yes\n' + GOOD[14:], "file", "quote that opens on line 22 is never closed"),
     "text after a quote": (GOOD + b'5,"a"b,yes\n', "file", "line 22 cannot be read"),
@@ -90,9 +94,12 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "constant columns only": (table(row=lambda k: f"1,a,{k % 2}"), "columns", "none can be used.*'age' has the same value"),
     "missing columns only": (table(row=lambda k: f"?,NA,{k % 2}"), "columns", "none can be used.*'age' has no values"),
     "dates only": (table(row=lambda k: f"2020-01-{k + 1:02},a,{k % 2}"), "columns", "holds dates"),
+    "times only": (table(row=lambda k: f"{k}:30,a,{k % 2}"), "columns", "holds dates or times"),
+    "dates in words": (table(row=lambda k: f"{k + 1} Jan 2020,a,{k % 2}"), "columns", "holds dates or times"),
     "Arabic digits": (table(30, row=lambda k: f"{chr(0x661 + k // 9)}{chr(0x661 + k % 9)},a,{k % 2}"), "columns", "other signs"),
     "quoted thousands": (table(30, row=lambda k: f'"{k + 1},100",a,{k % 2}'), "columns", "other signs, such as '1,100' in row 1"),
     "percents": (table(30, row=lambda k: f"{k}{'%‰'[k % 2]},a,{k % 2}"), "columns", "other signs, such as '0%' in row 1"),
+    "printed minus": (table(30, row=lambda k: f"{'−' * (k % 2)}{k},a,{k % 2}"), "columns", "other signs, such as '−1' in row 2"),
     "column named as a category": (
         table(header="job,job=a,label", row=lambda k: f"{'ab'[k % 2]},{k},{k % 2}"),
         "columns",

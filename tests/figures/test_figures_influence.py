@@ -55,17 +55,6 @@ def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -
     assert fig.layout.xaxis.title.text == "&lt;b&gt;a"
 
 
-def test_rows_whose_noise_differs_in_run_a_carry_a_cross(theme: Theme) -> None:
-    xy, influence, ids = points(40)
-    noised, overlay = influence > 0.7, np.arange(40) % 8 == 0
-    fig = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, overlay=overlay)
-    crosses = next(t for t in fig.data if t.name == "5 differ in A")
-    np.testing.assert_allclose(crosses.x, xy[overlay, 0], rtol=1e-6)
-    for none in (None, np.zeros(40, bool)):
-        plain = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, overlay=none)
-        assert not any("differ" in (t.name or "") for t in plain.data)
-
-
 def test_named_rows_lie_above_and_unused_ones_have_a_shape_of_their_own(theme: Theme) -> None:
     xy, influence, ids = points(40)
     noised, used = influence > 0.7, influence > 0.4

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.figures import gauges, groups, guarantees, retraining, scores
+from dpviz.figures import groups, guarantees, retraining, scores
 from dpviz.figures.decades import powers
 from dpviz.figures.lines import Bar, bars
-from dpviz.figures.still import pictures
 from dpviz.figures.style import LIGHT, Look
 from dpviz.mechanisms import list_mechanisms
 
@@ -30,11 +29,6 @@ def test_methods_of_one_technique_are_told_apart() -> None:
     names = guarantees.ranked(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
     assert len(set(names)) == len(points)
     assert max(map(len, names)) <= 17
-
-
-def test_the_end_of_a_gauge_is_labelled() -> None:
-    rows = [gauges.Gauge("Accuracy", [], [gauges.Mark("private 91.5 %", 0.915), gauges.Mark("majority 43.8 %", 0.438)])]
-    assert ">100 %<" in pictures(gauges.gauges(rows, LOOK, LIGHT), "a", "words", [330])[0]
 
 
 def test_numbers_have_three_digits_and_no_padded_exponent() -> None:
