@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import tomllib
 import urllib.request
 import venv
@@ -13,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support import LIMIT
+from support import LIMIT, until
 
 import dpviz
 
@@ -28,13 +27,19 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def environment(folder: Path, requirement: str) -> Path:
-    """The scripts of a new virtual environment with one requirement."""
+def install(scripts: Path, requirement: str) -> None:
+    command = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement]
+    subprocess.run(command, check=True, capture_output=True, timeout=20 * LIMIT)
+
+
+@pytest.fixture(scope="module")
+def scripts(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of a new virtual environment with the wheel and no extra."""
+    folder = tmp_path_factory.mktemp("venv")
     venv.create(folder, with_pip=True)
-    scripts = folder / ("Scripts" if os.name == "nt" else "bin")
-    install = [scripts / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement]
-    subprocess.run(install, check=True, capture_output=True, timeout=20 * LIMIT)
-    return scripts
+    made = folder / ("Scripts" if os.name == "nt" else "bin")
+    install(made, str(next(built.glob("*.whl"))))
+    return made
 
 
 def outside(folder: Path) -> dict[str, str]:
@@ -54,10 +59,7 @@ def test_the_wheel_holds_what_it_should(built: Path) -> None:
 
 
 @pytest.mark.long
-def test_engine_and_shell_need_no_dashboard(built: Path, tmp_path: Path) -> None:
-    (wheel,) = built.glob("*.whl")
-    scripts = environment(tmp_path / "venv", str(wheel))
-
+def test_engine_and_shell_need_no_dashboard(scripts: Path, tmp_path: Path) -> None:
     def command(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [scripts / "dpviz", *words], cwd=tmp_path, env=outside(tmp_path), capture_output=True, text=True, timeout=10 * LIMIT
@@ -81,20 +83,21 @@ def test_engine_and_shell_need_no_dashboard(built: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_the_app_starts_from_the_wheel(built: Path, tmp_path: Path) -> None:
+def test_the_app_starts_from_the_wheel(built: Path, scripts: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
-    scripts = environment(tmp_path / "venv", f"dpviz[app] @ {wheel.as_uri()}")
+    install(scripts, f"dpviz[app] @ {wheel.as_uri()}")
     port = 8700 + os.getpid() % 200
     app = subprocess.Popen([scripts / "dpviz", "--no-browser", "--port", str(port)], cwd=tmp_path, env=outside(tmp_path))
+
+    def answers() -> bool:
+        assert app.poll() is None
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5).read() == b"ok"
+        except OSError:
+            return False
+
     try:
-        begun, answer = time.monotonic(), b""
-        while answer != b"ok" and time.monotonic() - begun < LIMIT:
-            assert app.poll() is None
-            try:
-                answer = urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5).read()
-            except OSError:
-                time.sleep(0.2)
-        assert answer == b"ok"
+        until(answers, "the app's start")
     finally:
         app.terminate()
         app.wait(LIMIT)

@@ -229,33 +229,6 @@ def test_all_keys_are_known_on_every_page() -> None:
     assert {key for name in with_keys for key in importlib.import_module(f"dpviz.dashboard.{name}").KEYS} == address.page_keys()
 
 
-#: an address in which every control of the sidebar is away from its default
-SIDEBAR = {
-    "dataset": "iris",
-    "model": "svm",
-    "mechanism": "dp-svrg",
-    "epsilon": "0.37",
-    "delta": "0.0001",
-    "lam": "0.003",
-    "seeds": "2",
-    "split_seed": "3",
-    "seed": "5",
-    "intercept": "false",
-    "row_scaling": "clip",
-    "ranges": "private",
-    "folds": "5",
-    "dp-svrg.rounds": "3",
-    "dp-svrg.inner_steps": "4",
-    "dp-svrg.sampling_rate": "0.25",
-    "dp-svrg.share": "0.4",
-    "dp-svrg.step_size": "0.5",
-    "dp-svrg.clip_norm": "2.0",
-    "dp-svrg.snapshot": "average",
-    "dp-svrg.noise": "published",
-    "dp-svrg.c": "0.7",
-    "dp-svrg.relation": "add-remove",
-}
-
 #: for each page, an address in which every key is away from its default
 FULL = {
     "trade_off": {
@@ -295,14 +268,8 @@ FULL = {
     "lessons": {"lesson": "attack"},
     "data": {"upload": "true"},
     "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
-    "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0", "metric": "roc-auc"} | SIDEBAR,
+    "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0", "metric": "roc-auc"},
 }
-
-
-def test_the_full_address_of_the_sidebar_has_every_control() -> None:
-    knobs = list_mechanisms()[SIDEBAR["mechanism"]].knobs()
-    without = {"published_split", "class_weight"}  # see test_originals, test_class_weights: DP-SVRG takes no weights
-    assert set(SIDEBAR) == {*address.FIELDS, *(f"{SIDEBAR['mechanism']}.{name}" for name in knobs)} - without
 
 
 @pytest.mark.parametrize("page", PAGES)

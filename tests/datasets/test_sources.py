@@ -185,10 +185,7 @@ def test_the_process_reads_what_the_function_reads() -> None:
 
 @pytest.mark.long
 @pytest.mark.reader_process
-def test_memory_and_time_are_bounded() -> None:
-    big = b"a,b,label\n" + b"".join(b"%d,%d,%d\n" % (k, k * 7, k % 2) for k in range(150_000))
-    with pytest.raises(dpviz.InvalidInput, match="within 100 MB of memory"):
-        read_table(big, limits=Limits(memory_megabytes=100))
+def test_time_is_bounded() -> None:
     with pytest.raises(dpviz.InvalidInput, match="longer than 0 s"):
         read_table(csv(), limits=Limits(seconds=0))
     assert read_table(csv()).frame.shape == (60, 3)

@@ -1,29 +1,24 @@
 """The page Data without a browser: cards, one's own table, and other people's sessions."""
 
 import gc
-import threading
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long, until
+from support import LIMIT, until
 from support_pages import addressed, text
 
 import dpviz
-from dpviz.common.progress import Monitor
-from dpviz.dashboard.data import bounds, upload
+from dpviz.dashboard.data import upload
 from dpviz.dashboard.data.form import describe, spec_of
-from dpviz.dashboard.kit import charts
-from dpviz.dashboard.work import tasks
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.remote import REMOTE
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.releasing.bounds import Compared, compare
+from dpviz.releasing.bounds import compare
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -104,21 +99,9 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     assert page.selectbox(key="dataset").value == dpviz.RunSpec.dataset
 
 
-BAD = [
-    (b"", "is empty"),
-    (b"\x89PNG\r\n\x1a\n" + bytes(50), "is a picture, not text"),
-    (csv() + b"\n1,2", "line 52 has 2 values where line 1 has 3"),
-    (csv() + b"\n1,\x01caf\xe9,no", "not UTF-8: byte 0xe9 on line 52"),
-    (csv().replace(b"=job", f'"{EVIL}"'.encode() * 40), "characters|cannot be read"),
-]
-
-
-@pytest.mark.parametrize(("content", "words"), mostly_long(BAD, BAD[0], BAD[2]))
-def test_a_bad_file_is_refused_in_words_and_the_page_goes_on(content: bytes, words: str) -> None:
-    import re
-
-    page = give(opened(), content, name="../../<b>evil</b>.csv")
-    assert re.search(words, text(page))
+def test_a_bad_file_is_refused_in_words_and_the_page_goes_on() -> None:
+    page = give(opened(), csv() + b"\n1,2", name="../../<b>evil</b>.csv")
+    assert "line 52 has 2 values where line 1 has 3" in text(page)
     assert "<b>" not in "\n".join(str(m.value) for m in page.markdown)
     assert page.selectbox(key="dataset").value == "teaching"
     give(page, csv())
@@ -129,7 +112,7 @@ def test_three_classes_need_a_choice() -> None:
     content = b"a,b,c\n" + b"\n".join(b"%d,%d,%s" % (k, k % 5, [b"u", b"v", b"w"][k % 3]) for k in range(40))
     page = give(opened(), content)
     page.button(key="dpviz.make").click().run()
-    assert "takes 3 values" in text(page)
+    assert "**Values that count as +1**: 'c' takes 3 values" in page.error[0].value.replace("\\", "")
     page.multiselect(key="dpviz.positive.c").set_value(["w"]).run()
     page.button(key="dpviz.make").click().run()
     assert not page.error
@@ -201,33 +184,6 @@ def test_declared_read_and_private_ranges_are_compared() -> None:
     assert any("becomes a feature by its range" in one.value for one in opened(bounds="true").info)
 
 
-def test_the_comparison_of_ranges_before_is_that_of_its_own_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    go, drawn, chart = threading.Event(), [], charts.chart
-
-    def quick(spec: dpviz.RunSpec, monitor: Monitor) -> Compared:
-        while not go.wait(0.01):
-            monitor(0.5)
-        return compare(spec, widths=(1.0,))
-
-    def watched(figure: Any, key: str, *given: Any, of: Any = None, **more: Any) -> Any:
-        drawn.append((key, of.epsilon if of else None))
-        return chart(figure, key, *given, of=of, **more)
-
-    monkeypatch.setattr(bounds, "compare", quick)
-    monkeypatch.setattr(charts, "chart", watched)
-    go.set()
-    page = opened(dataset="census-2000", mechanism="output-gaussian", epsilon="3", bounds="true")
-    assert ("bounds", 3.0) in drawn
-    go.clear()
-    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
-    page.select_slider(key="epsilon").set_value(1.0).run()
-    assert ("bounds", 1.0) not in drawn
-    assert "Until then the picture shows the run before: Output perturbation (Gaussian) at ε = 3." in text(page)
-    page.button(key="cancel-bounds").click().run()
-    assert "Until then" not in text(page)
-    go.set()
-
-
 def test_private_ranges_stand_beside_those_of_the_rows() -> None:
     page = opened(dataset="census-20000", epsilon="5.0")
     page.button(key="start.private-ranges").click().run()
@@ -248,17 +204,35 @@ def test_an_upload_goes_by_its_file_name_on_the_trade_off_page() -> None:
     assert made.name not in text(page)
 
 
-def test_forget_it_now_frees_the_rows_at_once_and_shows_them_no_longer() -> None:
+def test_forget_it_now_frees_the_rows_and_leaves_no_name_in_what_streamlit_knows_of_controls() -> None:
     page = give(opened(), csv())
     page.button(key="dpviz.make").click().run()
     (name,) = page.session_state["dpviz.uploads"]
     mine = uploads._live[name]
+
+    def known() -> str:
+        """The texts of all options and callbacks of this session's controls."""
+        seen, todo, texts = set(), [page.session_state._state._state._new_widget_state.widget_metadata], []
+        while todo:
+            one = todo.pop()
+            if id(one) in seen or isinstance(one, type | ModuleType):
+                continue
+            seen.add(id(one))
+            if isinstance(one, str):
+                texts.append(one)
+            elif not (isinstance(one, dict) and "__builtins__" in one):  # a module's names
+                todo += gc.get_referents(one)
+        return " ".join(texts)
+
     assert page.session_state["dpviz.table"][1] is mine.table
+    words = {name, "=job"}
+    assert all(word in known() for word in words), known()[:200]
     page.button(key=f"drop-{name}").click().run()
     assert not uploads.there(name)
     assert mine.table.frame.empty, "whoever still holds the object"
     assert "dpviz.table" not in page.session_state, "the first rows of the file are not shown either"
     assert page.session_state["dataset"] == dpviz.RunSpec.dataset
+    assert not [word for word in words if word in known()]
 
 
 def test_a_refused_file_is_read_once_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,31 +266,6 @@ def test_the_limit_on_files_is_the_limit_on_uploads(monkeypatch: pytest.MonkeyPa
     assert opened().file_uploader[0].proto.max_upload_size_mb == 80
 
 
-def test_forget_it_now_leaves_no_name_of_the_upload_in_what_streamlit_knows_of_controls() -> None:
-    page = give(opened(), csv())
-    page.button(key="dpviz.make").click().run()
-    (name,) = page.session_state["dpviz.uploads"]
-
-    def known() -> str:
-        """The texts of all options and callbacks of this session's controls."""
-        seen, todo, texts = set(), [page.session_state._state._state._new_widget_state.widget_metadata], []
-        while todo:
-            one = todo.pop()
-            if id(one) in seen or isinstance(one, type | ModuleType):
-                continue
-            seen.add(id(one))
-            if isinstance(one, str):
-                texts.append(one)
-            elif not (isinstance(one, dict) and "__builtins__" in one):  # a module's names
-                todo += gc.get_referents(one)
-        return " ".join(texts)
-
-    words = {name, "=job"}
-    assert all(word in known() for word in words), known()[:200]
-    page.button(key=f"drop-{name}").click().run()
-    assert not [word for word in words if word in known()]
-
-
 def odd() -> bytes:
     """NA is a third of a text column, None is a class, 0 means missing in `dose`, and one column gives the label away."""
     lines = ["country,dose,before,outcome"]
@@ -340,12 +289,6 @@ def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
     assert made.label_names == ("None", "ill")
     assert (made.label and made.label.guessed) == (), "the form shows which class is +1, and the person left it so"
     assert "before alone predicts" in text(page), "said of the dataset, too"
-
-
-def test_an_error_about_the_form_names_the_control() -> None:
-    lines = ["age,outcome", *(f"{20 + k % 50},{['ill', 'well', 'sick'][k % 3]}" for k in range(90))]
-    page = give(opened(), "\n".join(lines).encode()).button(key="dpviz.make").click().run()
-    assert "**Values that count as +1**: 'outcome' takes 3 values" in page.error[0].value.replace("\\", "")
 
 
 def test_the_form_asks_whose_rows_they_are_and_every_page_says_what_epsilon_is_for() -> None:

@@ -64,8 +64,7 @@ def test_published_deployments_are_ordered_and_sourced() -> None:
     assert {one.epsilon for one in nearest(0.01, 2)} == {0.2, 1.672}
 
 
-@pytest.mark.parametrize(("name", "epsilon", "shown"), [("", "10", "9.98, Israel"), ("Audit", "0.1", "0.2, Microsoft")])
-def test_every_slider_of_epsilon_names_the_nearest_published_one(name: str, epsilon: str, shown: str) -> None:
-    page = opened(name, epsilon=epsilon)
+def test_the_slider_of_epsilon_names_the_nearest_published_one() -> None:
+    page = opened("", epsilon="10")
     (caption,) = (one.value for one in page.caption if "Nearest published" in one.value)
-    assert f"Nearest published ε: {shown}" in caption.replace("\\", "")
+    assert "Nearest published ε: 9.98, Israel" in caption.replace("\\", "")

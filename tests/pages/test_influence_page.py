@@ -1,10 +1,7 @@
 """The page "Influence and noise" without a browser: every mechanism, bad rows in the address, and choices."""
 
-import base64
-import json
 import re
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,21 +11,14 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import address, plain, settled, text
 
 import dpviz
-from dpviz.dashboard.kit import charts
+from dpviz.dashboard.rows import selection
 from dpviz.experiments.run.links import signed
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies import inspected
-from dpviz.mechanisms.capabilities import HasRule
+from dpviz.mechanisms.capabilities import HasRule, IndividualBudget, NoisesRows
 from dpviz.models import get_model
 
 opened = partial(support_pages.opened, "Influence_and_noise")
-
-
-def decoded(values: Any) -> np.ndarray:
-    """A list, or plotly's binary arrays."""
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).astype(float)
-    return np.asarray(values, float)
 
 
 def sentence(page: AppTest) -> str:
@@ -43,9 +33,13 @@ def person(page: AppTest) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize("model_id", mostly_long(["logistic", "svm"], "logistic"))
-@pytest.mark.parametrize("mechanism", mostly_long(dpviz.list_mechanisms(), *ONE_OF_EACH_FAMILY))
-def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
+#: what the page shows of a method in another way: noise on some rows only, and a guarantee of each row
+SHOWN = [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, HasRule | NoisesRows | IndividualBudget)]
+CASES = [*((name, "logistic") for name in {*ONE_OF_EACH_FAMILY, *SHOWN}), ("pidp-sgd", "svm")]
+
+
+@pytest.mark.parametrize(("mechanism", "model_id"), mostly_long(sorted(CASES), *((m, "logistic") for m in ONE_OF_EACH_FAMILY)))
+def test_a_mechanism_of_every_kind_has_a_page(mechanism: str, model_id: str) -> None:
     setting = get_model(model_id).setting(320, 3, 1e-3)
     refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
     page = opened(mechanism=mechanism, model=model_id)
@@ -95,27 +89,24 @@ def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
     assert person(page)["Label"] == facts["Label"]
 
 
-@pytest.mark.parametrize("key", mostly_long(["row", "other"], "row"))
-@pytest.mark.parametrize(
-    "value", mostly_long(["-1", "400", "1.5", "abc", "9" * 40, "<b>", "test row", "nan"], "400", "abc", "<b>", "test row")
-)
-def test_bad_rows_are_explained_and_dropped(key: str, value: str) -> None:
-    if value == "test row":
-        value = str(setup_for(dpviz.RunSpec(dataset="teaching")).split.test[0])
-    page = opened(**{key: value})
-    assert len(page.warning) == 1
-    assert page.warning[0].value.startswith("**Row id**" if key == "row" else "**Compare with row id**")
-    assert "training row" in page.warning[0].value
-    assert key not in address(page)
+def test_bad_rows_are_explained_and_dropped() -> None:
+    test_row = str(setup_for(dpviz.RunSpec(dataset="teaching")).split.test[0])
+    page = opened(row=test_row, other="<b>")
+    assert len(page.warning) == 2
+    for warning, label in zip(page.warning, ("Row id", "Compare with row id"), strict=True):
+        assert warning.value.startswith(f"**{label}**")
+        assert "training row" in warning.value
+    assert not {"row", "other"} & set(address(page))
     assert sentence(page)
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert not page.warning
 
 
-@pytest.mark.parametrize(("narrow", "count"), [(False, 5), (True, 2)])
-def test_as_many_rows_carry_their_ids_as_the_sentence_says(narrow: bool, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "narrow", lambda: narrow)
-    assert f"The {count} most influential rows carry their ids" in text(opened())
+@pytest.mark.parametrize("value", ["-1", "400", "1.5", "abc", "9" * 40, "nan"])
+def test_what_is_no_row_is_refused(value: str) -> None:
+    (field,) = (one for one in selection.of(dpviz.RunSpec(dataset="teaching")) if one.key == "row")
+    with pytest.raises(dpviz.InvalidInput, match="training row"):
+        field.read(value)
 
 
 def test_groups_are_followed_by_every_panel() -> None:
@@ -180,7 +171,6 @@ def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
     assert "until the squares of its gradients have used up its budget" in text(page)
     assert "rows that took part: 320 in the first" in text(page)
     assert "received noise in the first" not in text(page)
-    assert "see individual ε and influence" in text(opened(mechanism="dp-sgd"))
     # where individual ε is not known the page does not send people there
     unknown = text(opened(mechanism="nsgd"))
     assert "see influence" in unknown
@@ -224,16 +214,6 @@ def test_new_rows_weigh_what_they_would_in_training() -> None:
     assert shown != pytest.approx(np.sort(influence.added_norm(setup.test))[::-1]), "control: without weights"
 
 
-def test_the_share_to_noise_stands_right_of_its_threshold() -> None:
-    figure = next(c for c in opened().get("plotly_chart") if "threshold" in c.proto.spec and "receive noise" in c.proto.spec)
-    spec = json.loads(figure.proto.spec)
-    line = spec["layout"]["shapes"][0]["x0"]
-    for trace, side in zip(spec["data"], (-1, 1), strict=True):
-        place, count, width = (decoded(trace[key]) for key in ("x", "y", "width"))
-        assert np.all(side * (place + side * 0.5 * width - line)[count > 0] > -1e-9)
-        assert count.sum() == (288 if side < 0 else 32)
-
-
 @pytest.mark.parametrize("query", [{"row": "0", "other": "0"}, {"other": "4"}])
 def test_nobody_is_compared_with_himself(query: dict[str, str]) -> None:
     page = opened(**query)  # row 4 moves the model of the teaching set most
@@ -259,9 +239,3 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     received = re.search(r"PIDP-SGD at ε = 1: (\d+) of 320 rows received noise", sentence(page))
     assert int(received[1]) <= 32, "no more rows than the share allows"
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"
-
-
-def test_who_pays_stands_beside_the_same_rows() -> None:
-    page = opened(dataset="breast-cancer", mechanism="dp-gd", why="true", seeds="3")
-    assert "Does privacy cost the smallest group more here?" in text(page)
-    assert any("Mean individual ε" in table.value.columns for table in page.table)

@@ -3,7 +3,6 @@
 import re
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,12 +11,11 @@ from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, t
 
 import dpviz
 from dpviz.dashboard.kit import charts, recorder
-from dpviz.dashboard.sensitivity import excess_risk, explanation, recursion, settings
+from dpviz.dashboard.sensitivity import explanation, recursion, settings
 from dpviz.dashboard.work import cached_runs, tasks
 from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import noise_comparison, scaling
-from dpviz.figures.style import LEAST_CONTRAST, THEMES, Theme, contrast
 from dpviz.mechanisms import attack
 from dpviz.models import get_model
 from dpviz.privacy.accounting import tables
@@ -187,7 +185,6 @@ def test_the_best_attack_of_before_stays_on_the_first_page_too(monkeypatch: pyte
     ("page", "module", "name", "said"),
     [
         (ACCOUNTING, tables, "composition", "ε after T steps"),
-        (ACCOUNTING, attack, "corner", "With at most 1 % false alarms"),
         ("", attack, "corner", "With at most 1 % false alarms"),
         (SENSITIVITY, scaling, "bounds", "Fitted slopes"),
     ],
@@ -209,13 +206,6 @@ def test_curves_that_take_seconds_are_computed_by_jobs(
     assert threads == {"dpviz-job"}
     document = recorder.recorded(shown.session_state).document(dpviz.RunSpec("teaching"), "x")
     assert any(said in part.words.replace("\u00a0", " ") for part in document.parts if isinstance(part, Chart))
-
-
-@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
-def test_rates_of_other_methods_are_visible(theme: Theme) -> None:
-    published: Any = SimpleNamespace(row=SimpleNamespace(method="x"), slope=-1.0, scaled=[1.0])
-    (line,) = excess_risk._rates(theme, [1.0], [published])
-    assert contrast(line.look.colour, theme.paper) >= LEAST_CONTRAST
 
 
 def test_what_closed_folds_hold_is_computed_when_a_report_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

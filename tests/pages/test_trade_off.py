@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, mostly_long, until
+from support import until
 from support_jobs import Slow
 from support_pages import address, text
 
 import dpviz
-from dpviz.dashboard.shell import links
 from dpviz.dashboard.trade_off import repeated, running, settings
 from dpviz.dashboard.work import pool
 from dpviz.dashboard.work.job import State
@@ -97,37 +96,35 @@ def test_the_first_visit_needs_no_choice() -> None:
     assert "methods" not in address(page)
 
 
-#: beside values that cannot be read, which tests/dashboard/test_fields.py tries for every field
-BAD = [
-    ("methods", "non-private", "Methods"),
-    ("from", "0", "ε from"),
-    ("from", "100", "epsilon grid"),
-    ("points", "0", "Budgets"),
-    ("want", "101", "Wanted,\u00a0%"),
-    ("knobs", "dp-gd", "Settings of other methods"),
-    ("knobs", "dp-gd.magic:1", "Settings of other methods"),
-    ("knobs", "magic.steps:1", "Mechanism"),
-    ("knobs", "dp-sgd.epochs:-1", "Epochs"),
-    ("tune", "steps", "Settings to tune"),
-    ("tune", "steps,steps", "Settings to tune"),
-    ("tune", "steps,magic", "Settings to tune"),
-    ("foo", "bar", "address"),
-]
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("methods", "non-private", "Methods"),
+        ("from", "0", "ε from"),
+        ("points", "0", "Budgets"),
+        ("want", "101", "Wanted, %"),
+        ("knobs", "dp-gd", "Settings of other methods"),
+        ("knobs", "dp-gd.magic:1", "Settings of other methods"),
+        ("knobs", "magic.steps:1", "mechanism"),
+        ("knobs", "dp-sgd.epochs:-1", "Epochs"),
+        ("tune", "steps", "Settings to tune"),
+        ("tune", "steps,steps", "Settings to tune"),
+        ("tune", "steps,magic", "Settings to tune"),
+    ],
+)
+def test_bad_values_of_an_address_are_named(key: str, value: str, field: str) -> None:
+    """Beside values that cannot be read, which tests/dashboard/test_fields.py tries for every field."""
+    (one,) = (one for one in settings.of(dpviz.RunSpec("teaching", mechanism="dp-gd")) if one.key == key)
+    with pytest.raises(dpviz.InvalidInput) as refused:
+        one.read(value)
+    assert refused.value.field == field
 
 
-@pytest.mark.parametrize(("key", "value", "field"), mostly_long(BAD, *BAD[::4]))
-def test_bad_addresses_are_explained_and_replaced(key: str, value: str, field: str) -> None:
-    page = opened(**{key: value})
-    said = warnings(page)
-    assert len(said) == 1
-    assert said[0].startswith(f"**{field}**")
-    assert address(page).get(key) != value
+def test_bad_addresses_are_explained_and_replaced() -> None:
+    page = opened(**{"from": "100", "want": "101", "foo": "bar"})
+    assert sorted(said.split("**")[1] for said in warnings(page)) == ["Wanted,\u00a0%", "address", "epsilon grid"]
+    assert not {"from", "foo", "want"} & set(address(page))
     assert "dpviz.sweep" in page.session_state
-
-
-def test_settings_to_tune_are_listed_by_their_names() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="Choose two of: Steps, Step size"):
-        settings.tune_field(dpviz.RunSpec("teaching", mechanism="dp-gd")).read("true")
 
 
 def test_controls_and_address_agree_both_ways() -> None:
@@ -190,20 +187,6 @@ def test_cancel_and_go_on(held: Callable[[], None]) -> None:
     held()
     page.button(key="go-on").click().run()
     assert "needs ε" in text(done(page))
-
-
-def test_links_to_attacks_stay_where_they_are_while_results_come_in(
-    held: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: list[str] = []
-    monkeypatch.setattr(links, "examine", lambda mechanism, name: drawn.append(mechanism))
-    page = opened(methods="output-gaussian,dp-gd,cms-output")
-    before = drawn.copy()
-    assert sorted(before) == ["cms-output", "dp-gd", "output-gaussian"]
-    held()
-    drawn.clear()
-    assert "needs ε" in text(done(page))
-    assert drawn == before, "once, whatever the numbers are"
 
 
 def test_other_clicks_leave_the_job_alone_and_other_settings_replace_it(held: Callable[[], None]) -> None:
@@ -298,8 +281,8 @@ def test_repeated_cross_validation_starts_from_the_page() -> None:
     assert any("--folds=5" in code.value and "--repeats=2" in code.value for code in page.code)
 
 
-@pytest.mark.parametrize("name", mostly_long(["ip-4-iris", "dbdp-small-iris"], "ip-4-iris"))
-def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
+def test_a_figure_of_a_paper_is_set_up_and_judged() -> None:
+    name = "ip-4-iris"
     page = opened(figure=name)
     page.button(key="figure-start").click().run()
     figure, panel = base.panels()[name]
@@ -314,24 +297,6 @@ def test_a_figure_of_a_paper_is_set_up_and_judged(name: str) -> None:
     assert all(any(v.startswith(sign) for sign in signs) for v in verdicts["Ours, on this data"])
     assert all(verdicts["Numbers"])
     assert "Changed since" not in text(page)
-
-
-@pytest.mark.parametrize(("shown", "kept"), [(("epochs", "batch_size"), False), (("steps", "step_size"), True)])
-def test_only_a_choice_of_other_settings_is_a_choice(shown: tuple[str, str], kept: bool) -> None:
-    """A click in the middle of a run makes Streamlit tell of controls that the run had set."""
-
-    def script(shown: tuple[str, str]) -> None:
-        import streamlit as st
-
-        from dpviz.dashboard.trade_off import tuning
-        from dpviz.experiments.run.spec import RunSpec
-
-        st.session_state["own.tune0"], st.session_state["own.tune1"] = "epochs", "batch_size"
-        tuning._pair(RunSpec(mechanism="rsgd"), shown)
-
-    page = AppTest.from_function(script, args=(shown,), default_timeout=LIMIT).run()
-    assert not page.exception
-    assert ("tune" in page.session_state) == kept
 
 
 def test_a_search_costs_what_all_its_models_cost() -> None:

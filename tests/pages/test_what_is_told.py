@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support_pages import PAGES, opened
+from support_pages import opened
 
 QUERY = {"Influence_and_noise": {"mechanism": "outpert-gd"}, "": {"model": "mlp-12", "metric": "recall-at-precision-50"}}
 KINDS = ("number_input", "text_input", "slider", "select_slider", "selectbox", "radio", "multiselect", "toggle", "checkbox")
-QUICK = ("", "Trade-off", "Influence_and_noise")
-LONG = [pytest.param(name, marks=pytest.mark.long) for name in PAGES if name not in (*QUICK, "Lessons")]  # those open from others
 
 
 def controls(page: AppTest) -> Iterator[Any]:
@@ -22,7 +20,7 @@ def told(page: AppTest) -> list[str]:
     return [one.key for one in controls(page) if one.proto.set_value]
 
 
-@pytest.mark.parametrize("name", [*QUICK, *LONG])
+@pytest.mark.parametrize("name", ["", "Trade-off", "Influence_and_noise"])
 def test_a_page_that_is_drawn_again_tells_nothing_of_its_controls(name: str) -> None:
     page = opened(name, **QUERY.get(name, {}))
     assert told(page)  # the first time, of those that the address sets
