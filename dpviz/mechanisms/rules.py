@@ -11,11 +11,14 @@ trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m
 linear model loses less than its bound (`time_in_noise`).
 
 Regularisation lambda costs at most lambda R^2/2 (bias). It lowers what d parameters lose by being estimated from n rows, about
-d/(2n), and what noise loses. In each case the sum of what is lost is smallest, or its parts are equal, at the lambda of
-`regularisation`, `against_objective_noise` and `against_output_noise` [ours, elementary]; docs/defaults.md has the table.
+d/(2n), and what noise loses. The sum of what is lost is smallest, or its parts are equal, at the lambda of `regularisation` and
+`against_objective_noise` [ours, elementary]; `against_output_noise` has its own reason. docs/defaults.md has the table.
 """
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
 
 from dpviz.models import Setting
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -26,10 +29,12 @@ _REACH = 20.0
 #: standard deviation of the noise of all steps on each weight of a linear model, and the largest on a finished one, by trials:
 #: later steps correct noise of earlier ones, and nothing corrects noise at the end
 _IN_STEPS, _AT_THE_END = 2.0, 0.7
+#: largest standard deviation on each weight of noise that falls with lambda, by trials
+_ON_A_WEIGHT = 0.5
 #: after this time, in units of 1/lambda, even directions without curvature have settled to e^-3
 _SETTLED = 3.0
 #: what lambda may be where it is automatic
-LAMS = (*(float(f"{k}e{e}") for e in range(-8, -1) for k in (1, 2, 5)), 0.1)
+LAMS = (*(float(f"{k}e{e}") for e in range(-8, 0) for k in (1, 2, 5)), 1.0)
 #: least variance of one weight before the rows are seen: with more than 13 features the minimiser is longer than R
 _LEAST_VARIANCE = 30.0
 #: beta/d, which the mean curvature of d directions is at most, over this is the curvature that noise on the objective meets
@@ -101,15 +106,20 @@ def curvature_share(setting: Setting, epsilon: float, terms: int = 1) -> float:
 CURVATURE_SHARE = "√(n ε)/750, at least 0.1 and at most 0.2, for n training rows"
 
 
-def against_output_noise(setting: Setting, length: float) -> float:
-    """Lambda that balances its bias and noise s/lambda on the minimiser: lambda R^2/2 + beta s^2/(2 lambda^2).
+def against_output_noise(setting: Setting, length: Callable[[Setting], float]) -> float:
+    """Least lambda at which noise on the finished model has a standard deviation of at most 1/2 on each weight.
 
-    The sum is smallest at lambda^3 = 2 beta s^2/R^2.
+    Labels depend on the direction of the minimiser alone. With curvature h along the mean gradient g at 0 its norm is about
+    |g|/(h + lambda), and noise of norm s/lambda is s (h + lambda)/(lambda |g|) of that, which falls until lambda is about h; more
+    lambda only turns the minimiser towards g [ours, elementary]. Most signs of decision values, of order 1 for rows in the unit
+    ball, stay where noise moves each weight by less; 1/2 is by trials on validation rows (docs/defaults.md).
 
     Args:
-        length: s, the root of the noise's mean squared norm times lambda, which does not depend on lambda.
+        length: root of the noise's mean squared norm, which falls with lambda.
     """
-    return max(setting.lam, one_two_five((2 * setting.beta * length**2 / _REACH**2) ** (1 / 3)))
+    lams, most = (setting.lam, *(lam for lam in LAMS if lam > setting.lam)), _ON_A_WEIGHT * math.sqrt(setting.m)
+    least = bisect_left(lams, True, key=lambda lam: length(replace(setting, lam=lam)) <= most)
+    return lams[min(least, len(lams) - 1)]
 
 
 def against_curvature_noise(setting: Setting, scale: float) -> float:

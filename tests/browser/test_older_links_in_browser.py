@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from dpviz.experiments.run import links
+
 
 @pytest.mark.long
 def test_one_click_opens_a_link_as_it_was_meant_and_back_returns(one: Any) -> None:
@@ -14,7 +16,7 @@ def test_one_click_opens_a_link_as_it_was_meant_and_back_returns(one: Any) -> No
     page.wait_for_url("**lam=0.001**")
     one.settled()
     assert "row_scaling=unit" in page.url
-    assert "v=6" in page.url
+    assert f"v={links.VERSION}" in page.url
     assert page.get_by_text("This link names no version").count() == 0
     page.go_back()
     page.get_by_text("This link names no version").wait_for()

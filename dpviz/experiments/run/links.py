@@ -21,13 +21,15 @@ OLD: Mapping[int, Mapping[str, str]] = {
     3: {"cms-objective.slack": "balanced"},
     4: {"dp-sgd.sampling_rate": "0.1", "objective-tight.curvature_share": "0.1"},
     5: {},
+    6: {},
 }
 _NOISY_STEPS = ("dp-gd", "dp-sgd", "dp-lssgd", "dp-svrg", "renyi-filter", "input-perturbation", "dbdp", "dbdp-pi")
-#: hyperparameters that other rules set on linear models until a version; no value in an address stands for these
+#: lambda and hyperparameters that other rules set on linear models until a version; no value in an address stands for these
 RULES: Mapping[int, Mapping[str, Collection[str]]] = {
     5: dict.fromkeys(_NOISY_STEPS, ("step_size",))
     | dict.fromkeys(("nsgd", "rsgd", "rsgd-ar"), ("batch_size", "epochs", "step_size"))
-    | {"outpert-gd": ("steps",)}
+    | {"outpert-gd": ("steps",)},
+    6: dict.fromkeys(("output-gaussian", "cms-output", "bolt-on-psgd"), ("lam",)),
 }
 VERSION = len(OLD) + 1
 #: settings that are gone, by key: the values that nothing stands for now, and what a run has in their place
@@ -46,7 +48,7 @@ def signed(query: Mapping[str, str]) -> dict[str, str]:
     """An address of today's defaults with its version; one that holds nothing is the app itself and needs none.
 
     >>> signed({"epsilon": "0.5"})
-    {'epsilon': '0.5', 'v': '6'}
+    {'epsilon': '0.5', 'v': '7'}
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     return rest | {KEY: str(VERSION)} if rest else {}
@@ -112,22 +114,26 @@ def of_others(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def other_rule(query: Mapping[str, str]) -> str:
-    """A sentence where an older link's method chose its steps by another rule, which no older default says; "" where not.
+    """A sentence where an older link's method chose its steps or lambda by another rule; "" where not.
 
     >>> other_rule({"mechanism": "dp-sgd", "v": "5"})[:60]
     'When this link was made, its automatic steps followed anothe'
     >>> other_rule({"v": "5", "dp-gd.step_size": "1"}), other_rule({"v": "5", "model": "mlp"}), other_rule({"v": "6"})
     ('', '', '')
+    >>> [other_rule({"mechanism": "cms-output", "v": "6", "lam": lam})[25:45] for lam in ("0", "0.1")]
+    ['its automatic λ foll', '']
     """
     try:
         version = _version(query.get(KEY, str(VERSION)))
     except InvalidInput:  # `meant` says what is wrong with it
         return ""
     name = query.get("mechanism", _MECHANISM)
-    concerned = {f"{name}.{knob}" for last, methods in RULES.items() if version <= last for knob in methods.get(name, ())}
-    if query.get("model") == "mlp" or not any(query.get(key, "").strip("0.") == "" for key in concerned):
+    knobs = {knob for last, methods in RULES.items() if version <= last for knob in methods.get(name, ())}
+    automatic = {knob for knob in knobs if query.get("lam" if knob == "lam" else f"{name}.{knob}", "").strip("0.") == ""}
+    if query.get("model") == "mlp" or not automatic:
         return ""
-    return "When this link was made, its automatic steps followed another rule: results may differ from those of then."
+    what = "λ" if automatic == {"lam"} else "steps"
+    return f"When this link was made, its automatic {what} followed another rule: results may differ from those of then."
 
 
 def changed(older: Mapping[str, str], setting: Setting, budget: Budget) -> dict[str, str]:

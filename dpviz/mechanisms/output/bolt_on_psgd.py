@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
 from dpviz.mechanisms.capabilities import BoundsDistance, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
@@ -79,6 +80,11 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         "Exact Gaussian; Gaussian that uses the secret permutation; the published Gaussian; or pure ε-DP.",
         options=tuple(ACCOUNTANTS),
     )
+
+    def automatic_lam(self, setting: Setting, budget: Budget) -> float:
+        if self.rule != "sc-decreasing":
+            return setting.lam  # noise hardly depends on it
+        return rules.against_output_noise(setting, lambda s: self.calibrate(s, budget).noise_length(s.m))
 
     def _rule(self, setting: Setting) -> dict[str, Any]:
         """The step rule with its constants, as `wu_steps` and `wu_bolt_on` take them."""
