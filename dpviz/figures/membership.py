@@ -1,4 +1,4 @@
-"""Membership attacks on ordinary rows as pictures: log-log ROC curves, detections over epsilon, exposure against a fact."""
+"""Membership attacks on ordinary rows as pictures: log-log ROC curves, and exposure against a fact."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.figures.decades import ticks
 from dpviz.figures.style import Theme, Trace, faint, figure, margin
-from dpviz.figures.traces import band_trace, coin_toss, line_trace, marker_trace, upright
+from dpviz.figures.traces import band_trace, coin_toss, line_trace, marker_trace
 
 Floats = NDArray[np.floating]
 
@@ -64,42 +64,6 @@ def roc(
         legend=_INSIDE | {"bgcolor": faint(theme.paper, 0.7), "font": {"size": 14}},
         x={"title": "false alarms", **axis},
         y={"title": "members found", **axis},
-    )
-
-
-def over_epsilon(table: pd.DataFrame, theme: Theme, *, here: float) -> go.Figure:
-    """Detections of the best attack at one rate of false alarms over epsilon, beside the bound and those without privacy.
-
-    Args:
-        table: one row for each epsilon, rising: epsilon, detections, low, high, allowed, non_private, false_alarms.
-        here: the epsilon of the page, marked.
-    """
-    x = np.log10(table["epsilon"].to_numpy(float))
-    columns = ["detections", "low", "high", "allowed", "non_private", "false_alarms"]
-    shown = {name: 100 * table[name].to_numpy(float) for name in columns}
-    traces = [
-        band_trace(x, shown["low"], shown["high"], faint(theme.labels[0], 0.3)),
-        *(
-            line_trace(
-                x, shown[key], {"color": colour, "width": 3, "dash": dash}, f"{name}: %{{y:.2f}} %<extra></extra>", name=name
-            )
-            for key, name, colour, dash in (
-                ("detections", "best attack, 95 % limits", theme.labels[0], "solid"),
-                ("allowed", "allowed by the guarantee", theme.noise, "dash"),
-                ("non_private", "best attack without privacy", theme.ink, "solid"),
-                ("false_alarms", "coin toss", theme.majority, "dash"),
-            )
-        ),
-    ]
-    top = max(float(np.nanmax(shown["high"])), float(np.nanmax(np.r_[shown["non_private"], 0])), 2 * shown["false_alarms"][0])
-    return figure(
-        theme,
-        traces,
-        height=400,
-        margin=margin(left=76, right=20, top=112),
-        x={"title": "ε", **ticks(x[0], x[-1])},
-        y={"title": "members found", "range": [0, 1.3 * top], "ticksuffix": " %"},
-        shapes=[upright(np.log10(here), {"color": theme.grid, "width": 2})],
     )
 
 

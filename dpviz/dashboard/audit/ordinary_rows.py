@@ -20,8 +20,9 @@ from dpviz.dashboard.shell.fields import Field, Group
 from dpviz.dashboard.work import tasks, watching
 from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.figures import lines
 from dpviz.figures import membership as pictures
-from dpviz.figures.style import Theme
+from dpviz.figures.style import Look, Theme
 from dpviz.reporting import words
 
 ONE_ROW = "One row, the others known"
@@ -130,7 +131,25 @@ def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None
     summary = "At 1 % false alarms the best attack finds " + " and ".join(
         f"{_share(end['detections'])} of the members at ε = {words.three(end['epsilon'])}" for end in ends
     )
-    charts.chart(pictures.over_epsilon(best, theme, here=found.spec.epsilon), "attacks-over", f"{summary}.", lambda: answer)
+    x = best["epsilon"]
+    drawn = [
+        lines.Line(
+            "best attack, 95 % limits",
+            x,
+            best["detections"],
+            Look("", theme.labels[0], "solid", "circle"),
+            points=True,
+            low=best["low"],
+            high=best["high"],
+        ),
+        lines.Line("allowed by the guarantee", x, best["allowed"], Look("", theme.noise, "dash", "x")),
+        lines.Line("best attack without privacy", x, best["non_private"], Look("", theme.ink, "solid", "x")),
+        lines.Line("coin toss", x, best["false_alarms"], Look("", theme.majority, "dot", "x")),
+    ]
+    top = 1.3 * float(np.nanmax(best[["high", "non_private", "false_alarms"]]))
+    here, ends = ((found.spec.epsilon, "this run"),), (0.0, top)
+    fig = lines.curves(drawn, theme, x="ε", y="members found", log_y=False, marks=here, y_range=ends, percent=True)
+    charts.chart(fig, "attacks-over", f"{summary}.", lambda: answer)
 
 
 def _how(found: AttackedRun, shadows: int) -> None:
