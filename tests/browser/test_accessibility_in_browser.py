@@ -37,7 +37,7 @@ CONTROLS = """() => [...document.querySelectorAll(
 
 
 def violations(page: Any) -> list[str]:
-    """Serious violations that axe-core finds."""
+    """Serious violations that axe-core finds; pale texts (WCAG 2.2, 1.4.3) are among them."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]
@@ -49,8 +49,9 @@ def violations(page: Any) -> list[str]:
 def test_no_page_has_a_serious_violation_and_every_chart_has_a_table(reader: Callable[..., Any], width: int, scheme: str) -> None:
     one = reader(width, scheme)
     page = one.open(QUERY)
-    page.locator("h1").evaluate("e => e.insertAdjacentHTML('afterend', '<button></button><input>')")
-    assert len(violations(page)) == 2, "the control: a button and a field without a name are found"
+    page.locator("h1").evaluate("e => { e.style.opacity = 0.3; e.insertAdjacentHTML('afterend', '<button></button><input>') }")
+    rules = {line.partition(":")[0] for line in violations(page)}
+    assert {"button-name", "label", "color-contrast"} <= rules, "the control: a pale heading, a button and a field without a name"
     # in one call: the page may be drawn again between two
     without = page.evaluate(f"() => {{ document.querySelector('.dpviz-read').remove(); return ({UNTOLD})() }}")
     assert without == 1, "the control: a chart without its table is found"
@@ -59,7 +60,8 @@ def test_no_page_has_a_serious_violation_and_every_chart_has_a_table(reader: Cal
         page.wait_for_selector("h1")
         one.quiet()
         # a table that scrolls gets its tab stop when it has been drawn
-        until(lambda: violations(page) == [], f"{name} without violations, of {violations(page)}")
+        if found := violations(page):
+            until(lambda: violations(page) == [], f"{name} without violations, of {found}")
         until(lambda: page.evaluate(UNTOLD) == 0, f"a table for every chart of {name}")
 
 
@@ -73,11 +75,9 @@ def controls(one: Any) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("width", "height"), [(1024, 768), (1440, 900)])
-def test_at_most_twelve_controls_are_in_the_first_view(reader: Callable[..., Any], width: int, height: int) -> None:
-    one = reader(width)
+def test_at_most_twelve_controls_are_in_the_first_view(reader: Callable[..., Any]) -> None:
+    one = reader(1440)
     page = one.page
-    page.set_viewport_size({"width": width, "height": height})
     one.open()
     before = len(controls(one))
     # in one call: the page may be drawn again between two
@@ -88,3 +88,12 @@ def test_at_most_twelve_controls_are_in_the_first_view(reader: Callable[..., Any
         page.wait_for_selector("h1")
         found = controls(one)
         assert 1 + len(found) <= 12, (name, found)  # the links to the pages count as one
+
+
+@pytest.mark.long
+def test_figures_follow_the_theme_without_a_click(reader: Callable[..., Any]) -> None:
+    page = reader(scheme="light").open("?dataset=teaching&seeds=2")
+    page.wait_for_selector(".dpviz-picture svg")
+    page.emulate_media(color_scheme="dark")
+    dark = "getComputedStyle(document.querySelector('.dpviz-picture svg')).backgroundColor === 'rgb(14, 17, 23)'"
+    page.wait_for_function(dark)

@@ -71,10 +71,6 @@ def request(from_server: bool, kind: str) -> bool:
     return not from_server and kind == "rerun_script"
 
 
-def begins(from_server: bool, kind: str) -> bool:
-    return from_server and kind == "new_session"
-
-
 def address(from_server: bool, kind: str) -> bool:
     return from_server and kind == "page_info_changed"
 
@@ -87,23 +83,21 @@ def ends(from_server: bool, kind: str) -> bool:
     return from_server and kind == "script_finished"
 
 
-def agree(one: Any, *epsilons: str) -> None:
-    """Waits until sentence, address and slider are at the same value, one of these, and the page is quiet."""
+def agree(one: Any, epsilon: str) -> None:
+    """Waits until sentence, address and slider are at this value, and the page is quiet."""
     one.page.wait_for_function(
-        "([all, settled]) => document.querySelector(settled) && all.some(e =>"
+        "([e, settled]) => document.querySelector(settled) &&"
         " document.querySelector('.st-key-headline')?.innerText.replaceAll('\u00a0', ' ')"
         ".includes(`at ε = ${e} `)"
         " && new URL(location).searchParams.get('epsilon') === e"
-        " && document.querySelector('.st-key-budget input[type=range]')?.getAttribute('aria-valuetext') === e)",
-        arg=[list(epsilons), SETTLED],
+        " && document.querySelector('.st-key-budget input[type=range]')?.getAttribute('aria-valuetext') === e",
+        arg=[epsilon, SETTLED],
     )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("what", "number"),
-    [(request, 0), (begins, 0), (address, 0), (part, 10), (ends, 0)],
-    ids=lambda v: v.__name__ if callable(v) else str(v),
+    ("what", "number"), [(request, 0), (part, 10), (ends, 0)], ids=lambda v: v.__name__ if callable(v) else str(v)
 )
 def test_what_was_set_just_before_a_cut_is_not_lost(one: Any, what: Any, number: int) -> None:
     line = Line(one.page)
@@ -117,15 +111,14 @@ def test_what_was_set_just_before_a_cut_is_not_lost(one: Any, what: Any, number:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("delay", [20, 60, 100])
-def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(one: Any, delay: int) -> None:
+def test_what_was_typed_milliseconds_before_a_cut_is_not_lost(one: Any) -> None:
     line = Line(one.page)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     one.unfold("More settings, compare, report")
     box = one.page.get_by_role("textbox", name="ε, exactly")
     box.fill("0.37")
     box.press("Enter")
-    one.page.wait_for_timeout(delay)
+    one.page.wait_for_timeout(60)
     line.cut()
     agree(one, "0.37")
 
@@ -156,16 +149,14 @@ def test_a_page_of_which_only_the_end_arrived_is_drawn_when_the_connection_is_ba
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shown", [True, False])
 def test_a_server_that_is_killed_and_comes_back_finds_an_open_page_where_it_was(
-    own_server: Any, visitor: Callable[[str], Any], shown: bool
+    own_server: Any, visitor: Callable[[str], Any]
 ) -> None:
     one = visitor(own_server.address)
     one.open("?dataset=teaching&seeds=2&epsilon=0.5")
     one.page.get_by_role("slider", name="Privacy budget ε").press("ArrowRight")
-    if shown:
-        agree(one, "0.56")
+    agree(one, "0.56")
     own_server.kill()
     one.page.wait_for_selector(SETTLED, state="detached")
     own_server.start()
-    agree(one, *(("0.56",) if shown else ("0.5", "0.56")))
+    agree(one, "0.56")

@@ -138,19 +138,6 @@ def test_a_click_on_a_point_opens_that_very_run(one: Any) -> None:
 
 
 @pytest.mark.long
-def test_epsilon_from_the_accuracy_wanted(one: Any) -> None:
-    page = open_page(one, QUICK)
-    over(page)
-    first = one.sentence
-    box = page.get_by_role("spinbutton", name="Accuracy wanted, %")
-    box.fill("75")
-    box.press("Enter")
-    page.wait_for_function("() => /For 75\\.0.%/.test(document.querySelector('.st-key-headline')?.innerText)")
-    assert one.sentence != first
-    assert query(page)["want"] == "75"
-
-
-@pytest.mark.long
 def test_saved_numbers_and_settings_are_those_of_the_shell(reader: Make, tmp_path: Path) -> None:
     page = open_page(reader(), QUICK)
     over(page)
