@@ -151,3 +151,29 @@ def test_the_binomial_tail_is_used_up_to_one_below_the_mean() -> None:
     assert ab.Counts(5, 4, 10).p_value(0.0) == pytest.approx(binom.cdf(9, 20, 0.5))
     assert ab.Counts(5, 5, 10).p_value(0.0) == 1.0
     assert ab.Counts(10, 10, 10).p_value(0.0) == 1.0
+
+
+def test_a_score_on_the_threshold_is_a_guess_of_the_first() -> None:
+    scores = np.array([0.0, 1.0, 2.0])
+    assert ab.count_errors(scores, scores, 1.0) == ab.Counts(1, 2, 3)
+
+
+def test_a_threshold_lies_half_way_between_two_scores() -> None:
+    cut, _ = ab.best_threshold(np.array([0.0, 1.0]), np.array([2.0, 4.0]), trials=1000, delta=0.0)
+    assert cut == 1.5
+
+
+def test_all_extremes_and_an_even_middle_are_tried() -> None:
+    assert np.array_equal(ab._tried(1500), np.arange(1500))
+    for count in (1501, 20_000):
+        tried = ab._tried(count)
+        assert len(tried) == 1500
+        assert np.array_equal(tried[:500], np.arange(500))
+        assert np.array_equal(tried[-500:], np.arange(count - 500, count))
+        gaps = np.diff(tried[499:1001])
+        assert gaps.max() <= (count - 1000) // 499 + 1
+        assert gaps[1:-1].max() - gaps[1:-1].min() <= 1
+    # the cut between the sides is found among many
+    scores = np.linspace(0, 1, 9001)
+    cut, _ = ab.best_threshold(scores[:4500], scores[4500:], trials=9000, delta=0.0)
+    assert ab.count_errors(scores[:4500], scores[4500:9000], cut).false_positives <= 20
