@@ -13,7 +13,7 @@ import dpviz
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import error_bound
 from dpviz.mechanisms import Calibration, Training
-from dpviz.mechanisms.gradient.pidp_sgd_rule import log10_pass
+from dpviz.mechanisms.gradient.pidp_sgd_rule import log10_pass, refused
 from dpviz.models import feature_noise_of
 from dpviz.privacy.budget import Budget
 
@@ -137,3 +137,25 @@ def test_the_chance_of_passing_is_that_of_simulated_noise() -> None:
         hits = int((np.abs(c + 0.6 * rng.standard_normal((trials, 3))) <= 0.8).all(axis=1).sum())
         assert binomtest(hits, trials, chance).pvalue > 1e-6
         assert binomtest(hits, trials, 1.1 * chance).pvalue < 1e-6, "the control"
+
+
+def test_a_row_is_refused_early_only_where_no_contribution_could_pass() -> None:
+    """Draws with one entry, against every size that a contribution can have: |c| <= |g|/(n lam), in each replica by itself."""
+    _, cals = built("pidp-sgd", rule="literal", radius=25.0)
+    rng, seeds, error = np.random.default_rng(6), 40, error_bound(PROBLEM.setting)
+    gradients = rng.standard_normal((2 * seeds, 3))
+    longest = np.linalg.norm(gradients, axis=1) / (N * LAM)
+    limits = [(cal.details["sigma_c"], cal.details["threshold"]) for cal in cals]
+    middle = np.mean([(2 * (longest.mean() + error) + threshold) / sigma for sigma, threshold in limits])
+    draw = np.zeros((seeds, 3))
+    draw[np.arange(seeds), rng.integers(3, size=seeds)] = (
+        rng.choice([-1, 1], seeds) * middle * 10 ** rng.uniform(-0.5, 0.5, seeds)
+    )
+    early = refused(gradients, cals, draw, PROBLEM.setting)
+    for r, (e, s) in enumerate(np.ndindex(2, seeds)):
+        sigma, threshold = limits[e]
+        sizes = np.linspace(0, longest[r], 5001)
+        doubled = np.abs(sigma * np.abs(draw[s]).max() - 2 * (sizes + error))
+        assert early[r] == (not (doubled <= threshold).any())
+    assert 0.2 < early.mean() < 0.8
+    assert not refused(gradients, [cal.noiseless() for cal in cals], draw, PROBLEM.setting).any()

@@ -120,6 +120,19 @@ def test_noise_on_rows_without_copies_of_them(small: tuple[Problem, np.ndarray],
     )
 
 
+def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarray]) -> None:
+    problem, theta = small
+    rows = problem.rows.take(slice(0, 3))
+    for i in range(3):
+        columns = []
+        for axis in np.eye(4):
+            ends = [Rows(rows.X[i : i + 1] + h * axis, rows.y[i : i + 1]) for h in (1e-6, -1e-6)]
+            up, down = (problem.model.sum_gradient(theta[i : i + 1], end)[0] for end in ends)
+            columns.append((up - down) / 2e-6)
+        expected = np.linalg.norm(np.array(columns), 2)
+        assert feature_noise_of(problem.model).data_weights(theta, rows)[i] == pytest.approx(expected, rel=1e-7)
+
+
 def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]) -> None:
     problem, theta = small
     reach, direction = np.array([0.5, 2.0, 0.0]), np.random.default_rng(4).standard_normal(theta.shape)
