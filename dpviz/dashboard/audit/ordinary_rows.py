@@ -146,7 +146,7 @@ def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None
         lines.Line("best attack without privacy", x, best["non_private"], Look("", theme.ink, "solid", "x")),
         lines.Line("coin toss", x, best["false_alarms"], Look("", theme.majority, "dot", "x")),
     ]
-    top = 1.3 * float(np.nanmax(best[["high", "non_private", "false_alarms"]]))
+    top = 1.3 * float(np.nanmax(best[["high", "non_private", "false_alarms"]].to_numpy(float)))
     here, span = ((found.spec.epsilon, "this run"),), (0.0, top)
     fig = lines.curves(drawn, theme, x="ε", y="members found", log_y=False, marks=here, y_range=span, percent=True)
     charts.chart(fig, "attacks-over", f"{summary}.", lambda: answer)
