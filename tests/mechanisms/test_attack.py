@@ -9,9 +9,14 @@ import pytest
 import dpviz
 from dpviz.common.random import spawn, standard_gamma_sphere
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.mechanisms.attack import allowed_accuracy, attack_on_person, strongest_attack
-from dpviz.privacy.budget import Budget, attack_accuracy
+from dpviz.mechanisms.attack import Attack, allowed_accuracy, attack_on_person, strongest_attack
+from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
+
+
+def attack_of(mechanism: str, epsilon: float = 1.0, **params: object) -> Attack | None:
+    spec = dpviz.RunSpec("breast-cancer", mechanism=mechanism, epsilon=epsilon, params=params)
+    return strongest_attack(spec.build(), setting_of(spec), calibration_of(spec))
 
 
 def test_gamma_sphere_noise_leaves_what_sampled_noise_leaves() -> None:
@@ -45,6 +50,17 @@ def test_no_bound_is_above_that_of_epsilon_and_delta(mechanism: str) -> None:
     assert 0.5 + (found.best[1] - found.best[0]) / 2 == pytest.approx(found.accuracy, abs=2e-3)
 
 
+@pytest.mark.parametrize("mechanism", ["dp-gd", "dp-sgd", "bassily-sgd", "rsgd-ar", "cms-output", "amp"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_headline_is_what_the_whole_curve_says(mechanism: str, epsilon: float) -> None:
+    """Guesses are right as often as the curve allows at its largest distance, though the curve is not computed for it."""
+    found = attack_of(mechanism, epsilon)
+    assert "table" not in vars(found), "the curve waits until somebody looks at it"
+    even = 0.5 + (found.best[1] - found.best[0]) / 2
+    assert found.accuracy == pytest.approx(even, abs=1e-4), "four decimals, so the shown per cent is the same"
+    assert "table" in vars(found)
+
+
 @pytest.mark.parametrize("mechanism", ["dp-gd", "output-gaussian", "cms-output", "dp-sgd", "renyi-filter"])
 def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None:
     spec = dpviz.RunSpec("teaching", mechanism=mechanism, seeds=2)
@@ -66,6 +82,15 @@ def test_a_persons_bound_at_the_ends(gaussian: bool) -> None:
     assert own(float("inf"), 1e-6) == pytest.approx(1.0)
     assert own(1.0, 0.0) == pytest.approx(np.e / (1 + np.e))
     assert (own(1.0, 1e-5) < attack_accuracy(Budget(1.0, 1e-5))) == gaussian
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01, 0.3])
+def test_the_share_of_right_guesses_is_that_at_the_bend_of_the_trade_off(delta: float) -> None:
+    """(1 + detections - false alarms)/2 at its largest, from the curve itself; with half of delta it would be too small."""
+    budget = Budget(0.7, delta)
+    alarms = np.append(np.linspace(0, 1, 2001), corner(budget))
+    reached = float((1 - trade_off(budget, alarms) - alarms).max())
+    assert attack_accuracy(budget) == pytest.approx(0.5 * (1 + reached), rel=1e-12)
 
 
 def test_a_persons_bound_is_that_of_the_worst_seed() -> None:
@@ -97,3 +122,10 @@ def test_a_claim_without_a_proof_is_audited_and_bounds_nothing() -> None:
     assert strongest_attack(spec.build(), setting_of(spec), cal) is None
     assert allowed_accuracy(spec.build(), setting_of(spec), cal) == attack_accuracy(cal.budget)
     assert allowed_accuracy(spec.build(), setting_of(spec), cal.noiseless()) is None
+
+
+def test_detections_at_a_rate_of_false_alarms_are_those_of_the_trade_off() -> None:
+    attack = Attack(0.8, 0.8, Budget(1.0, 1e-5), "")
+    for alarms in (0.0, 0.05, 0.3, 1.0):
+        expected = 1 - trade_off(Budget(1.0, 1e-5), np.array([alarms]))[0]
+        assert attack.detections_at(alarms) == pytest.approx(expected, abs=2e-3)

@@ -6,13 +6,17 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting import rdp as referee
+from support import make_problem
 
 import dpviz
+from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Training
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import ORDERS
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 
 def build(**params: object) -> dpviz.Mechanism:
@@ -58,6 +62,43 @@ def test_a_row_adds_no_more_than_the_inner_noise_is_sized_for(model_id: str, cli
         assert moved <= limit * (1 + 1e-12) + 1e-15
         worst = max(worst, float(moved / limit) if limit > 1e-3 else 0.0)
     assert worst > 0.5  # half the limit is broken
+
+
+@pytest.mark.parametrize("noise", ["accounted", "published"])
+def test_noiseless_run_reaches_the_minimum(model_id: str, noise: str) -> None:
+    problem = make_problem(n=100, d=3, lam=0.1, model=model_id)
+    built = build(rounds=60, inner_steps=20, step_size=0.5, noise=noise)
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    theta = built.fit(Training(problem, [cal], spawn(0, 2))).theta[0]
+    np.testing.assert_allclose(theta, np.broadcast_to(problem.optimum, theta.shape), atol=2e-3)
+
+
+def test_published_form_is_a_claim_with_its_reasons() -> None:
+    n, budget = 1000, Budget(1.0, 1e-5)
+    setting = get_model("logistic").setting(n, 10, 1e-3)
+    cal = build(noise="published", c=2.0, rounds=5, inner_steps=40).calibrate(setting, budget)
+    assert cal.noise_scale == pytest.approx(math.sqrt(2.0 * 200 * math.log(1e5)) / n)
+    assert cal.status is Status.CLAIM
+    assert cal.proved_budget is None
+    assert cal.claimed_budget == budget
+    assert cal.details["chance_of_being_drawn"] == pytest.approx(1 - (1 - 1 / n) ** 200)
+    mu = math.sqrt(200) * 2 / (n * cal.noise_scale)
+    assert cal.details["epsilon_if_never_drawn"] == pytest.approx(float(gaussian_epsilon(1e-5, mu)))
+    assert cal.details["largest_epsilon_over_c1"] == pytest.approx(200 / n**2)
+    assert any("c1" in note for note in cal.notes)
+
+
+def test_visits_count_full_gradients_and_batches() -> None:
+    problem = make_problem(n=2000)
+    for noise, mean in (("accounted", 4 + 4 * 25 * 0.2), ("published", 4 + 100 / 2000)):
+        built = build(rounds=4, inner_steps=25, sampling_rate=0.2, noise=noise)
+        visits = built.fit(Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-6))], spawn(0, 3))).record.visits
+        assert visits.mean() == pytest.approx(mean, rel=0.01)
+
+
+def test_too_many_steps_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="inner_steps"):
+        build(rounds=1000, inner_steps=100_000).calibrate(get_model("logistic").setting(1000, 3, 0.1), Budget(1.0, 1e-5))
 
 
 def test_a_budget_below_what_the_largest_order_proves_is_refused() -> None:

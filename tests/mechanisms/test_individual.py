@@ -13,12 +13,20 @@ from dpviz.common.random import spawn
 from dpviz.influence import influence_of
 from dpviz.mechanisms import IndividualBudget, Training
 from dpviz.mechanisms.individual import after_objective_noise
-from dpviz.models import derivatives_of
+from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import newton
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.individual import gamma_output, gaussian_epsilons, gaussian_output, objective_publishable
+from dpviz.privacy.individual import gamma_output, gaussian_epsilons, gaussian_output, objective_ex_post, objective_publishable
+
+
+def test_reference_values_on_breast_cancer() -> None:
+    data = dpviz.load_dataset("breast-cancer", intercept=False)
+    found = individual("output-gaussian", Problem(Rows(data.X, data.y), get_model("logistic"), 0.01))
+    assert found.epsilon[0, 0] == pytest.approx(0.0403, abs=5e-5)
+    assert found.epsilon.max() == pytest.approx(0.1275, abs=5e-5)
+    assert found.delta == 1e-5
 
 
 @pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
@@ -147,6 +155,22 @@ def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
     slope, curvature = derivatives_of(problem.model).slopes(theta[0], problem.rows)
     useless = objective_publishable(slope, curvature, problem.rows.norms, lam_sum, sigma, 1.0)
     assert (found.epsilon > useless).sum(axis=0).max() > limit
+
+
+def test_publishable_bound_at_rows_of_any_length_and_noise_of_any_size() -> None:
+    """Against the formula by hand: 2.326347874 is the 99 % point of the normal law; the slope, not the length, is squared."""
+    one = np.ones(1)
+    at = objective_publishable(0.5 * one, 0.25 * one, 3.0 * one, 10.0, 0.7, 0.02)[0]
+    by_hand = np.log(1 + 0.25 * 9 / 10) + 1.5**2 / (2 * 0.49) + 1.5 * 2.3263478740408408 / 0.7
+    assert at == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_ex_post_values_of_a_row_without_gradient_are_zero() -> None:
+    zero = np.zeros(1)
+    assert objective_ex_post(zero, zero, np.ones(1), np.ones(1), np.ones(1), 1.0)[0] == 0
+    assert gamma_output(zero, 1.0)[0][0] == 0
+    with pytest.raises(dpviz.InvalidInput, match="sigma"):
+        gaussian_output(zero, 0.0, 1e-5)
 
 
 def test_another_row_in_the_place_of_a_row_moves_the_model_by_both_but_never_beyond_the_sensitivity() -> None:

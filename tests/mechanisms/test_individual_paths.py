@@ -1,5 +1,7 @@
 """Epsilon of one person along the iterates of a training, against dp_accounting, with controls."""
 
+import sys
+
 import numpy as np
 import pytest
 from support import make_problem
@@ -14,7 +16,7 @@ from dpviz.privacy.accounting.events import Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import epsilons
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.individual import ORDERS, PoissonPath
+from dpviz.privacy.individual import ORDERS, PoissonPath, gaussian_path
 
 
 def test_path_energy_is_what_the_rows_contributed() -> None:
@@ -35,6 +37,26 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     np.testing.assert_allclose(found.epsilon[0], gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
     assert built.fit(Training(problem, [cal], streams, record=False)).record.gradient_energy is None
+
+
+def test_full_gradients_in_every_step_cost_the_worst_case() -> None:
+    epsilon, replaced = gaussian_path(np.array([50.0, 0.0]), 50, 1.0, np.sqrt(50.0) / 1.3, 1e-6)
+    np.testing.assert_allclose(epsilon, [gaussian_epsilon(1e-6, 1.3), 0.0])
+    np.testing.assert_allclose(replaced, gaussian_epsilon(1e-6, np.array([2.6, 1.3])))
+
+
+def test_each_budget_keeps_its_own_path() -> None:
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
+    low, high = dpviz.run_epsilons(spec, [0.1, 5.0])
+    alone = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=5.0))
+    np.testing.assert_allclose(high.individual.epsilon, alone.individual.epsilon, rtol=1e-5)
+    assert low.individual.epsilon.max() < high.individual.epsilon.min()
+
+
+def test_poisson_path_of_full_gradients_is_the_known_epsilon() -> None:
+    # integer orders up to 1024, CKS conversion; the minimum is at order 8
+    divergence = PoissonPath(Sampled(Gaussian.of_rows(1.0, 1.0), 0.01)).divergence(np.ones((1, 1000)))
+    assert epsilons(divergence, 1e-5, ORDERS)[0] == pytest.approx(2.1077530754515768, rel=1e-9)
 
 
 @pytest.mark.parametrize(("q", "z"), [(0.01, 1.0), (0.1, 3.0), (0.5, 0.8), (1.0, 2.0)])
@@ -79,7 +101,12 @@ def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
 POISSON = [
     ("dp-sgd", {"sampling_rate": 0.2, "epochs": 4.0}),
     ("dp-sgd", {"sampling_rate": 1.0, "epochs": 6.0, "relation": "add-remove"}),
+    ("dp-sgd", {"sampling_rate": 0.1, "epochs": 3.0, "clip_norm": 0.3, "relation": "add-remove", "accountant": "rdp"}),
+    ("dp-lssgd", {"sampling_rate": 0.1, "epochs": 3.0, "clip_norm": 0.3}),
+    ("bassily-sgd", {"sampling_rate": 0.3, "epochs": 5.0}),
+    ("dp-svrg", {"rounds": 3, "inner_steps": 4, "relation": "add-remove"}),
     ("dp-svrg", {"rounds": 2, "inner_steps": 5, "clip_norm": 0.3, "snapshot": "average"}),
+    ("dp-svrg", {"rounds": 4, "inner_steps": 1}),
 ]
 
 
@@ -144,3 +171,98 @@ def test_no_row_costs_more_than_the_mechanism_promises(mechanism: str, relation:
     assert found.epsilon.max() <= 1.0 + 1e-6
     if mechanism != "dp-svrg":
         assert found.epsilon.max() > (0.9 if relation == "add-remove" else 0.4)
+
+
+def test_the_path_is_the_one_that_was_released() -> None:
+    problem = make_problem(n=30, d=3)
+    built = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 3.0})
+    longer = dpviz.list_mechanisms()["dp-sgd"].from_params({"sampling_rate": 0.2, "epochs": 2.0})
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    path = built.fit(Training(problem, [cal], spawn(5, 3))).record.path
+    assert path.shape == (1, 3, 15, 3)
+    np.testing.assert_array_equal(path[0, :, 0], 0)
+    np.testing.assert_array_equal(path[0, :, 10], longer.fit(Training(problem, [cal], spawn(5, 3))).theta[0])
+
+
+def test_long_runs_look_at_fewer_paths_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, shared = make_problem(n=30, d=3), sys.modules["dpviz.mechanisms.individual"]
+    everything = individual("dp-sgd", problem)
+    assert everything.epsilon.shape == (2, 30)
+    monkeypatch.setattr(shared, "_NORMS", 30 * 200)
+    one = individual("dp-sgd", problem)
+    np.testing.assert_array_equal(one.epsilon, everything.epsilon[:1])
+    assert "first 1 of 2 noise draws" in one.method
+    monkeypatch.setattr(shared, "_PATH_BYTES", 100)
+    built, cal, fit = fitted("dp-sgd", problem)
+    assert fit.record.path is None
+    assert built.individual(problem, cal, fit.theta[0], fit.record) is None
+
+
+def test_published_single_row_steps_have_no_individual_epsilon() -> None:
+    problem = make_problem(n=20, d=3)
+    for mechanism, params in (("bassily-sgd", {"mode": "faithful"}), ("dp-svrg", {"noise": "published"})):
+        built, cal, fit = fitted(mechanism, problem, 1, **params)
+        assert built.individual(problem, cal, fit.theta[0], fit.record.at(0)) is None
+
+
+def test_filtered_rows_spend_their_budget_and_no_more() -> None:
+    problem = make_problem(n=30, d=3)
+    built, cal, fit = fitted("renyi-filter", problem, full_steps=5, stretch=6.0)
+    record = fit.record.at(0)
+    assert record.gradient_energy.max() <= 5 * (1 + 1e-9)
+    stopped = record.visits < len(record.timeline[0, 0])  # type: ignore[index]
+    assert stopped.any()
+    found = built.individual(problem, cal, fit.theta[0], record)
+    assert found.replace.max() <= 1.0 + 1e-6
+    exact = gaussian_epsilon(1e-5, np.sqrt(record.gradient_energy[0]) / (30 * cal.noise_scale))
+    np.testing.assert_allclose(found.epsilon, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", ["dp-sgd", "dp-svrg"])
+def test_rows_of_later_blocks_are_those_of_the_first(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are looked at in blocks of 64 at least; what is said of a row does not depend on where it stands."""
+    problem, knobs = make_problem(n=150), {"epochs": 3.0} if mechanism == "dp-sgd" else {"rounds": 2, "inner_steps": 4}
+    whole = individual(mechanism, problem, **knobs).epsilon
+    monkeypatch.setattr("dpviz.mechanisms.individual._BLOCK", 1)
+    np.testing.assert_allclose(individual(mechanism, problem, **knobs).epsilon, whole, rtol=1e-9)
+    assert whole.shape[-1] == 150
+
+
+def test_a_path_that_nobody_would_wait_for_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=40, d=3, lam=0.05)
+    built, declared, fit = fitted("dp-sgd", problem)
+    for most, followed in ((10**9, True), (100, False)):
+        monkeypatch.setattr("dpviz.mechanisms.individual._MOST_NORMS", most)
+        assert (built.individual(problem, declared, fit.theta[0], fit.record.at(0)) is not None) is followed
+
+
+def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
+    """Gradients of a network's row at two points may point anywhere: their lengths add up, and 2C bounds what a row adds.
+
+    By one row at a time, with gradients by finite differences and the Rényi sums of `rdp`.
+    """
+    problem = make_problem(n=8, d=3, lam=0.05, seed=3, model="mlp-2")
+    built, cal, fit = fitted("dp-svrg", problem, 1, rounds=2, inner_steps=3, clip_norm=0.4)
+    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    path, details = fit.record.path[0, 0], cal.details
+
+    def loss(i: int, theta: np.ndarray) -> float:
+        score = problem.model.scores(theta[None], problem.rows.take(slice(i, i + 1)))[0, 0]
+        return float(np.logaddexp(0.0, -problem.rows.y[i] * score))
+
+    def length(i: int, theta: np.ndarray) -> float:
+        steps = 1e-6 * np.eye(problem.m)
+        return float(np.linalg.norm([(loss(i, theta + e) - loss(i, theta - e)) / 2e-6 for e in steps]))
+
+    for i in range(problem.n):
+        curve, clip = np.zeros(len(ORDERS)), 0.4
+        for t, theta in enumerate(path):
+            sent = min(length(i, theta), clip)
+            if t % 3 == 0:
+                anchor = sent
+                curve += rdp.gaussian(sent / clip / details["noise_multiplier_full"], ORDERS)
+            else:
+                share = (sent + anchor) / (2 * clip)  # what a row may add is public: 2C, for a network has no bound on curvature
+                curve += rdp.sampled_gaussian(details["sampling_rate"], details["noise_multiplier_inner"] / share, ORDERS)
+        by_hand = float(epsilons(curve, 1e-5, ORDERS))
+        assert by_hand * (1 - 1e-5) <= found.epsilon[0, i] <= by_hand * 1.01

@@ -1,14 +1,21 @@
 """Methods that perturb training rows, once: noise, sensitivity, what holds and what is only claimed."""
 
+import math
+
 import numpy as np
 import pytest
+from dp_accounting import GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
 from support import make_problem
 
 import dpviz
+from dpviz.common.norms import unit
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
+from dpviz.datasets.table.encoding import min_max
 from dpviz.mechanisms import Training, get_mechanism
-from dpviz.models import Rows, feature_noise_of
+from dpviz.mechanisms.input.dbdp import Descent
+from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import HuberHinge, Logistic
 from dpviz.models.problem import Problem
@@ -35,7 +42,22 @@ def test_claims_stay_claims(name: str) -> None:
         get_mechanism(name)().calibrate(make_problem().setting, Budget(1.0))
 
 
+def test_shared_noise_has_no_local_guarantee() -> None:
+    cal = dpviz.calibrate("input-perturbation", n=1000, d=5, epsilon=1, delta=1e-5, sharing="shared")
+    assert not any(key.startswith("same_label") for key in cal.details)
+    assert any("difference" in note for note in cal.notes)
+
+
 # --- how noise on a row reaches its gradient ------------------------------------------------------------------------
+
+
+def test_weights_on_breast_cancer() -> None:
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    problem = Problem(Rows(unit(min_max(data.data)), 2.0 * data.target - 1), get_model("logistic"), 0.01)
+    weights = feature_noise_of(problem.model).data_weights(problem.optimum, problem.rows)[:3]
+    np.testing.assert_allclose(weights, [0.9729590378848813, 0.9891243900871205, 0.989852348191475], rtol=1e-7)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()], ids=["logistic", "huber"])
@@ -58,6 +80,19 @@ def test_mixed_derivative_against_finite_differences(loss: Logistic | HuberHinge
         singular = np.linalg.svd(np.column_stack(steps), compute_uv=False)
         got = linear_mixed(y * loss.slope(margin), loss.curvature(margin), x[None], w, constant=constant)
         np.testing.assert_allclose(got[0], singular[0], atol=1e-8)
+
+
+def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> None:
+    problem = make_problem(n=700, d=6, model=model_id)
+    rng = np.random.default_rng(1)
+    theta, scale = rng.standard_normal((3, 6)), np.array([0.0, 0.1, 2.0])
+    for noise in (rng.standard_normal((700, 6)), rng.standard_normal((1, 6))):
+        training = feature_noise_of(problem.model)
+        draw = training.prepared(problem.rows, noise.astype(np.float32), np.float64)
+        got = training.noisy_gradient(theta, problem.rows, draw[None], scale)
+        for r in range(3):
+            copy = Rows(problem.rows.X + scale[r] * noise, problem.rows.y)
+            np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [(np.float64, 1e-9), (np.float32, 2e-5)])
@@ -123,6 +158,27 @@ def test_report_sensitivity_is_exact(model: str, bound: float) -> None:
         assert distance(x, 1.0, other, float(rng.choice([-1, 1]))) <= bound
 
 
+def test_fukuchi_meets_its_budget_by_the_library() -> None:
+    cal = dpviz.calibrate("fukuchi-input", n=1000, d=3, epsilon=1, delta=1e-5)
+    accountant = PLDAccountant()
+    accountant.compose(GaussianDpEvent(cal.noise_scale / cal.sensitivity))
+    assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, rel=5e-3)
+    assert cal.details["local_noise_scale"] * math.sqrt(1000) == pytest.approx(cal.noise_scale)
+    local = float(gaussian_epsilon(1e-5, cal.sensitivity / cal.details["local_noise_scale"]))
+    assert cal.details["local_epsilon"] == pytest.approx(local)
+    assert cal.status is Status.PROVED
+
+
+def test_fukuchi_without_noise_minimises_its_quadratic() -> None:
+    problem = make_problem(n=200, d=4)
+    built = get_mechanism("fukuchi-input")()
+    cal = built.calibrate(problem.setting, BUDGET).noiseless()
+    theta = built.fit(Training(problem, [cal], spawn(0, 1))).theta[0, 0]
+    X, y, n = problem.rows.X, problem.rows.y, 200
+    gradient = (-X.T @ y / 2 + X.T @ X @ theta / 4) / n + problem.lam * theta
+    assert np.linalg.norm(gradient) < 1e-12
+
+
 # --- Kang: input perturbation and DBDP ------------------------------------------------------------------------------
 
 
@@ -177,3 +233,30 @@ def test_dbdp_reads_batches_of_perturbed_rows() -> None:
     assert whole.calibrate(problem.setting, BUDGET).details == pytest.approx(
         whole.calibrate(problem.setting, BUDGET).details | {"q": 1.0, "batch_size": 200.0}
     )
+
+
+def test_dbdp_takes_more_steps_where_there_is_less_noise() -> None:
+    """Budgets with different numbers of steps are trained together, and each as if it were alone."""
+    setting = get_model("logistic").setting(16_000, 27, 1e-3)
+    few, many = (get_mechanism("dbdp")().value("steps", setting, Budget(e, 1e-5)) for e in (1.0, 10.0))
+    assert many > 4 * few
+    problem, streams = make_problem(n=60), spawn(2, 2)
+    built = [get_mechanism("dbdp")(steps=k, step_size=1.0) for k in (3, 8)]
+    cals = [b.calibrate(problem.setting, BUDGET) for b in built]
+    together = built[0].fit(Training(problem, cals, streams))
+    for e in range(2):
+        alone = built[e].fit(Training(problem, [cals[e]], streams))
+        np.testing.assert_allclose(together.theta[e], alone.theta[0], rtol=1e-4, atol=1e-6)
+        np.testing.assert_array_equal(together.record.visits[e], alone.record.visits[0])
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(500, 10.0), (16_000, 1.0), (16_000, 0.5), (50_000, 1.0)])
+def test_dbdp_stops_where_longer_training_would_only_meet_the_noise_again(n: int, epsilon: float) -> None:
+    """Where r s = 1.256, the root of e^u = 1 + 2u; numbers of steps are tried in ratios of the root of 2."""
+    setting = get_model("logistic").setting(n, 27, 1e-6)
+    cal = get_mechanism("dbdp")().calibrate(setting, Budget(epsilon, 1e-5))
+    descent = cal.values(Descent)
+    steps = descent.steps
+    assert 5 < steps < 200
+    u = 0.95 / 1.9 * setting.beta * cal.noise_scale**2 * steps * descent.step_size * setting.unit_step
+    assert 1.256 / 2 <= u <= 1.256 * 2

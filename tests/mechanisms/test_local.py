@@ -9,11 +9,14 @@ from support import make_problem
 
 import dpviz
 from dpviz.common.random import single_normals, spawn
+from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from dpviz.privacy.accounting.shuffle import shuffled_epsilon
+from dpviz.privacy.budget import Budget, Status
 
 ALPHA = 1e-6
 
@@ -29,6 +32,14 @@ def reports(epsilon: float, size: float, k: int = 400_000, d: int = 6, seed: int
     sources = np.random.default_rng(coins), single_normals(directions)
     weights, sphere = randomise(direction, np.full((1, k), size), np.array([epsilon]), *sources, np.empty((1, k)))
     return weights[0][:, None] * sphere
+
+
+def test_duchi_length() -> None:
+    assert report_length(1.0, 10) == pytest.approx(8.365046665637697, rel=1e-12)
+    # d = 1 is randomised response: B = coth(eps/2)
+    assert report_length(0.7, 1) == pytest.approx(1 / math.tanh(0.35), rel=1e-12)
+    assert report_length(math.inf, 10) == pytest.approx(8.365046665637697 * math.tanh(0.5), rel=1e-12)
+    assert math.isfinite(report_length(1.0, 10**6))
 
 
 def test_duchi_is_uniform_within_a_half_sphere_and_unbiased() -> None:
@@ -60,6 +71,106 @@ def test_duchi_gives_all_the_larger_class_where_the_other_is_not_similar_enough(
     assert list(theta @ [0.6, 0.8] > 0) == [same] * 3
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 30.0])
+def test_the_mean_of_duchis_reports_is_off_by_what_the_notes_say(epsilon: float) -> None:
+    """E|mean z - v|^2 = (B^2 - |v|^2)/n; at epsilon = 30 that is the least, of half spheres that are always right."""
+    n, size, runs = 50, 0.8, 2000
+    z = reports(epsilon, size, k=n * runs).reshape(runs, n, 6)
+    off = ((z.mean(axis=1) - np.eye(1, 6)[0] * size) ** 2).sum(axis=1)
+    expected = (report_length(epsilon, 6) ** 2 - size**2) / n
+    assert abs(off.mean() - expected) < 5 * off.std() / math.sqrt(runs)
+    assert abs(0.8 * off.mean() - expected) > 5 * off.std() / math.sqrt(runs), "a fifth less is noticed"
+    setting = get_model("logistic").setting(n, 6, 0.1)
+    note = next(note for note in build("ldp-duchi").calibrate(setting, Budget(epsilon)).notes if "root mean square" in note)
+    least = math.sqrt((report_length(math.inf, 6) ** 2 - 1) / n)
+    assert f"about {report_length(epsilon, 6) / math.sqrt(n):.3g} (root mean square), and by {least:.3g} at least" in note
+
+
+@pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])
+def test_row_noise_is_recorded(params: dict[str, object]) -> None:
+    problem = make_problem(n=2000, d=5)
+    built = build("ldp-gaussian", **params)
+    cals = [built.calibrate(problem.setting, Budget(e, 1e-5)) for e in (0.5, 2.0)]
+    record = built.fit(Training(problem, cals, spawn(0, 3))).record
+    assert record.noise_norm.shape == (2, 3, 2000)
+    for e, cal in enumerate(cals):
+        assert np.sqrt((record.noise_norm[e, 0] ** 2).mean()) == pytest.approx(cal.details["expected_noise_norm"], rel=0.05)
+        assert stats.kstest((record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue > ALPHA
+        assert stats.kstest((0.9 * record.noise_norm[e, 0] / cal.noise_scale) ** 2, stats.chi2(5).cdf).pvalue < ALPHA
+    bare = built.fit(Training(problem, cals, spawn(0, 3), record=False))
+    assert bare.record.noise_norm is None
+    np.testing.assert_array_equal(bare.theta, built.fit(Training(problem, cals, spawn(0, 3))).theta)
+
+
+def test_surrogate_without_noise_is_its_own_minimiser(model_id: str) -> None:
+    problem = make_problem(n=300, d=4, model=model_id)
+    built = build("ldp-gaussian")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    theta = built.fit(Training(problem, [cal], spawn(0, 1))).theta[0, 0]
+    v, (slope, beta) = problem.rows.signed, {"logistic": (0.5, 0.25), "svm": (1.0, 1.0)}[model_id]
+    expected = np.linalg.solve(beta * v.T @ v / 300 + problem.lam * np.eye(4), slope * v.mean(axis=0))
+    np.testing.assert_allclose(theta, expected, rtol=1e-5)
+
+
+def test_plain_training_without_noise_is_the_non_private_model() -> None:
+    problem = make_problem(n=300, d=4)
+    built = build("ldp-gaussian", training="plain")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
+    np.testing.assert_allclose(built.fit(Training(problem, [cal], spawn(0, 1))).theta[0, 0], problem.optimum, atol=1e-8)
+
+
+def test_correction_removes_the_shrinkage() -> None:
+    """With many people the corrected surrogate finds the clean one's coefficients; uncorrected they shrink."""
+    problem = make_problem(n=60_000, d=3, lam=0.01)
+    budget, streams = Budget(20.0, 1e-6), spawn(0, 5)
+    lengths = []
+    for training in ("surrogate", "plain"):
+        built = build("ldp-gaussian", floor=0.01, training=training)
+        cal = built.calibrate(problem.setting, budget)
+        assert cal.noise_scale > 0.5
+        noisy = built.fit(Training(problem, [cal], streams)).theta[0].mean(axis=0)
+        clean = built.fit(Training(problem, [cal.noiseless()], streams[:1])).theta[0, 0]
+        lengths.append(np.linalg.norm(noisy) / np.linalg.norm(clean))
+    assert abs(lengths[0] - 1) < 0.1
+    assert lengths[1] < 0.7
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_local_and_central_budgets(name: str) -> None:
+    setting = get_model("logistic").setting(39073, 109, 1e-3)
+    budget = Budget(1.0, 1e-6)
+    local = build(name).calibrate(setting, budget)
+    central = build(name, epsilon_is="central by shuffling").calibrate(setting, budget)
+    assert local.status is Status.PROVED
+    assert local.proved_budget == (Budget(1.0) if name == "ldp-duchi" else budget)
+    assert central.status is Status.PROVED_IF
+    assert central.proved_budget == budget
+    assert (local.conversion, "Feldman" in central.conversion) == ("", True)
+    assert central.details["local_epsilon"] > 3
+    assert central.details["central_epsilon"] <= 1 + 1e-9
+    assert local.details["central_epsilon"] < 0.5
+    assert central.noise_scale < local.noise_scale
+    if name == "ldp-duchi":
+        assert local.details["central_epsilon"] == pytest.approx(shuffled_epsilon(1.0, 39073, 1e-6))
+    else:
+        assert local.noise_scale == pytest.approx(2 / gaussian_mu(budget))
+        # what the theorem is given of one report: an (epsilon, delta) that its noise has
+        one = {part: central.details[f"theorem_local_{part}"] for part in ("epsilon", "delta")}
+        assert 0 < one["delta"] < budget.delta
+        assert one["epsilon"] == pytest.approx(float(gaussian_epsilon(one["delta"], 2 / central.noise_scale)), rel=1e-6)
+    # few people: shuffling proves nothing, and that is said
+    few = build(name, epsilon_is="central by shuffling").calibrate(get_model("logistic").setting(100, 5, 1e-3), budget)
+    assert few.details["amplified"] == 0
+    assert few.details["local_epsilon"] == pytest.approx(1.0)
+    assert any("nothing better" in note for note in few.notes)
+
+
+def test_more_batches_than_rows_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="batches"):
+        build("ldp-duchi", release="gradient", batches=41).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+    assert build("ldp-duchi", release="gradient", batches=40).calibrate(get_model("logistic").setting(40, 3, 0.1), Budget(1.0))
+
+
 @pytest.mark.parametrize("training", ["surrogate", "plain"])
 @pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
 def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: str) -> None:
@@ -82,6 +193,14 @@ def test_shown_rows_are_the_reports_that_trained_the_model(name: str, training: 
     other = built.noisy_rows(problem, cal, streams[0])
     assert not np.allclose(np.linalg.norm(other - problem.rows.X, axis=1), fit.record.noise_norm[0, 1], rtol=1e-2)
     assert "label" in built.rows_in_words(make_problem().setting)
+
+
+@pytest.mark.parametrize("name", ["ldp-duchi", "ldp-gaussian"])
+def test_reported_gradients_are_no_rows_and_say_so(name: str) -> None:
+    problem, built = make_problem(), build(name, release="gradient")
+    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
+    assert built.noisy_rows(problem, cal, spawn(0, 1)[0]) is None
+    assert "gradient" in built.rows_in_words(make_problem().setting)
 
 
 @pytest.mark.parametrize("name", ["ldp-gaussian", "ldp-duchi"])
@@ -131,3 +250,13 @@ def test_what_is_learnt_depends_on_the_reports_alone(model: str) -> None:
     turned = reports.copy()
     turned[:15] *= -1
     assert not np.allclose(built.learn(here, turned, stream), learnt, atol=1e-3)
+
+
+def test_what_is_protected_is_each_rows_own_gradient() -> None:
+    problem = make_problem(n=30, d=3)
+    built = build("ldp-gaussian", release="gradient")
+    theta = np.random.default_rng(2).standard_normal((2, problem.m))
+    told = built.query(problem, theta, spawn(1, 1)).reshape(2, 30, -1)
+    for k in range(30):
+        row = Rows(problem.rows.X[k : k + 1], problem.rows.y[k : k + 1])
+        np.testing.assert_allclose(told[:, k], problem.model.sum_gradient(theta, row), rtol=1e-10, atol=1e-14)

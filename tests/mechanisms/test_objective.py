@@ -1,19 +1,26 @@
 """Objective perturbation as trained: the solver, the law of the noise, the second noise of approximate minima."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
-from support import make_problem
+from support import Cancelled, cancel, make_problem
 from support_noise import with_values
+from threadpoolctl import threadpool_limits
 
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Calibration, Mechanism, Training, get_mechanism
+from dpviz.mechanisms import Calibration, IndividualBudget, Mechanism, Training, get_mechanism
+from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.mechanisms.objective.amp import split
+from dpviz.mechanisms.objective.perturbed_objective import at_most
+from dpviz.models import get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
+from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, minimise_many, newton
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.objective import PerturbedObjective
 
 OBJECTIVE = ("cms-objective", "kst-objective", "objective-tight", "amp")
 
@@ -68,6 +75,25 @@ def test_hard_problems_are_solved_or_refused(loss: Loss) -> None:
         minimise_many(problem.rows, loss, regular, b, strict=True, tolerance=1e-16)
 
 
+def test_what_the_descent_leaves_goes_to_newton_and_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=400, d=8, lam=1e-2)
+    regular, b = perturbed(problem, 3, 0.01, 1.0)
+    monkeypatch.setattr(Batch, "descend", lambda self, *args, **kwargs: np.arange(len(self.theta)))
+    theta = minimise_many(problem.rows, Logistic(), regular, b)
+    assert np.linalg.norm(gradient(problem, theta, regular, b), axis=1).max() <= 1e-12
+
+
+def test_progress_and_cancel() -> None:
+    problem = make_problem(n=9000, d=10, lam=1e-2)
+    regular, b = perturbed(problem, 6, 0.01, 1.0)
+    seen: list[float] = []
+    minimise_many(problem.rows, Logistic(), regular, b, monitor=seen.append)
+    assert all(0 <= done <= 1 for done in seen)
+    assert len(seen) > 5
+    with pytest.raises(Cancelled):
+        minimise_many(problem.rows, Logistic(), regular, b, monitor=cancel)
+
+
 # ---- what is trained --------------------------------------------------------------------------------------------------
 
 
@@ -118,6 +144,41 @@ def test_switched_off_noise_gives_the_regularised_minimiser(name: str) -> None:
     np.testing.assert_allclose(theta, np.tile(clean, (2, 1)), atol=tolerance)
 
 
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_only_linear_models(name: str) -> None:
+    setting = make_problem().setting
+    assert get_mechanism(name).refusal(setting) is None
+    assert get_mechanism(name).refusal(dataclasses.replace(setting, m=99)) is not None
+    assert get_mechanism(name).refusal(dataclasses.replace(setting, convex=False)) is not None
+    for relation in ("add-remove", "replace-one"):
+        if "relation" in get_mechanism(name).knobs():
+            _, (cal,) = calibrated(name, make_problem(), 1.0, relation=relation)
+            assert cal.sensitivity == (2.0 if relation == "replace-one" else 1.0)
+
+
+def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
+    problem = make_problem(n=60)
+    for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
+        built, (cal,) = calibrated(name, problem, 1.0)
+        fit = built.fit(Training(problem, [cal], spawn(0, 2)))
+        assert isinstance(built, IndividualBudget) is known
+        if isinstance(built, IndividualBudget):
+            found = built.individual(problem, cal, fit.theta[0], fit.record)
+            expected = after_objective_noise(problem, fit.theta[0], cal.details["Lam"], cal.noise_scale)
+            np.testing.assert_array_equal(found.epsilon, expected.epsilon)
+            assert found.epsilon.shape == (2, 60)
+
+
+def test_threads_change_no_bits() -> None:
+    problem = make_problem(n=20_000, d=10, lam=1e-2)
+    regular, b = perturbed(problem, 6, 0.01, 1.0)
+    with threadpool_limits(2):
+        two = minimise_many(problem.rows, Logistic(), regular, b)
+    with threadpool_limits(1):
+        one = minimise_many(problem.rows, Logistic(), regular, b)
+    np.testing.assert_array_equal(one, two)
+
+
 # ---- numbers of the calibrations --------------------------------------------------------------------------------------
 
 
@@ -130,3 +191,38 @@ def test_amp_splits_epsilon_as_its_proof_needs(epsilon: float) -> None:
     if epsilon * 0.01 < 0.9:
         code = min(0.88671 + 0.0186607 / epsilon**0.372906, 0.99)
         assert share == code or epsilon * (1 - code) >= 0.999
+
+
+def test_a_budget_is_kept_up_to_rounding_and_no_further() -> None:
+    budget = Budget(2.0, 1e-5)
+    assert at_most(budget, 2.0 * (1 + 5e-10)) is budget
+    assert at_most(budget, 2.0 * (1 + 2e-9)) == Budget(2.0 * (1 + 2e-9), 1e-5)
+
+
+def test_joint_slack_is_called_balanced_where_it_is_that() -> None:
+    built = get_mechanism("cms-objective")()
+    found = {name: built.value("slack", get_model(name).setting(50, 4, 0.1)) for name in ("logistic", "svm")}
+    assert found == {"logistic": "joint", "svm": "balanced"}
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 1.0])
+@pytest.mark.parametrize("name", OBJECTIVE)
+def test_calibrations_say_how_much_curvature_and_regularisation_cost(name: str, epsilon: float) -> None:
+    problem = make_problem(n=50, d=4, lam=0.1)
+    _, (cal,) = calibrated(name, problem, epsilon)
+    total = cal.details["Lam"]
+    assert total >= 50 * 0.1
+    unit = 50 if name == "cms-objective" else 1  # of the mean there, of the sum elsewhere
+    assert unit * cal.details["Delta"] == pytest.approx(total - 50 * 0.1)
+    assert cal.details["J"] == pytest.approx(math.log(1 + 0.25 / total))
+    if name == "cms-objective" and epsilon < 0.01:
+        assert cal.details["J"] == pytest.approx(epsilon / 2), "just enough regularisation for half of epsilon"
+        assert epsilon - cal.details["eps_prime"] < 0.71 * epsilon / 2, "less is taken: slope and curvature are bounded together"
+        _, (published,) = calibrated(name, problem, epsilon, slack="published")
+        assert published.details["J"] == pytest.approx(epsilon / 4), "each of two terms"
+    if name == "kst-objective":
+        assert cal.details["zeta"] == cal.sensitivity
+        reached = PerturbedObjective(G=1.0, beta=0.25, Lam=total, bound="one-sided").epsilon(1e-5, cal.noise_scale)
+        assert cal.details["certified_epsilon"] == pytest.approx(reached)
+        assert f"ε = {reached:.3g}" in cal.notes[0]
+    assert (total > 5.0) == (epsilon < 0.01 or name == "kst-objective"), "regularisation is raised where epsilon is small"

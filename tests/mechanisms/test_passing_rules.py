@@ -13,8 +13,11 @@ import dpviz
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import error_bound
 from dpviz.mechanisms import Calibration, Training
-from dpviz.mechanisms.gradient.pidp_sgd_rule import log10_pass, refused
-from dpviz.models import feature_noise_of
+from dpviz.mechanisms.capabilities import ChoosesStart
+from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass, refused
+from dpviz.mechanisms.single_record import SingleRecord
+from dpviz.models import Rows, feature_noise_of
+from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
 N, LAM, STREAMS = 14, 0.3, spawn(4, 3)
@@ -159,3 +162,94 @@ def test_a_row_is_refused_early_only_where_no_contribution_could_pass() -> None:
         assert early[r] == (not (doubled <= threshold).any())
     assert 0.2 < early.mean() < 0.8
     assert not refused(gradients, [cal.noiseless() for cal in cals], draw, PROBLEM.setting).any()
+
+
+def test_below_the_bound_of_line_9_the_logarithm_of_line_10_exists() -> None:
+    for cal in built("pidp-sgd", rule="literal", share=0.01)[1]:
+        first, delta = 0.01 * cal.budget.epsilon, cal.budget.delta / 2
+        radius = cal.details["threshold"] / (2 * delta * (1 + math.exp(-first)))
+        rest = 2 * radius * math.exp(first) * delta - math.expm1(first) * cal.details["line_9_bound"] * np.array([0.999, 1.001])
+        assert rest[0] > 0 > rest[1]
+
+
+@pytest.mark.parametrize("rule", ["literal", "threshold", "fraction"])
+def test_what_is_shown_of_a_rule_is_what_it_compares(rule: str) -> None:
+    mechanism, (cal, _) = built("pidp-sgd", rule=rule, start="zero", radius=25.0, fraction=0.4)
+    views = mechanism.rule_views(PROBLEM, cal)
+    assert [view.used for view in views] == [True, False]
+    written, intended = sorted(views, key=lambda view: view.name != "as written")
+    c = np.array([contribution(np.zeros(3), i, np.zeros(3)) for i in range(N)])
+    twice = 2 * np.sign(c) * (np.abs(c) + error_bound(PROBLEM.setting))
+    np.testing.assert_allclose(written.statistic, np.abs(twice).max(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(intended.statistic, np.abs(c).max(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(written.log10_pass, log10_pass(twice, cal.details["threshold"], cal.details["sigma_c"]), rtol=1e-5)
+    assert written.high == cal.details["threshold"]
+    most = log10_pass(np.zeros((1, 3)), cal.details["threshold"], cal.details["sigma_c"])[0]
+    assert cal.details["log10_pass_bound"] == pytest.approx(most, rel=1e-9), "centred noise stays in a box most often"
+    assert intended.passes.sum() == (N - round(0.4 * N) if rule == "fraction" else (intended.statistic <= intended.high).sum())
+    for view in views:
+        np.testing.assert_array_equal(view.passes, (view.low <= view.statistic) & (view.statistic <= view.high))
+
+
+@pytest.mark.parametrize("rule", ["as-written", "as-intended"])
+def test_what_is_shown_of_the_rule_of_dbdp_is_what_it_compares(rule: str) -> None:
+    mechanism, _ = built("dbdp-pi", rule=rule, start="non-private")
+    at = PROBLEM.optimum
+    ratio = 1 + np.array([contribution(at, i, at) for i in range(N)]) / at
+    length, largest = np.linalg.norm(ratio, axis=1), np.where(ratio > 0, np.abs(np.log(np.abs(ratio))), np.inf).max(axis=1)
+    epsilon = float(np.median(largest))
+    cal = mechanism.calibrate(PROBLEM.setting, Budget(epsilon, 1e-2))
+    views = mechanism.rule_views(PROBLEM, cal)
+    assert [(view.name.replace(" ", "-") == rule, view.used) for view in views] == [(True, True), (False, False)]
+    written, intended = sorted(views, key=lambda view: view.name != "as written")
+    np.testing.assert_allclose(written.statistic, length, rtol=1e-6)
+    np.testing.assert_allclose(intended.statistic, largest, rtol=1e-6)
+    np.testing.assert_allclose([written.low, written.high], np.exp([-epsilon, epsilon]))
+    assert (intended.low, intended.high) == (-math.inf, epsilon)
+    for view in views:
+        np.testing.assert_array_equal(view.passes, (view.low <= view.statistic) & (view.statistic <= view.high))
+    assert 0 < intended.passes.sum() < N
+    compared = np.abs(np.log(length)) if rule == "as-written" else largest
+    margin = mechanism.fit(Training(PROBLEM, [cal], STREAMS)).record.rule_margin
+    np.testing.assert_allclose(np.broadcast_to(margin, (1, 3, N))[0, 0], compared - epsilon, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["pidp-sgd", "dbdp-pi"])
+def test_a_start_is_public_or_the_published_one_as_asked_for(name: str) -> None:
+    cls = dpviz.list_mechanisms()[name]
+    assert issubclass(cls, ChoosesStart)
+    for public in (True, False):
+        chosen = cls.from_params(cls.starting(public))
+        assert chosen.public_start is public
+        starts = chosen.starting_points(PROBLEM, STREAMS)  # type: ignore[attr-defined]
+        np.testing.assert_array_equal(starts, np.tile(np.zeros(3) if public else PROBLEM.optimum, (3, 1)))
+
+
+def test_of_equally_influential_rows_the_first_ones_receive_noise() -> None:
+    rule = Rule("fraction", PROBLEM.setting, 0.0, 0.3)
+    assert np.array_equal(np.flatnonzero(~rule.passes_fraction(np.ones(1000))), np.arange(300))
+    odd = np.arange(1000) % 2.0  # equal ones among others: numpy's own order of these is another
+    assert np.array_equal(np.flatnonzero(~rule.passes_fraction(odd)), np.arange(1, 600, 2))
+    assert np.array_equal(rule.passes_fraction(np.arange(10.0)), np.arange(10) < 7)
+
+
+def test_rows_are_published_as_they_were_used_last() -> None:
+    """D_priv of DBDP-ERM PI: rows that were never drawn, or passed when they were drawn last, are the person's own."""
+    mechanism, cals = built("dbdp-pi", start="non-private")
+    published = mechanism.noisy_rows(PROBLEM, cals[0], STREAMS[0])
+    changed = np.flatnonzero((published != PROBLEM.rows.X).any(axis=1))
+    fit = mechanism.fit(Training(Problem(Rows(PROBLEM.rows.X, PROBLEM.rows.y), PROBLEM.model, LAM), cals[:1], STREAMS[:1]))
+    assert set(changed) <= set(np.flatnonzero(fit.record.times_noised[0, 0]))
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_both_sides_of_the_pushed_pair_hold_rows_of_unit_length(d: int) -> None:
+    """The bounds that it is audited against suppose them; the row points back by a quarter, to either side."""
+    problem = make_problem(n=12, d=d)
+    pair = SingleRecord.worst_pair(problem.model, problem.setting)
+    assert pair is not None
+    first, second = (side.rows.X for side in pair)
+    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(first[-1] + second[-1], -0.5 * np.eye(d)[0], atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(second, axis=1), 1.0, atol=1e-12)
+    assert (first[:-1] == second[:-1]).all()

@@ -11,7 +11,7 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
 from dpviz.mechanisms.attack import strongest_attack
-from dpviz.mechanisms.persons import of_group, of_row
+from dpviz.mechanisms.persons import in_words, of_group, of_row
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_delta
@@ -102,6 +102,18 @@ def test_group_privacy_is_met_exactly_by_the_worst_chain(k: int) -> None:
     assert k * row.delta < p  # plain addition of deltas would claim too much
 
 
+def test_group_privacy_is_a_budget_beyond_double_precision() -> None:
+    assert of_group(Budget(400.0, 1e-200), 2).delta == pytest.approx(math.exp(400 - 200 * math.log(10)), rel=1e-9)
+    assert of_group(Budget(1e3, 1e-5), 2).delta == 1 - 1e-16
+    assert of_group(Budget(1e3, 0.0), 2).delta == 0
+
+
+def test_of_row_holds_at_the_ends() -> None:
+    assert of_row(Budget(1e-9, 1e-5), 4).delta == pytest.approx(2.5e-6)
+    assert of_row(Budget(2.0), 4) == Budget(0.5)
+    assert of_row(Budget(1e6, 1e-5), 4).delta == 0.0
+
+
 @pytest.mark.parametrize("name", list_mechanisms())
 def test_every_mechanism_is_calibrated_and_trained_for_the_person(name: str) -> None:
     """The model for a person is that of one row at the budget of one row; what is stated about it is about the person."""
@@ -131,3 +143,20 @@ def test_every_mechanism_is_calibrated_and_trained_for_the_person(name: str) -> 
         mechanism.fit(Training(problem, [c], spawn(1, 2), record=False)).theta for problem, c in ((person, cal), (single, alone))
     ]
     assert np.array_equal(*thetas, equal_nan=True)
+
+
+def test_too_large_an_epsilon_is_one_error_where_no_gaussian_helps() -> None:
+    first, _ = pair(0.1)
+    with pytest.raises(InvalidInput, match="group privacy"):
+        get_mechanism("objective-tight")().calibrate(first.setting, Budget(2000.0, 1e-5))
+    assert get_mechanism("output-gaussian")().calibrate(first.setting, Budget(1e5, 1e-5)).mu > 400
+
+
+def test_one_row_a_person_costs_nothing() -> None:
+    first, _ = pair(0.1, 1)
+    mechanism = get_mechanism("dp-sgd")()
+    cal, row = (mechanism.calibrate(replace(first.setting, person_rows=k), BUDGET) for k in (1, 0))
+    assert cal.noise_scale == row.noise_scale
+    assert mechanism.released(first.setting, cal) == mechanism.released(first.setting, row)  # type: ignore[attr-defined]
+    assert "person" in in_words(cal.person_rows)
+    assert in_words(row.person_rows) == "one row"

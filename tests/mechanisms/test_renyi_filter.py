@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy import stats
 from support import make_problem, neighbour
 
 import dpviz
@@ -86,6 +87,38 @@ def test_neighbours_stay_within_four_row_budgets_along_every_path(model_id: str)
     assert worst > 0.3  # counting only one of the two rows, a quarter of the bound, is broken
 
 
+def test_adaptive_spending_filled_up_is_exactly_one_gaussian() -> None:
+    """The proof's privacy loss, for a spender who reacts to the past and stops by the filter's rule."""
+    rng, runs, mu2 = np.random.default_rng(8), 100_000, 1.7
+    left, loss = np.full(runs, mu2), np.zeros(runs)
+    for _ in range(25):
+        wish = np.where(loss > 0.3, 0.05, 0.4) * (1 + np.sin(3 * loss))
+        mu = np.where(wish**2 <= left, wish, 0.0)
+        loss += mu * rng.standard_normal(runs) + mu**2 / 2
+        left -= mu**2
+    unfilled = loss.copy()
+    loss += np.sqrt(left) * rng.standard_normal(runs) + left / 2
+    law = stats.norm(mu2 / 2, np.sqrt(mu2))
+    assert stats.kstest(loss, law.cdf).pvalue > 1e-6
+    assert stats.kstest(loss * 1.05, law.cdf).pvalue < 1e-6
+    assert stats.kstest(unfilled, law.cdf).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-agd"])
+def test_large_tables_in_single_precision_give_the_same_to_rounding(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem(n=400, d=5)
+    built = dpviz.list_mechanisms()[name].from_params({"clip_norm": 0.4})
+    cal = built.calibrate(problem.setting, BUDGET)
+    double = built.fit(Training(problem, [cal], spawn(2, 3)))
+    monkeypatch.setattr(import_module("dpviz.mechanisms.all_rows"), "_SINGLE_FROM", 0)
+    assert any("single precision" in note for note in built.calibrate(problem.setting, BUDGET).notes)
+    single = built.fit(Training(problem, [cal], spawn(2, 3)))
+    assert 0 < np.abs(single.theta - double.theta).max() < 2e-5 * np.abs(double.theta).max()
+    assert single.record.visits is not None
+    assert double.record.visits is not None
+    np.testing.assert_array_equal(single.record.visits, double.record.visits)
+
+
 @pytest.mark.parametrize("paid", [7, 256])
 def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, model = np.random.default_rng(3), get_model("svm")
@@ -108,6 +141,20 @@ def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.Mo
     assert 1 - 1e-5 < most() <= 1
     monkeypatch.setattr(import_module("dpviz.models.linear"), "_SHORTER", 1.0)  # the control: rounding alone goes beyond
     assert most() > 1
+
+
+@pytest.mark.parametrize("record", [True, False])
+@pytest.mark.parametrize("free", [0, 1])
+def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(record: bool, free: int) -> None:
+    rule = _Filter(10, 2, 1.0, record, slack=1e-12, free=free)
+    costs = np.zeros((2, 10))
+    costs[0, :4] = costs[1, 4] = 4.0  # four and one rows demand more than they have
+    costs[:, 9] = 1.0  # demands all it has
+    for step in range(2):
+        for block in (slice(4, 10), slice(0, 4)):
+            rule.rule(block, np.sqrt(costs[:, block]))  # type: ignore[operator]
+        expected = [10, 10] if step < free else [6, 9] if step == 0 else [5, 8]
+        np.testing.assert_array_equal(rule.take_active(), expected)
 
 
 @pytest.mark.parametrize("n", [40, 5000])

@@ -1,5 +1,6 @@
 """Song's and Bassily's noisy SGD as published."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,9 +9,11 @@ from scipy.stats import binomtest
 from support import make_problem
 
 from dpviz.common.random import generator, shuffled_batches, spawn, substreams
+from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.song_sgd import SongSGD
+from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
 ALPHA = 1e-6
@@ -49,6 +52,37 @@ def test_song_releases_the_mean_of_its_second_half() -> None:
         assert built.calibrate(problem.setting, budget).noise_scale == mean.calibrate(problem.setting, budget).noise_scale
 
 
+def test_the_rule_of_song_knows_time_and_noise_of_the_mean() -> None:
+    """A and B from the iterates of four unit steps, written out: each draw is in all iterates from its own step on."""
+    lengths = 1 / np.sqrt(np.arange(1, 5))
+    iterates = np.tril(np.ones((4, 4))) * lengths
+    for average, kept in ((True, 2), (False, 1)):
+        released = iterates[-kept:].mean(axis=0)
+        assert SongSGD(average=average)._weights(4) == pytest.approx((released.sum(), np.linalg.norm(released)), rel=1e-12)
+
+
+def test_bassily_published_noise_and_what_it_is_worth() -> None:
+    setting = get_model("logistic").setting(1000, 10, 1e-3)
+    cal = BassilySGD(mode="faithful", clip_norm=1.0).calibrate(setting, Budget(1.0, 1e-5))
+    assert cal.noise_scale == pytest.approx(82379.78867059777, rel=1e-9)
+    assert cal.claimed_budget == Budget(1.0, 1e-5)
+    assert 0 < cal.proved_budget.epsilon < 0.2
+    # close to a Gaussian of mu = q sqrt(T) 2/z = 2/z, which is what many tiny steps become
+    from dpviz.privacy.accounting.gaussian import gaussian_epsilon
+
+    limit = float(gaussian_epsilon(1e-5, 2 / cal.details["noise_multiplier"]))
+    assert cal.proved_budget.epsilon == pytest.approx(limit, rel=0.05)
+
+
+def test_bassily_says_what_it_would_need() -> None:
+    setting = get_model("logistic").setting(1001, 10, 1e-3)
+    with pytest.raises(InvalidInput, match="1,002,001 steps"):
+        BassilySGD(mode="faithful").calibrate(setting, Budget(1.0, 1e-5))
+    small = get_model("logistic").setting(50, 3, 1e-3)
+    with pytest.raises(InvalidInput, match="relation"):
+        BassilySGD(mode="faithful", relation="add-remove").calibrate(small, Budget(1.0, 1e-5))
+
+
 @pytest.mark.parametrize("rule", ["convex", "strongly-convex"])
 def test_bassily_faithful_run(rule: str) -> None:
     problem = make_problem(n=30, d=3, lam=0.1)
@@ -67,6 +101,24 @@ def test_bassily_faithful_run(rule: str) -> None:
     clean = mechanism.fit(Training(problem, [c.noiseless() for c in cals], spawn(2, 3))).theta
     gap = problem.objective(clean[0]) - problem.optimal_value
     assert gap.max() < 0.3
+
+
+def test_bassily_steps_are_those_of_its_theorem() -> None:
+    """|C|/sqrt(t (G^2 + d sigma^2)) of Theorem 2.1 with |C| = 2 R, and 1/(lam t) of Theorem 2.4."""
+    setting, t = get_model("logistic").setting(50, 7, 0.1), np.arange(1, 4)
+    mechanism = BassilySGD(mode="faithful", radius=3.0, clip_norm=0.5)
+    for sigma, lengths in zip((0.0, 0.2, 4.0), mechanism.step_sizes(setting, np.array([0.0, 0.2, 4.0]), 3), strict=True):
+        np.testing.assert_allclose(lengths, 6 / np.sqrt(t * (0.25 + 7 * sigma**2)), rtol=1e-12)
+    published = dataclasses.replace(mechanism, rule="strongly-convex").step_sizes(setting, np.zeros(1), 3)
+    np.testing.assert_allclose(published, [1 / (0.1 * t)], rtol=1e-12)
+
+
+def test_rows_that_the_faithful_form_never_draws_are_counted_as_such() -> None:
+    problem, mechanism = make_problem(n=4, d=3, lam=0.1), BassilySGD(mode="faithful", radius=2.0)
+    cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5))
+    visits = mechanism.fit(Training(problem, [cal], spawn(2, 300))).record.visits
+    assert (visits.sum(axis=-1) == 16).all()
+    assert (visits[..., -1] == 0).any()
 
 
 def test_the_faithful_query_is_that_of_one_uniform_row() -> None:

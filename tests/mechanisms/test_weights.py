@@ -67,6 +67,19 @@ def test_minimisers_move_within_the_sensitivity(name: str, refined: bool) -> Non
     assert ratio[0] <= 1 < ratio[1]
 
 
+def test_random_rows_and_weights_move_minimisers_within_the_sensitivity() -> None:
+    mechanism, rng = get_mechanism("output-gaussian")(refined=True), np.random.default_rng(0)
+    for _ in range(60):
+        problem = make_problem(n=20, lam=0.2, seed=int(rng.integers(1000)))
+        weights = rng.choice([0.0, rng.uniform(), 1.0], size=20)
+        first = Rows(problem.rows.X, problem.rows.y, weights=weights)
+        second = first.replace_row(0, -first.X[0], float(rng.choice([-1, 1])))
+        second.weights = np.r_[rng.choice([0.0, rng.uniform(), 1.0]), weights[1:]]
+        ends = [Problem(rows, problem.model, 0.2).optimum for rows in (first, second)]
+        moved = np.linalg.norm(ends[0] - ends[1])
+        assert moved <= mechanism.calibrate(problem.setting, BUDGET).sensitivity
+
+
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_weights_multiply_clipped_gradients(forgotten: bool) -> None:
     first, second = pair(0.1, forgotten)
@@ -168,3 +181,14 @@ def test_weights_above_one_make_no_rows() -> None:
         Rows(np.zeros((2, 1)), np.ones(2), weights=np.array([1.0, 1.1]))
     with pytest.raises(ValueError, match="weights"):
         Rows(np.zeros((2, 1)), np.ones(2), weights=np.array([1.0, np.nan]))
+
+
+def test_weights_go_with_their_rows() -> None:
+    problem, w = weighted()
+    index = np.array([5, 3, 200])
+    for part in (problem.rows.take(index), problem.rows.batch(index)):
+        assert np.array_equal(part.weights, w[index])
+    assert np.concatenate([part.weights for _, part in problem.rows.parts(4)]) == pytest.approx(w)
+    wide = Rows(np.eye(1024)[np.arange(1024) % 1024], np.ones(1024), weights=np.full(1024, 0.5))
+    assert wide.sparse
+    assert wide.table is None  # kernels know no weights

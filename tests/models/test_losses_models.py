@@ -1,14 +1,19 @@
 """Losses and models against finite differences; clipping, weights and blocks against the plain formula."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from support import make_problem
 
-from dpviz.models import Rows, get_model
+from dpviz.models import MODELS, Rows, derivatives_of, get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
-from dpviz.models.solvers.many import NotConverged, newton
+from dpviz.models.problem import accuracy
+from dpviz.models.rows import gram
+from dpviz.models.solvers.lbfgs import Batch
+from dpviz.models.solvers.many import NotConverged, conjugate_gradients, newton
 
 LOSSES = [Logistic(), HuberHinge(0.5), HuberHinge(0.1)]
 MARGINS = np.array([-800.0, -40, -3, -1, -0.2, 0.0, 0.3, 0.49, 0.7, 1.2, 1.6, 5, 40, 800.0])
@@ -44,6 +49,10 @@ def test_a_loss_does_not_inherit_what_was_proved_of_another_slope() -> None:
     logistic = get_model("logistic")
     assert logistic.setting(10, 2, 0.1).sigmoid_slope
     assert not replace(logistic, loss=Changed()).setting(10, 2, 0.1).sigmoid_slope
+
+
+def test_logistic_slope_is_minus_expit_of_minus_margin() -> None:
+    np.testing.assert_allclose(Logistic().slope(MARGINS), -expit(-MARGINS), rtol=1e-15, atol=0)
 
 
 @pytest.mark.parametrize("clip_norm", [np.inf, 1.0, 0.3, 0.01])
@@ -105,6 +114,29 @@ def test_newton_solves_many_linear_terms_and_says_when_it_cannot() -> None:
         newton(problem.rows.signed, Logistic(), 0.01, linear=b, max_steps=1)
 
 
+def test_rows_take_and_replace() -> None:
+    problem = make_problem(n=50)
+    rows = problem.rows
+    assert rows.signed.shape == (50, 4)
+    part = rows.take(np.array([3, 1]))
+    np.testing.assert_array_equal(part.signed, rows.signed[[3, 1]])
+    other = rows.replace_row(7, np.zeros(4), -rows.y[7])
+    assert (other.X != rows.X).any(axis=1).sum() == 1
+    assert other.y[7] == -rows.y[7]
+    assert rows.X[7].any()
+
+
+def test_a_score_of_zero_is_predicted_positive() -> None:
+    rows = Rows(np.zeros((3, 2)), np.array([1.0, 1.0, -1.0]))
+    assert accuracy(MODELS["logistic"], np.zeros((1, 2)), rows)[0] == pytest.approx(2 / 3)
+
+
+def test_only_a_likelihood_gives_probabilities() -> None:
+    margins = np.array([0.0, 1.0, 30.0])
+    assert get_model("logistic").loss.probability(margins) == pytest.approx(1 / (1 + np.exp(-margins)))
+    assert get_model("svm").loss.probability(margins) is None
+
+
 @pytest.mark.parametrize("where", [-300.0, -20.0, 0.0, 20.0, 300.0])
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()], ids=lambda loss: loss.name)
 def test_sums_over_rows_hold_far_from_zero_and_keep_replicas_apart(loss: Loss, where: float) -> None:
@@ -120,3 +152,102 @@ def test_sums_over_rows_hold_far_from_zero_and_keep_replicas_apart(loss: Loss, w
         points = [start.astype(float) - k * step for k in range(7)]
         capped = np.array([np.minimum(loss.value(at), clip).sum(axis=0) for at in points])
         np.testing.assert_allclose(found, capped, rtol=1e-5, atol=1e-5)
+
+
+def test_an_optimum_is_searched_for_once_also_with_a_monitor(monkeypatch: pytest.MonkeyPatch, model_id: str) -> None:
+    problem = make_problem(n=60, d=3, model=model_id)
+    told: list[float] = []
+    problem.find_optimum(told.append)
+    assert problem.solved
+    monkeypatch.setattr(type(problem.model), "minimise", lambda *given, **more: pytest.fail("searched for a second time"))
+    problem.find_optimum(told.append)
+    value = problem.objective(np.stack([problem.optimum, problem.optimum + 1e-3, problem.optimum - 1e-3]))
+    assert value[0] == problem.optimal_value == value.min()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_each_replica_is_preconditioned_with_its_own_lambda(shared: bool) -> None:
+    """The stored matrices are the inverse Hessians in double precision, where replicas differ in lambda."""
+    generator = np.random.default_rng(4)
+    lam, rows = np.array([0.02, 0.5, 0.02]), generator.standard_normal((40, 3)).astype(np.float32)
+    theta = np.zeros((3, 3)) if shared else generator.standard_normal((3, 3))
+    batch = Batch(Logistic(), lam, np.zeros((3, 3)), theta, rows)
+    for r in range(3):
+        slope = expit(rows @ theta[r])
+        hessian = rows.T.astype(float) @ (rows * (slope * (1 - slope))[:, None]) / len(rows) + lam[r] * np.eye(3)
+        np.testing.assert_allclose(batch.inverse[r] @ hessian, np.eye(3), atol=1e-4)
+    single = rows[:25]
+    batch.precondition(np.array([2]), rows=single)
+    slope = expit(single @ theta[2])
+    hessian = single.T.astype(float) @ (single * (slope * (1 - slope))[:, None]) / len(single) + lam[2] * np.eye(3)
+    np.testing.assert_allclose(batch.inverse[2] @ hessian, np.eye(3), atol=1e-4)
+
+
+def test_linear_scores_of_one_model_and_of_a_model_for_each_row() -> None:
+    problem = make_problem(n=12, d=3)
+    found = derivatives_of(problem.model)
+    theta = np.random.default_rng(0).standard_normal((12, problem.m))
+    np.testing.assert_allclose(found.row_scores(theta[0], problem.rows), problem.rows.X @ theta[0])
+    by_row = [problem.rows.X[i] @ theta[i] for i in range(12)]
+    np.testing.assert_allclose(found.row_scores(theta, problem.rows), by_row)
+
+
+def test_conjugate_gradients_solve_or_say_how_many_are_left() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((6, 6))
+    matrix, right = root @ root.T + np.eye(6), rng.standard_normal((3, 6))
+    right[1] = 0.0
+    found = conjugate_gradients(lambda x: x @ matrix, right)
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right.T).T, atol=1e-7)
+    with pytest.raises(NotConverged, match="2 systems left after 2 steps"):
+        conjugate_gradients(lambda x: x @ matrix, right, max_steps=2)
+
+
+def test_newton_on_many_rows_begins_with_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    signed, rows = make_problem(n=8 * 32 * 4, d=4, lam=1e-3).rows.signed[:, :4], []
+
+    def counted(z: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        rows.append(len(z))
+        return gram(z, weight)
+
+    monkeypatch.setattr("dpviz.models.solvers.many.gram", counted)
+    found = newton(signed, Logistic(), 1e-3)
+    assert rows[0] == 128
+    steps = rows.count(1024)
+    rows.clear()
+    np.testing.assert_allclose(found, newton(signed, Logistic(), 1e-3, start=np.zeros(4)), rtol=0, atol=1e-9)
+    assert set(rows) == {1024}
+    assert steps < len(rows), "steps on some rows come in the place of steps on all"
+    rows.clear()
+    newton(signed[1:], Logistic(), 1e-3)
+    assert set(rows) == {1023}, "fewer rows are not worth it"
+
+
+def test_products_of_many_weighted_rows_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows, weight = rng.standard_normal((5000, 7)), np.maximum(rng.standard_normal(5000), 0.0)
+    expected = rows.T @ (rows * weight[:, None])
+    np.testing.assert_allclose(gram(rows, weight), expected, rtol=1e-11)
+    monkeypatch.setattr("dpviz.models.rows._SHARED", 5000 * 49)
+    np.testing.assert_allclose(gram(rows, weight), expected, rtol=1e-11)
+    np.testing.assert_array_equal(gram(rows[:0], weight[:0]), np.zeros((7, 7)))
+
+
+def test_newton_counts_its_last_step() -> None:
+    """As many steps as are needed are enough, though the gradient is looked at before a step; one fewer is not."""
+    problem = make_problem(n=30, d=3, lam=0.1)
+    signed, loss = problem.rows.signed, Logistic()
+    needed = next(k for k in range(1, 30) if reached(lambda k=k: newton(signed, loss, 0.1, max_steps=k)))
+    assert needed > 2
+    theta = newton(signed, loss, 0.1, max_steps=needed)[0]
+    gradient = signed.T @ loss.slope(signed @ theta) / 30 + 0.1 * theta
+    assert np.linalg.norm(gradient) < 1e-9
+    assert not reached(lambda: newton(signed, loss, 0.1, max_steps=needed - 1))
+
+
+def reached(solve: Callable[[], object]) -> bool:
+    try:
+        solve()
+    except NotConverged:
+        return False
+    return True

@@ -17,10 +17,11 @@ from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.accountants.pld import PLD
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Step
-from dpviz.privacy.accounting.gaussian import log_gaussian_delta
+from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
 from dpviz.privacy.accounting.methods import Method
-from dpviz.privacy.accounting.pld import Pair, log_delta
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.accounting.pld import Pair, _tilt, log_delta
+from dpviz.privacy.accounting.side_by_side import options
+from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE
 TWO_HOP = Method("pld", REPLACE, "two-hop")
@@ -50,6 +51,13 @@ def test_zcdp_conversions_are_those_of_rdp() -> None:
     assert rdp.gaussian_sigma(Budget(1, 1e-5), 1.0) == pytest.approx(4.900555168628411, rel=1e-9)
 
 
+def test_rdp_curve_and_its_delta_are_inverse() -> None:
+    curve = 300 * rdp.sampled_gaussian(0.05, 2.0)
+    for conversion in rdp.CONVERSIONS:
+        eps, _ = rdp.epsilon(curve, 1e-6, conversion)
+        assert rdp.log_delta(curve, eps, conversion) == pytest.approx(math.log(1e-6), rel=1e-12)
+
+
 # one step against closed forms ------------------------------------------------------------------------------
 
 
@@ -71,12 +79,40 @@ def test_one_step_matches_quadrature_from_above(kind: str, q: float, s: float, e
     assert 0 <= math.exp(log_delta(pair, 1, eps, -60.0)) / exact - 1 < 2e-3
 
 
+def test_thresholds_invert_losses() -> None:
+    y = np.linspace(-6, 9, 31)
+    for pair in (Pair("remove", 0.2, 1.5), Pair("add", 0.2, 1.5), Pair("opposite", 0.2, 1.5), Pair("opposite", 1.0, 0.7)):
+        np.testing.assert_allclose(pair.threshold(pair.loss(y)), y, atol=1e-9)
+    rare, far = Pair("opposite", 1e-12, 3.0), np.linspace(10, 14, 9)
+    np.testing.assert_allclose(rare.threshold(rare.loss(far)), far, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["remove", "add", "symmetric"])
 @pytest.mark.parametrize(("mu", "count", "eps"), [(0.05, 400, 2.0), (0.05, 400, 9.0), (0.02, 10_000, 30.0), (3.0, 1, 4.0)])
 def test_gaussian_composition_is_never_below_the_exact_value(kind: str, mu: float, count: int, eps: float) -> None:
     exact = float(log_gaussian_delta(eps, mu * math.sqrt(count)))
     found = log_delta(Pair(kind, 1.0, mu), count, eps, exact - 40)
     assert 0 <= found - exact < 5e-3 * max(1.0, abs(exact) / 10), "tail probabilities keep their relative precision"
+
+
+@pytest.mark.parametrize("kind", ["remove", "add", "symmetric"])
+def test_far_below_the_floor_nothing_is_composed(kind: str) -> None:
+    pair = Pair(kind, 0.1, 0.2)
+    assert log_delta(pair, 10, 5.0, -20.0) == -21.0
+    assert log_delta(pair, 10, 0.01, -20.0) > -20.0
+
+
+@pytest.mark.parametrize(("steps", "epsilon"), [(100, 0.3), (100, 1.2), (3, 0.05), (10_000, 11.0), (1000, 40.0)])
+def test_the_tilt_puts_the_mean_of_the_composed_loss_on_epsilon(steps: int, epsilon: float) -> None:
+    """For a loss of which all moments are known: Poisson with a mean of 0.001."""
+
+    def moments(theta: float) -> tuple[float, float, float]:
+        return 1e-3 * math.expm1(theta), 1e-3 * math.exp(theta), 1e-3 * math.exp(theta)
+
+    theta = _tilt(moments, steps, epsilon, -1e6)
+    mean = steps * moments(theta)[1]
+    # a twentieth of the spread, or as near as a bracket of 1e-3 around theta comes
+    assert abs(mean - epsilon) <= 0.051 * math.sqrt(mean) + 1e-3 * mean * (theta + 1)
 
 
 # against dp_accounting --------------------------------------------------------------------------------------
@@ -148,6 +184,15 @@ def test_zcdp_and_exact_gaussians_are_their_closed_forms(count: int, sigma: floa
     assert account.log_delta(event, Method("zcdp", REPLACE), rho / 2) == 0.0
 
 
+def test_the_classical_gaussian_is_proved_below_epsilon_one_only() -> None:
+    """sigma = Delta sqrt(2 ln(1.25/delta))/epsilon (Dwork, Roth 2014, Theorem A.1), for epsilon < 1."""
+    for epsilon, status in ((0.5, Status.PROVED), (1.0, Status.CLAIM), (3.0, Status.CLAIM)):
+        first = options(Gaussian(2.0), Budget(epsilon, 1e-5))[0]
+        assert first.status is status
+        assert first.sigma == pytest.approx(2 * math.sqrt(2 * math.log(1.25e5)) / epsilon, rel=1e-12)
+        assert bool(first.note) is (status is Status.CLAIM)
+
+
 # two hops ---------------------------------------------------------------------------------------------------
 
 
@@ -205,6 +250,14 @@ def test_renyi_of_a_replacement_is_above_that_of_opposite_rows(order: float) -> 
     assert rdp.sampled_replacement(1.0, 2 / z, (order,)) == pytest.approx(rdp.gaussian(2 / z, (order,)), rel=1e-12)
 
 
+@pytest.mark.parametrize(("rate", "steps"), [(0.01, 30), (0.05, 10), (0.05, 300), (0.09, 100)])
+def test_two_hops_are_less_where_no_other_proof_is_tried(rate: float, steps: int) -> None:
+    for epsilon in (0.1, 1.0, 4.9):
+        hops = account.log_delta(noisy_sums(2.0, rate, steps), TWO_HOP, epsilon)
+        other = Step(Gaussian.of_rows(1.0, 2.0), rate, "without-replacement", steps)
+        assert hops <= PLD().log_delta(other, TWO_HOP, epsilon, -700.0, ())
+
+
 # noise from a budget ----------------------------------------------------------------------------------------
 
 
@@ -216,6 +269,15 @@ def test_noise_meets_the_budget_and_wastes_little(accountant: str, relation: Nei
     z = account.noise_for(noisy_sums(1.0, 0.05, 200), method, Budget(eps, 1e-6))
     assert account.log_delta(noisy_sums(z, 0.05, 200), method, eps) <= math.log(1e-6)
     assert account.log_delta(noisy_sums(z * (1 - 1e-3), 0.05, 200), method, eps) > math.log(1e-6)
+
+
+def test_full_batches_get_the_exact_noise() -> None:
+    budget = Budget(1.0, 1e-5)
+    z = account.noise_for(noisy_sums(1.0, 1.0, 50), Method("pld", REPLACE), budget)
+    assert z == pytest.approx(2 * math.sqrt(50) / gaussian_mu(budget), rel=2e-5)
+    assert account.noise_for(noisy_sums(1.0), Method("gaussian", ADD), budget) == pytest.approx(
+        gaussian_sigma(budget, 1.0), rel=2e-5
+    )
 
 
 # what cannot be done ----------------------------------------------------------------------------------------

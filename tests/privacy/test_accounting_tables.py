@@ -1,5 +1,8 @@
 """Tables of privacy curves: identities that tie them to each other and to the exact Gaussian."""
 
+import math
+
+import numpy as np
 import pytest
 from scipy.special import ndtr
 
@@ -44,6 +47,16 @@ def test_the_best_order_is_the_lowest_point_of_each_curve(released: Event) -> No
     assert curve.best["improved"][1] < curve.best["mironov"][1]
 
 
+@pytest.mark.parametrize("released", [WITH_NOISE, SAMPLED])
+def test_delta_falls_with_epsilon_and_the_tightest_proof_is_below_the_others(released: Event) -> None:
+    table = tables.delta_curve(released, 1e-5)
+    assert (np.diff(table["delta"]) < 0).all()
+    for name in tables.CONVERSIONS:
+        known = table[name].notna()
+        assert known.all() == (released is WITH_NOISE)
+        assert (table["delta"][known] <= table[name][known] * (1 + 1e-9)).all()
+
+
 def test_composition_orders_the_accountants_and_says_who_refuses() -> None:
     found = tables.composition(1.0, 0.1, 1e-5, Neighbouring.ADD_REMOVE, (1, 10, 100))
     table = found.table.set_index("steps")
@@ -53,3 +66,13 @@ def test_composition_orders_the_accountants_and_says_who_refuses() -> None:
     assert table[found.single].loc[1] == pytest.approx(table["PLD"].loc[1])
     assert "zCDP" in found.refused
     assert not tables.composition(1.0, 1.0, 1e-5, Neighbouring.ADD_REMOVE, (1,)).refused
+
+
+def test_relations_mark_what_is_proved_and_what_is_in_use() -> None:
+    for released in (WITH_NOISE, SAMPLED):
+        table = tables.relations(released, 1e-5)
+        assert table["in_use"].sum() == 1
+        assert table[table["in_use"]]["proved"].all()
+        there, other = table["epsilon"].iloc[0], table[table["in_use"]]["epsilon"].iloc[0]
+        assert there < other, "a replacement is a removal and an addition"
+    assert math.isfinite(tables.relations(SAMPLED, 1e-5)["epsilon"].sum())

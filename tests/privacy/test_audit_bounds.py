@@ -35,6 +35,12 @@ def test_clopper_pearson_reference_values() -> None:
         assert binom.sf(k - 1, n, float(ab.clopper_pearson_lower(k, n))) == pytest.approx(0.025, rel=1e-8)
 
 
+@pytest.mark.parametrize(("n", "ceiling"), [(1_000, 5.60), (10_000, 7.91), (100_000, 10.2)])
+def test_ceiling(n: int, ceiling: float) -> None:
+    assert ab.epsilon_ceiling(n, DELTA) == pytest.approx(ceiling, abs=0.01)
+    assert float(ab.epsilon_lower_bound(0, 0, n, DELTA)) <= ab.epsilon_ceiling(n, DELTA)
+
+
 @pytest.mark.parametrize(("eps", "n"), CASES)
 def test_expected_counts_of_an_exact_gaussian(eps: float, n: int) -> None:
     mu = gaussian_mu(Budget(eps, DELTA))
@@ -83,6 +89,21 @@ def test_noise_measured_around_known_centres_covers_and_is_sharp() -> None:
     assert ab.Residuals(0.0, 1.0, 10).epsilon_lower_bound(DELTA) == 0.0
 
 
+@pytest.mark.parametrize(("eps", "free", "counted"), [(0.5, 0.0026, 0.40), (1.0, 0.0025, 0.84), (2.0, 0.0015, 0.999)])
+def test_power_against_four_fifths_of_the_noise(eps: float, free: float, counted: float) -> None:
+    """The ceiling of any attacker at 5,000 runs a side, as documented; few runs are added up outcome by outcome below."""
+    assert ab.power(Budget(eps, DELTA), 5000, 0.8) == pytest.approx((free, counted), abs=0.01)
+    assert ab.power(Budget(eps, DELTA), 5000, 1.0)[1] <= 0.05
+
+
+def test_threshold_on_ties_and_constants() -> None:
+    same = np.zeros(50)
+    assert ab.best_threshold(same, same, trials=50, delta=0.0) == (0.0, 0.0)
+    cut, bound = ab.best_threshold(np.zeros(50), np.ones(50), trials=50, delta=0.0)
+    assert 0 < cut < 1
+    assert bound == pytest.approx(math.log((0.025 ** (1 / 50)) / (1 - 0.025 ** (1 / 50))))
+
+
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan])
 def test_refuses_confidences_that_mean_nothing(confidence: float) -> None:
     with pytest.raises(InvalidInput, match="confidence"):
@@ -105,6 +126,23 @@ def test_both_errors_share_the_error_probability_that_is_asked_for(confidence: f
     expected = max(math.log((1 - 0.01 - fn) / fp), math.log((1 - 0.01 - fp) / fn))
     assert counts.epsilon_lower_bound(0.01, confidence) == pytest.approx(expected, rel=1e-9)
     assert ab.epsilon_ceiling(200, 0.3, confidence) == pytest.approx(math.log(0.7 / (1 - (1 - side) ** (1 / 200))), rel=1e-9)
+
+
+def test_who_is_always_wrong_on_one_side_shows_nothing() -> None:
+    for counts in (ab.Counts(10, 0, 10), ab.Counts(0, 10, 10), ab.Counts(10, 10, 10)):
+        assert counts.mu_lower_bound() == 0
+        assert counts.epsilon_lower_bound(DELTA) == 0
+
+
+def test_a_score_on_the_threshold_is_a_guess_of_the_first() -> None:
+    scores = np.array([0.0, 1.0, 2.0])
+    assert ab.count_errors(scores, scores, 1.0) == ab.Counts(1, 2, 3)
+
+
+def test_a_gaussian_claim_needs_a_budget_with_a_delta() -> None:
+    assert ab.gaussian_claim(None) is None
+    assert ab.gaussian_claim(Budget(1.0)) is None
+    assert ab.gaussian_claim(Budget(1.0, DELTA)) == gaussian_mu(Budget(1.0, DELTA))
 
 
 @pytest.mark.parametrize(("eps", "share", "confidence"), [(0.1, 0.1, 0.95), (1.0, 0.2, 0.8), (3.0, 0.5, 0.95)])
@@ -146,6 +184,26 @@ def test_the_best_threshold_is_the_best_of_all(confidence: float) -> None:
     assert (a[:6] > cut).sum() + (b[:6] <= cut).sum() == min(errors)
 
 
+def test_every_point_of_the_curve_is_counted_and_has_the_limits_that_are_asked_for() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal(40).round(1), (rng.standard_normal(40) + 1).round(1)
+    curve = ab.roc(a, b, 0.8, points=31)
+    assert np.isin(curve.threshold[:-1], [*a, *b]).all()
+    for name, scores in (("false_positive", a), ("true_positive", b)):
+        hits = np.array([(scores > c).sum() for c in curve.threshold])
+        np.testing.assert_allclose(curve[name], hits / 40)
+        np.testing.assert_allclose(curve[f"{name}_high"], ab.clopper_pearson_upper(hits, 40, 0.9))
+        np.testing.assert_allclose(curve[f"{name}_low"], ab.clopper_pearson_lower(hits, 40, 0.9))
+
+
+def test_bounds_keep_the_confidence_that_is_asked_for() -> None:
+    for confidence in (0.6, 0.9, 0.999):
+        assert float(ab.clopper_pearson_lower(7, 40, confidence)) == pytest.approx(beta.ppf(1 - confidence, 7, 34))
+    measured = ab.Residuals(1.0, 50.0, 60)
+    assert measured.mu_lower_bound() == measured.mu_lower_bound(0.95)
+    assert measured.mu_lower_bound(0.99) < measured.mu_lower_bound()
+
+
 def test_the_binomial_tail_is_used_up_to_one_below_the_mean() -> None:
     """Hoeffding's theorem holds below mean - 1; at mu = 0 the mean of 2 N = 20 trials is 10."""
     assert ab.Counts(5, 4, 10).p_value(0.0) == pytest.approx(binom.cdf(9, 20, 0.5))
@@ -153,13 +211,15 @@ def test_the_binomial_tail_is_used_up_to_one_below_the_mean() -> None:
     assert ab.Counts(10, 10, 10).p_value(0.0) == 1.0
 
 
-def test_a_score_on_the_threshold_is_a_guess_of_the_first() -> None:
-    scores = np.array([0.0, 1.0, 2.0])
-    assert ab.count_errors(scores, scores, 1.0) == ab.Counts(1, 2, 3)
-
-
 def test_a_threshold_lies_half_way_between_two_scores() -> None:
     cut, _ = ab.best_threshold(np.array([0.0, 1.0]), np.array([2.0, 4.0]), trials=1000, delta=0.0)
+    assert cut == 1.5
+
+
+def test_a_small_bound_that_can_be_shown_goes_before_few_errors() -> None:
+    null, alternative = np.repeat([0.0, 1.0, 2.0], [700, 250, 50]), np.repeat([0.0, 1.0, 2.0], [300, 580, 120])
+    cut, bound = ab.best_threshold(null, alternative, trials=10**8, delta=0.0)
+    assert bound == pytest.approx(math.log(0.12 / 0.05), rel=1e-2)  # at 0.5 it is ln(0.7/0.3), with fewer errors
     assert cut == 1.5
 
 
@@ -177,3 +237,16 @@ def test_all_extremes_and_an_even_middle_are_tried() -> None:
     scores = np.linspace(0, 1, 9001)
     cut, _ = ab.best_threshold(scores[:4500], scores[4500:], trials=9000, delta=0.0)
     assert ab.count_errors(scores[:4500], scores[4500:9000], cut).false_positives <= 20
+
+
+def test_a_curve_has_its_points_and_goes_from_strict_to_loose() -> None:
+    rng = np.random.default_rng(0)
+    null, alternative = rng.standard_normal((2, 1000))
+    for table, points in ((ab.roc(null, alternative), 201), (ab.roc(null, alternative, points=11), 11)):
+        assert len(table) == points + 1
+        assert (np.diff(table["threshold"]) < 0).all()
+        assert table["threshold"].iloc[0] == max(null.max(), alternative.max())
+        assert table["threshold"].iloc[-2] == min(null.min(), alternative.min())
+        assert table["false_positive"].iloc[-1] == table["true_positive"].iloc[-1] == 1.0
+        shares = np.diff((table["false_positive"] + table["true_positive"]) / 2)
+        assert shares[:-1].max() < 1.5 / (points - 1)

@@ -11,6 +11,7 @@ from scipy import integrate, stats
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
+from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, default_delta, trade_off
 
 EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
@@ -49,6 +50,11 @@ def test_default_delta_is_well_below_one_over_n(n: int) -> None:
     assert default_delta(39_073) == pytest.approx(1e-6)
 
 
+@pytest.mark.parametrize("power", range(4, 12))
+def test_default_delta_of_a_power_of_ten_is_not_rounded_below_its_power(power: int) -> None:
+    assert default_delta(10**power) == pytest.approx(10.0 ** (-1 - power))
+
+
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])
 def test_the_trade_off_bends_where_the_best_bet_is(epsilon: float) -> None:
     budget = Budget(epsilon, 1e-3)
@@ -71,3 +77,14 @@ def test_a_budget_that_is_none_says_which_number_and_what_to_give(field: str, va
         Budget(*values)
     assert refused.value.field == field
     assert str(refused.value.fix).startswith("Give a p")
+
+
+def test_a_method_says_which_of_its_parts_is_unknown() -> None:
+    for field, values in (
+        ("accountant", {"accountant": "abacus"}),
+        ("route", {"route": "three-hop"}),
+        ("conversion", {"conversion": "none"}),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            Method(**values)
+        assert refused.value.field == field

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from dpviz.privacy.accounting.account import epsilon
 from dpviz.privacy.accounting.division import composes, divided, divided_exactly
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.methods import tightest
-from dpviz.privacy.accounting.selection import composed, slack_of
+from dpviz.privacy.accounting.selection import composed, random_search, slack_of
 from dpviz.privacy.budget import Budget
 
 
@@ -87,6 +88,25 @@ def test_the_division_is_the_best_one_of_the_theorem() -> None:
     assert {(1, "all", True), (0, "all", True), (0, "some", True), (1, "none", False), (0, "some", False)} <= used
 
 
+def test_the_share_of_delta_is_rounded_down() -> None:
+    for k, delta in ((2, 1e-5), (3, 1e-9), (7, 1e-5)):
+        total = 1 - (1 - Fraction(divided(Budget(1.0, delta), k).delta)) ** k
+        assert Fraction(delta) * (1 - Fraction(1, 10**11)) < total <= Fraction(delta)
+
+
+def test_a_budget_is_divided_among_1_to_10000() -> None:
+    """Of 10,000 pure answers 2 epsilon could be saved at a price that no double holds: it is no price of 0."""
+    assert divided(Budget(2.0), 1) == Budget(2.0)
+    assert divided(Budget(2.0), 10_000) == Budget(2.0 / 10_000)
+    assert divided_exactly(Budget(2.0, 1e-5), 1, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon <= 2.0
+    assert divided_exactly(Budget(2.0, 1e-5), 10_000, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon > 2.0 / 10_000
+    for wrong in (0, 10_001):
+        with pytest.raises(InvalidInput, match="parts"):
+            divided(Budget(2.0), wrong)
+        with pytest.raises(InvalidInput, match="parts"):
+            divided_exactly(Budget(2.0, 1e-5), wrong, lambda each: Gaussian(1.0, 5 / each.epsilon))
+
+
 @pytest.mark.parametrize("rate", [None, 0.1])
 def test_releases_that_are_known_use_the_whole_budget(rate: float | None) -> None:
     def released(each: Budget) -> Event:
@@ -128,6 +148,23 @@ def test_composition_is_the_best_one_of_the_theorem(each: Budget, k: int) -> Non
     assert composed(each, k, slack=0.999).epsilon == got.epsilon
     if k == 9:
         assert prices[2] > 0.01, "large slacks occur"
+
+
+def test_what_is_composed_is_a_budget_at_its_ends() -> None:
+    assert composed(Budget(1.0, 0.9), 10_000).delta == 1 - 1e-16
+    assert composed(Budget(1.0), 10_000).epsilon == 10_000
+    for wrong in (0, 10_001):
+        with pytest.raises(InvalidInput, match="runs"):
+            composed(Budget(1.0), wrong)
+
+
+def test_random_search_at_other_distributions() -> None:
+    """Papernot and Steinke 2022: (2 + eta) epsilon; the geometric distribution (eta = 1) is the default."""
+    assert random_search(0.5) == random_search(0.5, 1.0) == 1.5
+    assert random_search(0.5, -0.5) == 0.75
+    for wrong in (-1.0, -1.5):
+        with pytest.raises(InvalidInput, match="eta: must be above -1"):
+            random_search(0.5, wrong)
 
 
 def test_prices_far_below_a_rounding_of_1_keep_their_digits() -> None:

@@ -1,6 +1,7 @@
 """Events: their normal form, noise that is scaled, pure and shuffled releases, and what each accountant refuses."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from scipy.special import ndtr
 from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.accounting import account, rdp
+from dpviz.privacy.accounting import account, curves, rdp
 from dpviz.privacy.accounting import events as ev
+from dpviz.privacy.accounting.accountants.zcdp import ZCDP
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
 from dpviz.privacy.accounting.methods import HOCKEY_STICK, TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.mixture import mixture_epsilon
@@ -19,6 +21,32 @@ from dpviz.privacy.budget import Budget, Neighbouring
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE
 ROWS = ev.Gaussian.of_rows(0.5, 2.0)
+
+
+def test_numbers_of_events_are_plain_and_in_their_ranges() -> None:
+    """Equal releases are equal values, whatever kind of number they were made of: fractions, numpy's numbers."""
+    assert (
+        ev.Mixture((1, Fraction(1, 2)), (Fraction(1, 4), 0.75), 2).__dict__ == ev.Mixture((1.0, 0.5), (0.25, 0.75), 2.0).__dict__
+    )
+    for event in (
+        ev.Mixture((1, Fraction(1, 2)), (Fraction(1, 4), Fraction(3, 4)), 2),
+        ev.PureEpsilon(Fraction(1, 2)),
+        ev.Sampled(ROWS, Fraction(1, 10)),
+        ev.Repeated(ROWS, np.int64(3)),
+        ev.Shuffled(ROWS, np.int64(3)),
+        ev.Gaussian(1, 2, 1),
+    ):
+        for value in event.__dict__.values():
+            parts = value if isinstance(value, tuple) else (value,)
+            assert all(type(part) in (float, int, str, ev.Gaussian) for part in parts)
+    assert ev.Repeated(ROWS, 10**9).count == 10**9
+    assert (ev.Shuffled(ROWS, 1).n, ev.Shuffled(ROWS, 2**62).n) == (1, 2**62)
+    for make, wrong in ((ev.Repeated, 0), (ev.Repeated, 10**9 + 1), (ev.Shuffled, 0), (ev.Shuffled, 2**62 + 1)):
+        with pytest.raises(InvalidInput):
+            make(ROWS, wrong)
+    for rate in (0.9e-9, 1.1):
+        with pytest.raises(InvalidInput, match="rate"):
+            ev.Sampled(ROWS, rate)
 
 
 def test_the_normal_form_counts_what_is_equal() -> None:
@@ -158,6 +186,33 @@ def test_what_no_proof_covers_is_refused(event: ev.Event, method: Method) -> Non
         account.log_delta(event, method, 1.0)
     with pytest.raises(ev.CannotAccount):
         account.epsilon(event, method, 1e-5)
+
+
+def test_curves_speak_of_gaussian_noise_only() -> None:
+    with pytest.raises(ev.CannotAccount, match="Rényi"):
+        curves.renyi(ev.PureEpsilon(1.0))
+    orders, curve, relation = curves.renyi(ev.Mixture((1.0,), (1.0,), 2.0))
+    np.testing.assert_allclose(curve, orders / 8)
+    assert relation is REPLACE
+    orders, curve, relation = curves.renyi(noisy_sums(1.0, 0.1, 10))
+    assert relation is ADD
+    np.testing.assert_allclose(curve, 10 * rdp.sampled_gaussian(0.1, 1.0))
+
+
+def test_the_best_order_of_full_batches_is_the_closed_form() -> None:
+    """rho + 2 sqrt(rho ln(1/delta)) at the order 1 + sqrt(ln(1/delta)/rho) (Bun, Steinke 2016; Mironov 2017, Proposition 3)."""
+    rho, delta = 50 / (2 * 20.0**2), 1e-6
+    order, epsilon = curves.best_order(ev.Repeated(ev.Gaussian(1.0, 20.0), 50), delta, "mironov")
+    assert epsilon == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1 / delta)), rel=1e-9)
+    assert order == pytest.approx(1 + math.sqrt(math.log(1 / delta) / rho), rel=1e-4)
+
+
+def test_an_accountant_of_sampled_batches_alone_refuses_full_ones_in_words() -> None:
+    class Sampling(ZCDP):
+        label, samplings = "Sampling", ("poisson",)
+
+    with pytest.raises(ev.CannotAccount, match="Sampling has no proof for full batches"):
+        Sampling().refuse(ev.only_step(ev.Gaussian(1.0)), Method("rdp", REPLACE))
 
 
 @pytest.mark.parametrize("relation", list(Neighbouring))

@@ -23,7 +23,7 @@ from dpviz.privacy.accounting.events import (
     Shuffled,
 )
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
-from dpviz.privacy.accounting.heterogeneous import GaussianProfile, total_epsilon
+from dpviz.privacy.accounting.heterogeneous import GaussianProfile, Profile, of_budget, total_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP
 from dpviz.privacy.budget import Budget, Neighbouring
 
@@ -118,6 +118,22 @@ def test_the_total_never_exceeds_budgets_added_up_and_falls_with_delta() -> None
     assert total_epsilon(budgets, 1e-3) < total
     assert total_epsilon(budgets, 1e-7) == math.inf, "seven deltas of 1e-7 do not fit into 1e-7"
     assert total_epsilon([], 1e-6) == 0
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(1e-3, 1000), (800.0, 1), (1e-6, 5)])
+def test_extreme_budgets_stay_finite(epsilon: float, count: int) -> None:
+    total = total_epsilon([Budget(epsilon)] * count + [Gaussian(1e-3)], 1e-6)
+    assert epsilon * 0.99 <= total <= epsilon * count * 1.001 + 0.01
+
+
+def test_profiles_are_convex_and_at_least_the_truth() -> None:
+    """Points above a chord are dropped; a profile between two points is a line in e^epsilon."""
+    hull = heterogeneous._convex([(0.0, 0.5), (1.0, 0.45), (2.0, 0.1), (3.0, 0.2), (4.0, 0.05)])
+    assert hull.epsilons == (0.0, 2.0, 4.0)
+    pure = of_budget(Budget(1.0))
+    x = np.array([0.0, 0.4, 1.0, 2.0])
+    np.testing.assert_allclose(pure.at(x), np.maximum(0, (math.e - np.exp(x)) / (1 + math.e)), atol=1e-15)
+    assert Profile((0.0, 900.0), (1.0, 0.0)).at(np.array([0.0, 450.0, 900.0])).tolist() == pytest.approx([1.0, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("relation", Neighbouring)

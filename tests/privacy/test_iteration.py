@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.accounting.account import noise_for
@@ -103,6 +104,18 @@ def test_steps_that_are_too_long_to_contract_count_as_they_stretch() -> None:
     assert exact <= iteration(np.array([eta]), m, 1, MU, L)[0][1]
 
 
+def test_numbers_that_vanish_leave_the_last_pass() -> None:
+    long, short = (iteration(np.full(t, 1.0), 200, 5, 0.5, 1.0)[0] for t in (200, 4))
+    assert np.isfinite(long).all()
+    assert long == pytest.approx(short, rel=1e-9)
+
+
+def test_arguments_that_mean_nothing_are_refused() -> None:
+    for bad in ({"batches": 0}, {"batch_size": 0}, {"mu": 2.0}, {"G": -1.0}):
+        with pytest.raises(InvalidInput):
+            iteration(STEPS, **{"batches": 3, "batch_size": 2, "mu": MU, "L": L, "G": 1.0} | bad)
+
+
 def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -> None:
     setting, budget = get_model("logistic").setting(3000, 20, 1e-2), Budget(1.0, 1e-5)
     method = Method("hockey-stick", Neighbouring.REPLACE_ONE)
@@ -129,3 +142,12 @@ def test_one_pass_from_the_first_batch_is_algorithm_2() -> None:
     """The row's own step is the first: all noise hides it, and the bound is Algorithm 2's distance over all of it."""
     found, spread = iteration(np.array([0.9]), 6, 2, MU, L)
     assert found[0] == pytest.approx(Algorithm2(1, 6, 0.9, 2, MU, L).by_position()[0] / spread, rel=1e-12)
+
+
+def test_steps_that_spread_runs_apart_overflow_nothing() -> None:
+    """Beyond 2/L every step multiplies distances: from 1,000 of them on their square is above all doubles."""
+    bounds, spread = iteration(np.full(4, 3.7), 100, 1, MU, L)
+    few, _ = iteration(np.full(1, 3.7), 100, 1, MU, L)
+    assert np.isfinite(bounds).all()
+    assert np.isfinite(spread)
+    assert few[-1] == pytest.approx(2.0), "the last batch of one pass has its own noise only"

@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from dpviz.privacy.accounting.mixture import (
@@ -21,9 +22,20 @@ from dpviz.privacy.accounting.mixture import (
     rdp_to_epsilon,
 )
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2
 
+A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
+EQUAL = np.full(10, 0.1)
 SPREAD, WEIGHTS = np.array([0.2, 0.5, 1.0, 3.0]), np.array([0.4, 0.3, 0.2, 0.1])
 BUDGETS = [Budget(e, d) for e in (0.01, 0.3, 1.0, 8.0, 200.0) for d in (1e-10, 1e-5, 1e-2)]
+
+
+def test_reference_values() -> None:
+    budget = Budget(1.0, 1e-8)
+    plain, averaged = Algorithm2(**A).by_position(), Algorithm2(**A, tau=5).by_position()
+    assert mixture_rdp_sigma(budget, plain, EQUAL) == pytest.approx(0.010870871387602796, rel=1e-8)
+    assert mixture_rdp_sigma(budget, averaged, EQUAL) == pytest.approx(0.019708773365911997, rel=1e-8)
+    assert mixture_sigma(budget, plain, EQUAL) == pytest.approx(0.00901386233690946, rel=1e-9)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -32,6 +44,15 @@ def test_one_component_is_the_plain_gaussian(budget: Budget) -> None:
     assert mixture_sigma(budget, sens, one) == pytest.approx(gaussian_sigma(budget, 0.7), rel=1e-10)
     assert mixture_rdp_sigma(budget, sens, one) == pytest.approx(rdp.gaussian_sigma(budget, 0.7), rel=1e-8)
     assert mixture_epsilon(budget.delta, sens, one, 2.0) == pytest.approx(float(gaussian_epsilon(budget.delta, 0.35)), rel=1e-9)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_better_accountants_need_less_noise(budget: Budget) -> None:
+    exact = mixture_sigma(budget, SPREAD, WEIGHTS)
+    improved = mixture_rdp_sigma(budget, SPREAD, WEIGHTS, "improved")
+    published = mixture_rdp_sigma(budget, SPREAD, WEIGHTS)
+    assert exact <= improved <= published <= rdp.gaussian_sigma(budget, SPREAD.max()) * (1 + 1e-9)
+    assert exact <= gaussian_sigma(budget, SPREAD.max())
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -77,6 +98,24 @@ def test_renyi_divergence_and_conversion_agree_with_dp_accounting() -> None:
     assert mixture_rdp_epsilon(1e-5, np.array([1.0]), np.array([1.0]), 3.0, "improved")[0] <= theirs
 
 
+def test_impossible_requests_are_named() -> None:
+    with pytest.raises(InvalidInput, match="delta"):
+        mixture_sigma(Budget(1.0), SPREAD, WEIGHTS)
+    with pytest.raises(InvalidInput, match="delta"):
+        mixture_rdp_sigma(Budget(1.0), SPREAD, WEIGHTS)
+    with pytest.raises(InvalidInput, match="weights"):
+        mixture_sigma(Budget(1.0, 1e-5), SPREAD, WEIGHTS[:3])
+    with pytest.raises(InvalidInput, match="weights"):
+        mixture_sigma(Budget(1.0, 1e-5), SPREAD, 0.9 * WEIGHTS)
+    for bad in (np.inf, np.nan, 0.0):
+        with pytest.raises(InvalidInput, match="sensitivities"):
+            mixture_delta(1.0, np.array([1.0, bad]), np.array([0.5, 0.5]), 1.0)
+    with pytest.raises(InvalidInput, match="alpha"):
+        mixture_rdp(1.0, SPREAD, WEIGHTS, 1.0)
+    with pytest.raises(InvalidInput, match="conversion"):
+        mixture_rdp_sigma(Budget(1.0, 1e-5), SPREAD, WEIGHTS, "best")
+
+
 @pytest.mark.parametrize("conversion", ["mironov", "improved"])
 def test_sensitivities_that_are_many_powers_of_ten_apart(conversion: str) -> None:
     # what steps above 2/L make of Algorithm 2; a row that is nearly always harmless costs ln(weight) at most
@@ -88,3 +127,10 @@ def test_sensitivities_that_are_many_powers_of_ten_apart(conversion: str) -> Non
     assert reached == pytest.approx(budget.epsilon, rel=1e-6)
     worse = logsumexp((orders * (orders - 1))[:, None] * (sens * 1.05 / sigma) ** 2 / 2, b=weights, axis=1) / (orders - 1)
     assert rdp_to_epsilon(orders, worse, budget.delta, conversion).min() > budget.epsilon * 1.01
+
+
+def test_epsilon_of_a_mixture_at_its_ends() -> None:
+    """So much noise that delta is met at epsilon 0."""
+    places, chances = np.array([1.0, 0.5]), np.array([0.5, 0.5])
+    assert mixture_epsilon(1e-6, places, chances, 1e9) == 0.0
+    assert mixture_epsilon(1e-6, places, chances, 1e5) > 0

@@ -1,5 +1,6 @@
 """Audit with one run: false alarms of mechanisms whose number of right guesses has a known distribution, without sampling."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_p_value
 
 CASES = [(50, 1.0), (1000, 0.3), (1000, 3.0), (5000, 5.0)]
@@ -34,6 +36,14 @@ def test_randomised_response_is_the_worst_case_and_raises_few_alarms(canaries: i
     assert alarm_rate(canaries, worse, epsilon) > 2 * 0.05
 
 
+def test_ends_of_the_one_run_bound() -> None:
+    assert one_run_p_value(1, 1, 1, math.log(3)) == pytest.approx(0.75)
+    # 60 of 100 refute epsilon = 0, but not where the release may fail with delta
+    assert one_run_p_value(60, 100, 100, 0.0) < 0.05
+    assert one_run_epsilon_lower_bound(60, 100, 100) > 0
+    assert one_run_epsilon_lower_bound(60, 100, 100, 0.01) == 0.0
+
+
 @pytest.mark.parametrize("delta", [1e-4, 1e-3, 1e-2])
 def test_everything_revealed_at_once_with_probability_delta(delta: float) -> None:
     """Also (epsilon, delta)-DP; the attacker's count is far from binomial."""
@@ -56,6 +66,16 @@ def test_p_value_is_its_definition(v: int, r: int, m: int, eps: float, delta: fl
     assert one_run_p_value(v, r, m, eps, delta) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_p_value_grows_with_epsilon_where_it_is_small_and_falls_with_right_guesses(delta: float) -> None:
+    for correct in (60, 80, 99, 100):
+        values = np.array([one_run_p_value(correct, 100, 500, e, delta) for e in np.linspace(0, 8, 400)])
+        small = values <= 0.45
+        assert (np.diff(values)[small[1:]] >= 0).all()
+    for a, b in itertools.pairwise(one_run_p_value(v, 100, 500, 1.0, delta) for v in range(101)):
+        assert b <= a + 1e-15
+
+
 def test_the_bound_is_where_the_p_value_reaches_the_level() -> None:
     bound = one_run_epsilon_lower_bound(95, 100, 1000, 1e-6)
     assert 1.5 < bound < math.log(95 / 5)
@@ -67,6 +87,23 @@ def test_the_bound_is_where_the_p_value_reaches_the_level() -> None:
     # all of r right: P[B >= r] = p^r
     whole = one_run_epsilon_lower_bound(100, 100, 100)
     assert whole == pytest.approx(-math.log(0.05 ** (-1 / 100) - 1), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"correct": 11}, "correct"),
+        ({"guesses": 200}, "guesses"),
+        ({"canaries": 0}, "canaries"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": math.nan}, "delta"),
+        ({"epsilon": -1.0}, "epsilon"),
+    ],
+)
+def test_bad_input_is_named(given: dict[str, float], field: str) -> None:
+    values = {"correct": 5, "guesses": 10, "canaries": 100, "epsilon": 1.0, "delta": 0.0} | given
+    with pytest.raises(InvalidInput, match=field):
+        one_run_p_value(**values)  # type: ignore[arg-type]
 
 
 def largest_probability(correct: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:

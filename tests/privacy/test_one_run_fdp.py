@@ -16,6 +16,7 @@ from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound
 from dpviz.privacy.one_run_fdp import one_run_gaussian_epsilon, one_run_mu_lower_bound, possible
 
 Inverse = Callable[[float], float]
@@ -105,6 +106,33 @@ def test_a_thousand_audits_of_an_exact_gaussian_raise_no_more_alarms_than_declar
     assert honest.mean() > 0.5 * mu  # it is no bound that never says anything
     weak, _ = bounds(3 * mu, m, r, 100)  # a third of the noise that the claim needs
     assert (weak > mu).mean() > 0.95
+
+
+def test_it_shows_more_than_the_bound_without_assumptions() -> None:
+    for mu, m, r in ((1.0, 1000, 100), (2.0, 1000, 200)):
+        _, correct = bounds(mu, m, r, 20)
+        ours = np.mean([one_run_gaussian_epsilon(int(v), r, m, 1e-5) for v in correct])
+        free = np.mean([one_run_epsilon_lower_bound(int(v), r, m, 1e-5) for v in correct])
+        assert ours > 1.3 * free
+
+
+def test_guesses_no_better_than_coins_show_nothing() -> None:
+    assert one_run_mu_lower_bound(50, 100, 1000) == 0.0
+    assert one_run_gaussian_epsilon(50, 100, 1000, 1e-5) == 0.0
+    assert one_run_mu_lower_bound(0, 10, 10) == 0.0
+    assert one_run_mu_lower_bound(100, 100, 100) > 1.5
+
+
+def test_the_bound_grows_with_right_guesses_and_falls_with_confidence() -> None:
+    found = [one_run_mu_lower_bound(v, 100, 200) for v in range(60, 101, 10)]
+    assert found == sorted(found)
+    assert one_run_mu_lower_bound(80, 100, 200, 0.99) < one_run_mu_lower_bound(80, 100, 200, 0.9)
+
+
+@pytest.mark.parametrize("arguments", [(1, 0, 5), (1, 6, 5), (7, 6, 8), (-1, 5, 5)])
+def test_bad_counts_are_refused(arguments: tuple[int, int, int]) -> None:
+    with pytest.raises(dpviz.InvalidInput):
+        one_run_mu_lower_bound(*arguments)
 
 
 def test_methods_with_declared_gaussian_noise_have_it_and_others_do_not() -> None:

@@ -72,9 +72,14 @@ class Referee:
 
 
 CASES = [
+    ("remove", 0.01, 1.0, 1000, 1.8),
+    ("add", 0.01, 1.0, 1000, 1.5),
+    ("remove", 0.01, 1.0, 1000, 6.0),
     ("remove", 0.1, 0.8, 100, 8.0),
     ("add", 0.1, 0.8, 100, 4.0),
     ("remove", 0.3, 3.0, 200, 3.0),
+    ("add", 0.3, 3.0, 200, 7.0),
+    ("remove", 0.002, 0.6, 2000, 2.0),
     ("remove", 0.5, 5.0, 10, 1.0),
     ("remove", 0.05, 2.0, 10_000, 10.0),
     ("remove", 0.9, 1.5, 5, 4.0),
@@ -119,6 +124,9 @@ def test_the_integral_is_the_closed_form_of_full_batches(count: int, z: float, e
     assert Referee("remove", 1 - 1e-15, z, count).log_delta(epsilon) == pytest.approx(exact, abs=1e-8)
 
 
+RUNS = [(0.01, 1.0, 1000, 1e-5), (0.1, 0.6, 100, 1e-6), (0.02, 1.2, 3000, 1e-8)]
+
+
 def test_epsilon_of_a_run_is_that_of_its_worse_direction() -> None:
     q, z, count, delta = 0.1, 0.6, 100, 1e-6
     found, referees = (
@@ -143,6 +151,12 @@ def test_mass_that_is_dropped_instead_of_moved_up_is_seen(monkeypatch: pytest.Mo
     truth = Referee(direction, q, z, count).log_delta(epsilon)
     monkeypatch.setattr(pld, "_cells", rounded_down)
     assert log_delta(Pair(direction, q, 1 / z), count, epsilon, FLOOR) < truth - 1e-8
+
+
+def test_small_batches_have_a_delta_near_epsilon_0() -> None:
+    """Powers beyond the window underflow at rates of 1e-4, which ended in a math domain error."""
+    pair = Pair("remove", 1e-4, 0.5)
+    assert log_delta(pair, 10_000, 0.005, FLOOR) < log_delta(pair, 10_000, 2.650379317425066e-05, -700.0) < 0
 
 
 @pytest.mark.parametrize(("z", "epsilon"), [(0.02, 1.0), (0.3, 150.0), (2.0, 20.0)])

@@ -146,6 +146,12 @@ def test_nearly_all_values_lie_inside(values: np.ndarray, low: float, high: floa
         assert ((inside >= a) & (inside <= b)).mean() > 0.95
 
 
+def test_years_do_not_get_the_range_of_a_power_of_two() -> None:
+    years = np.random.default_rng(0).integers(1985, 2021, 20_000)
+    a, b = private_ranges({"year": years}, BUDGET, random.Random(1)).ranges["year"]
+    assert b - a <= 256
+
+
 def outcomes(values: np.ndarray, runs: int, sigma_factor: float, monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
     with monkeypatch.context() as patched:
         true = planned

@@ -5,9 +5,28 @@ import math
 import numpy as np
 import pytest
 
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy import published_noise as pn
 
 N, T, EPS, DELTA, G, C = 700, 30, 0.4, 1e-6, 1.7, 2.3
+LOG = math.log(1 / DELTA)
+
+
+def test_formulas_as_printed() -> None:
+    facts = {"lipschitz": G, "c": C}
+    square = C * G * G * T * LOG / (N * (N - 1) * EPS * EPS)
+    assert pn.input_perturbation_sigma(N, T, EPS, DELTA, **facts) ** 2 == pytest.approx(square)
+    convex = pn.input_perturbation_sigma(N, T, EPS, DELTA, strong_convexity=0.3, **facts)
+    assert convex**2 == pytest.approx(square / math.sqrt(0.3))
+    assert pn.dbdp_sigma(0.2, T, EPS, DELTA, **facts) == pytest.approx(C * 0.2 * G * math.sqrt(T * LOG) / EPS)
+    assert pn.sgd_sigma(N, T, EPS, DELTA, **facts) == pytest.approx(C * G * math.sqrt(T * LOG) / (N * EPS))
+    rule = 2 * math.sqrt(2) * G * 7 * math.sqrt(math.log(1.25 * 7 / DELTA)) / (N * 0.05 * EPS)
+    assert pn.contribution_sigma(N, 7, 0.05, EPS, DELTA, lipschitz=G) == pytest.approx(rule)
+
+
+def test_strong_convexity_must_be_positive() -> None:
+    with pytest.raises(InvalidInput, match="strong_convexity"):
+        pn.input_perturbation_sigma(N, T, EPS, DELTA, strong_convexity=0.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
@@ -32,6 +51,13 @@ def test_lines_9_and_10_are_one_threshold(epsilon: float) -> None:
     beyond = np.array([[0.999999, 0.0], [1.000001, 0.0], [0.0, -1.000001], [0.0, 0.0]]) * threshold
     assert pn.pidp_passes(beyond, radius, epsilon, delta).tolist() == [True, False, False, True]
     assert pn.pidp_passes(beyond.reshape(2, 2, 2), radius, epsilon, delta).tolist() == [[True, False], [False, True]]
+
+
+def test_the_threshold_at_other_constants() -> None:
+    for kappa in (1.5, 4.0):
+        expected = 2 * 3.0 * 1e-3 * (kappa - math.exp(-0.7)) / (kappa - 1)
+        assert pn.pidp_threshold(3.0, 0.7, 1e-3, kappa=kappa) == pytest.approx(expected)
+    assert pn.pidp_threshold(3.0, 0.7, 1e-3, kappa=math.exp(0.7)) == pytest.approx(pn.pidp_threshold(3.0, 0.7, 1e-3))
 
 
 def test_ratios_of_line_9() -> None:

@@ -11,9 +11,11 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 from support import noisy_sums
 
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.sampled_moments import log_excess_moments
+from dpviz.privacy.budget import Budget
 
 
 def exact(q: float, z: float, order: float, digits: int = 40) -> float:
@@ -57,7 +59,14 @@ def test_moments_of_order_2_in_closed_form() -> None:
         assert 0 <= log_excess_moments(q, z, np.array([2.0]))[0] - truth <= 3e-10 + 3e-14 * abs(truth)
 
 
-TINY = [(1e-9, 1.02), (1e-6, 1.06)]
+@pytest.mark.parametrize(("q", "z"), [(1e-300, 1e100), (1e-308, 0.1), (5e-324, 5.0)])
+def test_moments_too_small_for_a_float_are_numbers_still(q: float, z: float) -> None:
+    found = log_excess_moments(q, z, np.array([1.5, 2.0, 8.0]))
+    assert np.isfinite(found).all()
+    assert (np.exp(found) == 0).all()
+
+
+TINY = [(1e-9, 1.02), (1e-6, 1.06), (0.01, 1.4), (0.5, 1.9), (1e-4, 2.5)]
 
 
 @pytest.mark.parametrize(("q", "order"), TINY)
@@ -116,9 +125,45 @@ def test_renyi_epsilon_is_never_below_the_privacy_loss_distribution(q: float, z:
     assert tight <= account.epsilon(steps, Method("rdp"), 1e-5) <= 1.4 * tight
 
 
+def test_many_curves_at_once_are_each_one_alone() -> None:
+    """With one that releases nothing beside others: theirs stay."""
+    curves = np.stack([rdp.gaussian(mu) for mu in (0.5, 2.0, 1e-6)] + [np.zeros(len(rdp.ORDERS))]).reshape(2, 2, -1)
+    for delta in (1e-3, 1e-9):
+        alone = [[rdp.epsilon(curve, delta)[0] for curve in row] for row in curves]
+        alone[1][1] = 0.0
+        np.testing.assert_array_equal(rdp.epsilons(curves, delta), alone)
+    orders = (2, 3, 7)
+    curve = rdp.gaussian(1.0, orders)
+    assert rdp.epsilons(curve[None], 1e-5, orders).tolist() == [rdp.epsilon(curve, 1e-5, orders=orders)[0]]
+
+
+def test_concentrated_privacy_needs_a_delta() -> None:
+    with pytest.raises(InvalidInput, match="delta"):
+        rdp.zcdp_rho(Budget(1.0))
+
+
 def test_whole_orders_alone_are_far_off_where_epsilon_is_large() -> None:
     """The control: what the fractional orders are for."""
     reference = float(theirs(0.01, 0.5, 100).get_epsilon(1e-5))
     whole = 100 * rdp.sampled_gaussian(0.01, 0.5, rdp.WHOLE_ORDERS)
     assert rdp.epsilon(whole, 1e-5, orders=rdp.WHOLE_ORDERS)[0] > 1.3 * reference
     assert account.epsilon(noisy_sums(0.5, 0.01, 100), Method("rdp"), 1e-5) == pytest.approx(reference, rel=5e-3)
+
+
+@pytest.mark.parametrize("orders", [(1.0,), (0.5, 2), (25.5,), (math.nan,), (1.0005,)])
+def test_orders_that_are_not_covered_are_refused(orders: tuple[float, ...]) -> None:
+    with pytest.raises(InvalidInput, match="orders"):
+        rdp.sampled_gaussian(0.1, 1.0, orders)
+
+
+def test_moments_of_hardly_any_noise_are_rounded_up() -> None:
+    """ln A = a ((a - 1)/(2 z^2) + ln q) but for less than e^-(10^4); a number of 10^9 has a rounding of 10^-7."""
+    q, orders = 0.3, np.linspace(2.0, 20.0, 37)
+    for z in np.geomspace(1e-4, 1e-2, 7).tolist():
+        found = log_excess_moments(q, z, orders)
+        for a, value in zip(orders.tolist(), found.tolist(), strict=True):
+            with mpmath.workdps(40):
+                order = mpmath.mpf(a)
+                truth = order * ((order - 1) / (2 * mpmath.mpf(z) ** 2) + mpmath.log(mpmath.mpf(q)))
+                above = mpmath.mpf(value) - truth
+            assert 0 <= above <= 2e-10 + 1e-13 * truth

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.events import CannotAccount, Composed, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.repeated_selection import (
@@ -100,6 +101,17 @@ def test_the_number_of_runs_has_the_mean_that_was_asked_for(eta: float, mean: fl
     np.testing.assert_allclose(counted, expected, atol=5 * math.sqrt(0.25 / 2000))
 
 
+def test_the_cost_grows_slowly_with_the_number_of_runs() -> None:
+    """Papernot, Steinke 2022: two to three times one run, where K fixed at 1,000 would cost about a thousand times its mu^2."""
+    one = replace_one_curve(Gaussian(0.2))
+    alone = rdp.epsilon(one, 1e-6)[0]
+    for kind in ("geometric", "logarithmic", "negative-binomial"):
+        costs = [best_of(one, repetitions(kind, mean), 1e-6) / alone for mean in (2.0, 20.0, 200.0, 1000.0)]
+        assert costs == sorted(costs)
+        assert 1 < costs[0] < 2
+        assert costs[-1] < 3.5
+
+
 def test_curves_of_events_are_the_textbook_ones() -> None:
     a = np.asarray(rdp.ORDERS)
     np.testing.assert_allclose(replace_one_curve(Gaussian(0.5, 2.0)), a * 0.25**2 / 2)
@@ -116,3 +128,9 @@ def test_curves_of_events_are_the_textbook_ones() -> None:
     assert (replace_one_curve(Sampled(Gaussian.of_rows(1.0, 2.0), 0.1)) < replace_one_curve(Gaussian.of_rows(1.0, 2.0))).all()
     with pytest.raises(CannotAccount):
         replace_one_curve(Sampled(Gaussian.of_rows(1.0, 2.0), 0.1, "fixed"))
+
+
+def test_bad_distributions_are_refused() -> None:
+    for kind, mean in (("geometric", 1.0), ("geometric", math.nan), ("uniform", 5.0), ("poisson", 0.0)):
+        with pytest.raises(InvalidInput):
+            repetitions(kind, mean)

@@ -11,7 +11,9 @@ from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.sensitivity import bounds as sb
-from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, epoch_steps
+from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, epoch_steps, geometric
+
+SETTING_A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
 
 
 def update_by_update(T, m, eta0, nu, mu, L, G, tau, average, restart) -> np.ndarray:
@@ -70,6 +72,18 @@ def test_recursion_closed_form_and_trace_are_the_same_numbers() -> None:
     assert min(kinds.values()) > 50, kinds  # the cases that could differ were met
 
 
+def test_nothing_is_averaged_unless_it_is_asked_for() -> None:
+    truth = update_by_update(6, 5, 1.0, 50, 0.02, 0.3, 1.0, 0, True, True)
+    np.testing.assert_allclose(Algorithm2(6, 5, 1.0, 50, 0.02, 0.3).by_position(), truth, rtol=1e-10)
+
+
+@pytest.mark.parametrize("tau", [0, 5, 7, 200])
+def test_long_runs_agree(tau: int) -> None:
+    args = (200, 500, 1.0, 4000, 1e-3, 0.251, 1.0, tau)
+    long = Algorithm2(*args)
+    np.testing.assert_allclose(long.by_position()[[0, 249, 499]], long.trace([1, 250, 500]).value[-1], rtol=1e-10)
+
+
 def test_planted_bugs_in_the_closed_form_would_be_seen() -> None:
     truth = update_by_update(6, 5, 1.0, 50, 0.02, 0.3, 1.0, 0, False, False)
     assert not np.allclose(
@@ -77,6 +91,29 @@ def test_planted_bugs_in_the_closed_form_would_be_seen() -> None:
     )  # positions the wrong way round
     assert not np.allclose(Algorithm2(6, 5, 1.0, 51, 0.02, 0.3).by_position(), truth, rtol=1e-3)  # a batch of another size
     assert not np.allclose(Algorithm2(6, 5, 1.0, 50, 0.02, 0.3, tau=3).by_position(), truth, rtol=1e-3)  # a window too many
+
+
+def test_the_trace_tells_what_happens() -> None:
+    trace = Algorithm2(6, 4, 1.0, 10, 0.01, 0.3, tau=3).trace([1, 4])
+    assert trace.value.shape == (1 + 6 * 4 + 2, 2)
+    assert list(trace.event[:2]) == ["start", "update"]
+    assert (trace.event == "average").sum() == 2
+    assert trace.restarts == (3,)
+    assert trace.expands.sum() == 2 * 6
+    before = np.flatnonzero(trace.expands[:, 1])[0] - 1
+    assert trace.value[before, 1] == 0  # nothing happens to position 4 before its turn
+    assert np.nanmax(trace.step) == 1.0
+    assert trace.epoch[-1] == 6
+    assert len(Algorithm2(2, 500, 1.0, 10, 0.01, 0.3).trace().positions) == 12
+    with pytest.raises(InvalidInput, match="positions"):
+        Algorithm2(2, 5, 1.0, 10, 0.01, 0.3).trace([6])
+    with pytest.raises(InvalidInput, match="too many"):
+        Algorithm2(10_000, 5_000, 1.0, 10, 0.01, 0.3).trace()
+
+
+def test_sensitivity_beyond_a_double_is_infinite_and_never_nan() -> None:
+    for tau in (0, 5):
+        assert np.all(Algorithm2(20, 2000, 40.0, 10, 1e-3, 0.25, tau=tau).by_position() == np.inf)
 
 
 def canary(n: int, m: int, position: int, label: float) -> Problem:
@@ -117,6 +154,15 @@ def test_gradient_descent_and_step_recursion_are_attained_exactly() -> None:
         assert np.linalg.norm(ends[0] - ends[1]) == pytest.approx(bound[j], rel=1e-12)
 
 
+def test_reference_values_of_closed_forms() -> None:
+    assert sb.zhang(45222, 1e-3, 0.251) == pytest.approx(0.11100615449836582, rel=1e-12)
+    assert sb.proposition2(1.0, 4000, 10, 1e-3, 0.251) == pytest.approx(0.050225412705692314, rel=1e-12)
+    assert sb.wu_bolt_on("convex-constant", passes=10, batch_size=50, batches=904, L=1.0, step=45222**-0.5) == pytest.approx(
+        0.0018809840308542936, rel=1e-12
+    )
+    assert sb.cms(45222, 1e-3) == pytest.approx(2 / 45.222)
+
+
 def test_proposition_2_is_the_limit_of_the_finite_recursion() -> None:
     mu, L, n = 0.01, 0.26, 500
     best = 2 / (L + mu)
@@ -129,6 +175,11 @@ def test_proposition_2_is_the_limit_of_the_finite_recursion() -> None:
     assert constant == pytest.approx(sb.proposition2(1.0, 100, 3, mu, L), rel=1e-9)
     with pytest.raises(InvalidInput, match="2/L"):
         sb.proposition2(2 / L, n, 1, mu, L)
+
+
+def test_geometric_sums_near_one() -> None:
+    for rho in (0.0, 0.3, 1 - 1e-9, 1 - 1e-15, 1.0, 1 + 1e-12, 1.5):
+        assert float(geometric(rho, 40)) == pytest.approx(math.fsum(rho**k for k in range(40)), rel=1e-12)
 
 
 def test_batches_are_balanced() -> None:
@@ -200,3 +251,27 @@ def test_minimisers_stay_within_the_refined_bound() -> None:
         moved = problem.replace_row(0, np.array([0.0, 1.0]), 1.0), problem.replace_row(0, np.array([0.0, 1.0]), -1.0)
         largest = max(largest, float(np.linalg.norm(moved[0].optimum - moved[1].optimum)))
     assert bound / 10 < largest <= bound
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: Algorithm2(0, 1, 1.0, 1, 0.1, 1.0).by_position(), "epochs"),
+        (lambda: Algorithm2(1, 1, -1.0, 1, 0.1, 1.0).by_position(), "eta0"),
+        (lambda: Algorithm2(1, 1, 1.0, 1, 2.0, 1.0).by_position(), "mu"),
+        (lambda: Algorithm2(2, 1, 1.0, 1, 0.1, 1.0, decay=float("nan")).by_position(), "decay"),
+        (lambda: Algorithm2(1, 1, 1.0, 1, 0.1, float("nan")).by_position(), "L"),
+        (lambda: sb.cms(100, 0.0), "lam"),
+        (lambda: sb.proposition2(1.0, 10, 1, 0.0, 1.0), "mu"),
+        (lambda: sb.step_recursion(np.ones(5), 2, 10, 0.1, 1.0), "steps"),
+        (lambda: sb.wu_bolt_on("sc-constant", passes=1, batch_size=1, batches=1, mu=0.1, L=1.0, step=1.5), "step"),
+        (lambda: sb.wu_bolt_on("convex-constant", passes=1, batch_size=1, batches=1, L=1.0, step=2.01), "step"),
+        (lambda: sb.wu_bolt_on("best", passes=1, batch_size=1, batches=1, L=1.0), "rule"),
+        (lambda: sb.wu_bolt_on("convex-sqrt", passes=1, batch_size=1, batches=1, L=1.0, decay=1.0), "decay"),
+        (lambda: sb.logistic_diameter(-1.0), "radius"),
+    ],
+)
+def test_bad_arguments_are_named(call, field: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        call()
+    assert error.value.field == field

@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import shuffle
-from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_mu
+from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
 
@@ -37,6 +37,17 @@ def test_closed_form_is_above_the_exact_pair(e0: float, n: int) -> None:
     assert exact_clones_delta(e0, n, eps) <= delta
     # the control: a bound without its factor 8 is no bound
     assert exact_clones_delta(e0, n, eps / 8) > delta
+
+
+def test_refuses_what_the_theorem_does_not_cover() -> None:
+    limit = shuffle.largest_local_epsilon(1000, 1e-6)
+    assert shuffle.shuffled_epsilon(limit * (1 - 1e-12), 1000, 1e-6) < limit
+    with pytest.raises(InvalidInput, match="local_epsilon"):
+        shuffle.shuffled_epsilon(limit * 1.001, 1000, 1e-6)
+    assert shuffle.central_epsilon(limit * 1.001, 1000, 1e-6) == limit * 1.001
+    assert shuffle.largest_local_epsilon(100, 1e-6) < 0
+    with pytest.raises(InvalidInput, match="delta"):
+        shuffle.shuffled_epsilon(1.0, 1000, 0.0)
 
 
 @pytest.mark.parametrize("n", [100, 455, 39073, 10**6])
@@ -90,22 +101,10 @@ def test_extra_delta_covers_the_swap_that_its_proof_makes() -> None:
     assert max(shares) > 0.3  # the check can fail: a bound three times smaller is broken
 
 
-@pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.01, 323, 1e-8), (0.03, 213, 1e-5), (0.03, 140, 1e-3)])
-def test_where_shuffling_proves_nothing_better_the_local_epsilon_is_the_central_one(epsilon: float, n: int, delta: float) -> None:
-    assert shuffle.largest_local_epsilon(n, delta) > epsilon, "the theorem speaks about it"
-    assert shuffle.shuffled_epsilon(epsilon, n, delta) >= epsilon, "and says no more than is known"
-    assert shuffle.local_epsilon_for(Budget(epsilon, delta), n) == epsilon
-
-
-def test_refuses_what_the_theorem_does_not_cover() -> None:
-    limit = shuffle.largest_local_epsilon(1000, 1e-6)
-    assert shuffle.shuffled_epsilon(limit * (1 - 1e-12), 1000, 1e-6) < limit
-    with pytest.raises(InvalidInput, match="local_epsilon"):
-        shuffle.shuffled_epsilon(limit * 1.001, 1000, 1e-6)
-    assert shuffle.central_epsilon(limit * 1.001, 1000, 1e-6) == limit * 1.001
-    assert shuffle.largest_local_epsilon(100, 1e-6) < 0
-    with pytest.raises(InvalidInput, match="delta"):
-        shuffle.shuffled_epsilon(1.0, 1000, 0.0)
+def test_extra_delta_by_hand() -> None:
+    a = 1e-9 / (1 + math.e)
+    expected = (1 + math.exp(0.2)) * (a + 99 * math.exp(-1) * (1e-9 + a))
+    assert shuffle.extra_delta(1.0, 1e-9, 100, 0.2) == pytest.approx(expected, rel=1e-12)
 
 
 def by_hand(local: float, n: int, delta: float) -> float:
@@ -124,3 +123,47 @@ def test_the_theorem_and_how_far_it_goes() -> None:
     for delta in (0.0, 1.0, 1.5):
         with pytest.raises(InvalidInput, match="delta"):
             shuffle.largest_local_epsilon(1000, delta)
+
+
+def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
+    n, delta, mu = 1_000_000, 1e-6, 0.3
+    found = shuffle.shuffled_gaussian(mu, n, delta)
+    assert found.amplified is True
+    assert found.local_delta == pytest.approx(float(gaussian_delta(found.local_epsilon, mu)), rel=1e-9)
+    # half of delta pays for reports that are not purely private, the theorem gets the other half
+    assert found.epsilon == pytest.approx(by_hand(found.local_epsilon, n, delta / 2), rel=1e-9)
+    extra = shuffle.extra_delta(found.local_epsilon, found.local_delta, n, found.epsilon)
+    assert found.extra == pytest.approx(extra, rel=1e-9)
+    assert found.extra == pytest.approx(delta / 2, rel=1e-6)
+    assert found.extra <= delta / 2 * (1 + 1e-9)
+    alone = shuffle.shuffled_gaussian(mu, 100, delta)
+    assert alone.amplified is False
+    assert (alone.epsilon, alone.extra) == (float(gaussian_epsilon(delta, mu)), 0.0)
+    assert math.isnan(alone.local_epsilon)
+    assert math.isnan(alone.local_delta)
+
+
+def test_without_a_delta_a_report_has_the_whole_budget() -> None:
+    assert shuffle.local_epsilon_for(Budget(1.5), 1000) == 1.5
+    assert shuffle.largest_local_epsilon(1, 0.5) == pytest.approx(math.log(1 / (16 * math.log(8))))
+
+
+def test_few_reports_of_much_noise_are_amplified_too() -> None:
+    """625 reports reach a local epsilon of 0.9 at most, which is enough where a report says next to nothing."""
+    assert shuffle.largest_local_epsilon(625, 5e-7) < 1
+    shuffled = shuffle.shuffled_gaussian(0.01, 625, 1e-6)
+    assert shuffled.amplified
+    assert shuffled.epsilon < float(gaussian_epsilon(1e-6, 0.01))
+
+
+def test_there_are_at_most_2_to_the_62_reports() -> None:
+    assert shuffle.largest_local_epsilon(2**62, 1e-6) > 30
+    with pytest.raises(InvalidInput, match="n"):
+        shuffle.largest_local_epsilon(2**62 + 1, 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.01, 323, 1e-8), (0.03, 213, 1e-5), (0.03, 140, 1e-3)])
+def test_where_shuffling_proves_nothing_better_the_local_epsilon_is_the_central_one(epsilon: float, n: int, delta: float) -> None:
+    assert shuffle.largest_local_epsilon(n, delta) > epsilon, "the theorem speaks about it"
+    assert shuffle.shuffled_epsilon(epsilon, n, delta) >= epsilon, "and says no more than is known"
+    assert shuffle.local_epsilon_for(Budget(epsilon, delta), n) == epsilon

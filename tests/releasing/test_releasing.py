@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from support_shell import Shell
@@ -66,6 +67,11 @@ def test_many_releases_have_the_declared_scale(monkeypatch: pytest.MonkeyPatch) 
     assert law.cdf(0.95**2 * square.sum()) < 0.01  # the control
 
 
+def test_the_noise_lies_around_the_minimiser() -> None:
+    made = dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=1e6))
+    np.testing.assert_allclose(made.model.theta, dpviz.setup_for(made.spec).problem.optimum, atol=0.05)
+
+
 def test_all_rows_are_trained_on_and_counted_where_that_is_asked_for() -> None:
     spec = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=1e6, delta=None)
     part, whole = dpviz.release(spec), dpviz.release(spec, all_rows=True)
@@ -116,6 +122,14 @@ def test_one_label_for_everybody_is_released_as_such() -> None:
     assert made.model.privacy["proved"] == {"epsilon": 50.0, "delta": 0.0}
 
 
+@pytest.mark.parametrize(
+    ("tried", "said"),
+    [(None, "Not stated"), (1, "no other setting was tried"), (2, "add up to (ε = 2,"), (9, "add up to (ε = 9,")],
+)
+def test_the_card_adds_up_what_was_tried(tried: int | None, said: str) -> None:
+    assert said in dpviz.release(FAST, tried=tried).card
+
+
 def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
     made = dpviz.release(FAST, tried=3)
     made.save(tmp_path / "model")
@@ -144,6 +158,17 @@ def test_new_rows_are_encoded_as_the_training_rows_were(name: str, scaling: str)
     data = dpviz.load_dataset(name, scaling=scaling, intercept=False)
     assert data.encoder.names == data.feature_names
     np.testing.assert_allclose(data.encoder.rows(own.table(data.frame)), data.X, atol=1e-12)
+
+
+def test_own_tables_are_encoded_as_the_training_rows_were() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(40, 10, 50), "kind": rng.choice(["a", "b"], 50), "y": np.arange(50) % 2})
+    frame.loc[3, "age"], frame.loc[4, "kind"] = np.nan, None
+    how = {"missing": "default", "defaults": {"age": 40.0, "kind": "none"}, "ranges": {"age": (20, 60)}}
+    data = dpviz.dataset(frame, target="y", **how)  # type: ignore[arg-type]
+    np.testing.assert_allclose(data.encoder.rows(own.table(frame)), data.X[:, :-1] * np.sqrt(2), atol=1e-12)
+    divided = dpviz.dataset(frame[["age"]].fillna(0), frame["y"], data_norm=50.0)
+    np.testing.assert_allclose(divided.encoder.rows(own.table(frame[["age"]].fillna(0))), divided.X[:, :-1] * np.sqrt(2))
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -190,6 +215,14 @@ def test_what_is_not_proved_or_was_read_from_the_rows_needs_a_switch(spec: dpviz
     assert ("No noise is added" in made.card) != noisy
     if spec.dataset == "iris":
         assert "Read from the rows" in made.card
+
+
+@pytest.mark.parametrize("model", ["svm", "mlp-3"])
+def test_other_models_are_released_too(model: str) -> None:
+    made = dpviz.release(dpviz.RunSpec("census-100", model=model, mechanism="dp-gd", params={"steps": 2}))
+    again = ReleasedModel.from_json(made.model.to_json())
+    frame = dpviz.load_dataset("census-100").frame
+    np.testing.assert_array_equal(again.scores(frame), made.model.scores(frame))
 
 
 def test_damaged_files_are_refused_in_words() -> None:
@@ -277,6 +310,17 @@ def test_an_audit_that_cannot_be_made_spends_nothing(tmp_path: Path, spec: dpviz
     assert ledger.entries() == ()
 
 
+def test_an_audit_that_fails_spends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*game: object, **named: object) -> None:
+        raise FloatingPointError("Outputs are not finite.")
+
+    monkeypatch.setattr(training, "audit", failing)
+    ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(9.0, 1e-4), relation=Neighbouring.REPLACE_ONE)
+    with pytest.raises(FloatingPointError):
+        dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), audit_runs=40, ledger=ledger)
+    assert ledger.entries() == ()
+
+
 def test_a_ledger_that_refuses_is_asked_before_an_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "audit", lambda *game, **named: pytest.fail("an audit was made for nothing"))
     ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(0.1, 1e-4), relation=Neighbouring.REPLACE_ONE)
@@ -307,6 +351,11 @@ def test_a_claim_that_an_audit_refutes_is_released_with_its_switch_and_says_so(m
     monkeypatch.setattr(AuditResult, "against", lambda self, budget: "" if budget is None else BY_BOUND)
     made = dpviz.release(dpviz.RunSpec("teaching", mechanism="input-perturbation"), unproved=True, audit_runs=40)
     assert "claim exceeded" in made.card
+
+
+def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(played: list[Any]) -> None:
+    dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, delta=0.012), audit_runs=40)
+    assert played[1].n == 83
 
 
 @pytest.mark.parametrize(
@@ -352,6 +401,14 @@ def test_from_the_shell(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixt
     assert main(["predict", str(tmp_path), str(tmp_path / "new.csv")]) == 2
     assert main(["release", "--dataset=census-100", "--mechanism=pidp-sgd", f"--out={tmp_path / 'other'}"]) == 2
     assert not (tmp_path / "other").exists()
+
+
+def test_the_card_names_what_automatic_hyperparameters_became() -> None:
+    made = dpviz.release(dpviz.RunSpec("census-100", mechanism="dp-gd", lam=0.1))
+    setting = dpviz.setup_for(made.spec).problem.setting
+    steps = made.spec.build().value("steps", setting, made.calibration.budget)
+    assert steps > 0
+    assert f"- steps = {steps}\n" in made.card
 
 
 def test_the_card_says_what_is_proved_and_under_which_conditions() -> None:

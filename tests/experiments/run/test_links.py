@@ -1,11 +1,12 @@
 """A link keeps its meaning when a default changes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from support_pages import opened
+from support_pages import addressed, opened
 
 import dpviz
 from dpviz.cli.main import main
@@ -13,6 +14,8 @@ from dpviz.experiments.run import links
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget
 from dpviz.reporting import address
 
 KEPT = Path(__file__).with_name("link_defaults.json")
@@ -101,17 +104,55 @@ def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click()
     assert _rules(page) == ["When this link was made,", "Run A: Until 27 November"]
 
 
-def _rules(page: object) -> list[str]:
-    """The beginnings of the notes on other rules of steps."""
-    return [" ".join(m.value.replace("\\", "").split()[:5]) for m in page.caption if "another rule" in m.value]  # type: ignore[attr-defined]
+def test_a_default_that_means_the_same_for_the_run_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
+    run = {"dataset": "teaching", "epsilon": "1", "row_scaling": "unit", "lam": "0.01"}
+    for mechanism, names in {"dp-sgd": ["Clip norm 1"], "objective-tight": []}.items():
+        said = _said(opened("", **run, mechanism=mechanism))
+        shown = {name for name in ("Clip norm 1", "Sampling rate", "Curvature share") if name in said}
+        assert shown == set(names)
+        assert ("names no version" in said) == bool(names)
+        # objective perturbation has no Gaussian releases that accountants could be compared on
+        assert (
+            main(["accounting", f"?{urlencode(run | {'mechanism': mechanism})}"])
+            == {"dp-sgd": 0, "objective-tight": 2}[mechanism]
+        )
+        told = capsys.readouterr().err
+        assert ("clip_norm=1" in told, "sampling_rate" in told, "curvature_share" in told) == (bool(names), False, False)
+    setting = get_model("logistic").setting(100, 3, 0.001)
+    assert links.changed({"lam": "0.001"}, setting, Budget(1.0)) == {}
+    assert links.changed({"lam": "0.001"}, replace(setting, lam=0.002), Budget(1.0)) == {"lam": "0.001"}
 
 
-def test_links_without_a_version_and_run_a_may_have_other_steps() -> None:
-    run = {"dataset": "teaching", "mechanism": "dp-sgd"}
-    assert _rules(opened("", **run)) == ["Until 27 November 2026 automatic"]
-    kept = "dataset=teaching&mechanism=dp-sgd&v=5"
-    assert _rules(opened("", **run, v="6", pinned=kept)) == ["Run A: When this link"]
-    assert _rules(opened("", **run, v="6", pinned=kept.replace("5", "6"))) == _rules(opened("", v="6")) == []
+def test_no_remark_where_nothing_differs_or_nothing_is_said() -> None:
+    for query in ({"lam": "0.01", "row_scaling": "clip", "mechanism": "renyi-filter"}, {"v": "6"}):
+        assert "names no version" not in _said(opened("", **query))
+    assert "names no version" in _said(opened("Lessons", lesson="attack", epsilon="3")), "other pages are opened with this run"
+    lesson = addressed("Lessons", lesson="attack")
+    del lesson.query_params["dataset"], lesson.query_params["seeds"]
+    assert "names no version" not in _said(lesson.run()), "a page without a run has no defaults of one"
+    assert links.elsewhere({}, SETTINGS) == links.elsewhere({"v": "2", "seeds": "2"}, SETTINGS) == {}
+    assert links.elsewhere({"mechanism": "dp-sgd"}, ()) == {"dp-sgd.clip_norm": "1", "dp-sgd.sampling_rate": "0.1"}
+
+
+@pytest.mark.parametrize(("epsilon", "said"), [(0.01, False), (5.0, True)])
+def test_a_default_whose_rule_asks_for_the_budget_is_compared_at_that_of_the_run(epsilon: float, said: bool) -> None:
+    older, setting = {"objective-tight.curvature_share": "0.1"}, get_model("logistic").setting(5000, 9, 0.01)
+    for facts in (setting, replace(setting, person_rows=2)):
+        assert links.changed(older, facts, Budget(epsilon)) == (older if said else {})
+    assert links.changed(older, replace(setting, person_rows=16), Budget(epsilon)) == {}, "a row has a sixteenth of it"
+
+
+def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    older = {"v": "2", "mechanism": "dp-gd", "epsilon": "0.5"}
+    assert set(links.of_others(older)) == {key for v in (2, 3, 4) for key in links.OLD[v] if not key.startswith("dp-gd.")}
+    assert links.of_others({"v": "3"}) == {**links.OLD[3], **links.OLD[4]}
+    assert links.of_others({"v": "6"}) == links.of_others({}) == {}
+    assert main(["guarantees", f"?{urlencode(older)}"]) == 0
+    said = capsys.readouterr().err
+    assert "dp-sgd.clip_norm=1" in said
+    assert "sampling_rate" not in said, "a linear model has that of then"
+    assert main(["guarantees", "?dataset=teaching&v=6"]) == 0
+    assert not capsys.readouterr().err
 
 
 def test_a_step_rule_of_older_links_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,6 +169,13 @@ def test_a_step_rule_of_older_links_is_named(capsys: pytest.CaptureFixture[str])
     assert not any("another rule" in one.value for one in opened("", **older | {"v": "6"}).caption)
 
 
+def test_an_older_slack_is_named_where_it_was_another_one_only() -> None:
+    older = {"cms-objective.slack": "balanced"}
+    settings = {model: get_model(model).setting(100, 3, 0.1) for model in ("logistic", "svm", "mlp")}
+    named = {model: links.changed(older, setting, Budget(1.0)) for model, setting in settings.items()}
+    assert named == {"logistic": older, "svm": {}, "mlp": {}}
+
+
 def test_a_setting_that_is_gone_is_named_with_what_the_run_has_in_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     older = {"dataset": "teaching", "mechanism": "renyi-filter", "renyi-filter.when_spent": "give what is left"}
     problems: list[dpviz.InvalidInput] = []
@@ -138,6 +186,14 @@ def test_a_setting_that_is_gone_is_named_with_what_the_run_has_in_its_place(caps
     assert any("it used up what was left then" in one.value for one in opened("", **older).warning)
     for same in (older | {"renyi-filter.when_spent": "leave"}, older | {"mechanism": "dp-gd"}):
         assert RunSpec.from_query(same).mechanism == same["mechanism"]
+
+
+@pytest.mark.long
+def test_a_page_of_several_methods_says_so_too() -> None:
+    said = "the default was Clip norm 1. These methods have today’s default here: DP-SGD."
+    page = opened("Trade-off", v="2", methods="dp-gd,dp-sgd,objective-tight", points="2")
+    assert any(said in caption.value.replace("\\", "") for caption in page.caption)
+    assert not any("the default was" in caption.value for caption in opened("Trade-off", v="6", methods="dp-gd,dp-sgd").caption)
 
 
 def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,3 +216,16 @@ def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[s
 
 if __name__ == "__main__":
     KEPT.write_text(json.dumps({"version": links.VERSION, "defaults": defaults()}, indent=1) + "\n")
+
+
+def _rules(page: object) -> list[str]:
+    """The beginnings of the notes on other rules of steps."""
+    return [" ".join(m.value.replace("\\", "").split()[:5]) for m in page.caption if "another rule" in m.value]  # type: ignore[attr-defined]
+
+
+def test_links_without_a_version_and_run_a_may_have_other_steps() -> None:
+    run = {"dataset": "teaching", "mechanism": "dp-sgd"}
+    assert _rules(opened("", **run)) == ["Until 27 November 2026 automatic"]
+    kept = "dataset=teaching&mechanism=dp-sgd&v=5"
+    assert _rules(opened("", **run, v="6", pinned=kept)) == ["Run A: When this link"]
+    assert _rules(opened("", **run, v="6", pinned=kept.replace("5", "6"))) == _rules(opened("", v="6")) == []
