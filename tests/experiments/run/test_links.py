@@ -151,7 +151,7 @@ def test_other_methods_of_an_older_link_are_said_to_have_todays_defaults(capsys:
     said = capsys.readouterr().err
     assert "dp-sgd.clip_norm=1" in said
     assert "sampling_rate" not in said, "a linear model has that of then"
-    assert main(["guarantees", "?dataset=teaching&v=6"]) == 0
+    assert main(["guarantees", "?dataset=teaching&v=7"]) == 0
     assert not capsys.readouterr().err
 
 
