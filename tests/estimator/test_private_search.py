@@ -122,7 +122,7 @@ def test_parameters_and_clones() -> None:
     assert model.set_params(estimator__lam=0.5, mean_runs=3.0).get_params()["estimator__lam"] == 0.5
     copy = clone(model)
     assert (copy.mean_runs, copy.estimator.lam, copy.param_grid) == (3.0, 0.5, GRID)
-    with pytest.warns(PrivacyWarning, match="made 2 fits so far, ε = 4 in all"):
+    with pytest.warns(PrivacyWarning, match=r"cross_val_score made 3 fits, ε = 6"):
         cross_val_score(searched(mean_runs=2.0), *rows(900), cv=3)
 
 
