@@ -34,7 +34,7 @@ _OTHERS = "dpviz.others"  # other methods' hyperparameters whose defaults were o
 _RULE = "dpviz.rule"  # a rule that was another one when the address was written, in words
 _BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
 _WITHOUT_VERSION: str = (
-    "Until 27 November 2026 automatic steps followed another rule: results may differ from those of an older link."
+    "Until 28 November 2026 automatic steps or λ followed another rule: results may differ from those of an older link."
 )
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
