@@ -101,7 +101,7 @@ def test_a_link_without_a_version_says_what_it_meant_and_opens_so_by_one_click()
     kept = RunSpec.from_query(query["pinned"])
     assert (kept.lam, kept.params) == (0.001, {"clip_norm": 1.0})
     assert "names no version" not in _said(page)
-    assert _rules(page) == ["When this link was made,", "Run A: Until 27 November"]
+    assert _rules(page) == ["When this link was made,", "Run A: Until 28 November"]
 
 
 def test_a_default_that_means_the_same_for_the_run_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,10 +214,6 @@ def test_the_commands_read_the_version_of_a_link(capsys: pytest.CaptureFixture[s
     assert dict(parse_qsl(address(RunSpec("iris"))[1:])) == {"dataset": "iris", "v": str(links.VERSION)}
 
 
-if __name__ == "__main__":
-    KEPT.write_text(json.dumps({"version": links.VERSION, "defaults": defaults()}, indent=1) + "\n")
-
-
 def _rules(page: object) -> list[str]:
     """The beginnings of the notes on other rules of steps."""
     return [" ".join(m.value.replace("\\", "").split()[:5]) for m in page.caption if "another rule" in m.value]  # type: ignore[attr-defined]
@@ -225,7 +221,11 @@ def _rules(page: object) -> list[str]:
 
 def test_links_without_a_version_and_run_a_may_have_other_steps() -> None:
     run = {"dataset": "teaching", "mechanism": "dp-sgd"}
-    assert _rules(opened("", **run)) == ["Until 27 November 2026 automatic"]
+    assert _rules(opened("", **run)) == ["Until 28 November 2026 automatic"]
     kept = "dataset=teaching&mechanism=dp-sgd&v=5"
     assert _rules(opened("", **run, v="6", pinned=kept)) == ["Run A: When this link"]
     assert _rules(opened("", **run, v="6", pinned=kept.replace("5", "6"))) == _rules(opened("", v="6")) == []
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps({"version": links.VERSION, "defaults": defaults()}, indent=1) + "\n")
