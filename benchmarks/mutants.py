@@ -33,7 +33,7 @@ ENOUGH = 0.95
 P, M = "tests/privacy/test_", "tests/mechanisms/test_"
 LAW = (
     *(f"{M}noise_law.py", f"{M}noise_by_hand.py", f"{M}protected_training.py", f"{M}progress.py"),
-    *(f"{P}declared_events.py", f"{M}sizes.py", f"{M}attack.py"),
+    *(f"{P}declared_events.py", f"{M}sizes.py", f"{M}worst_pairs.py", f"{M}attack.py"),
     "tests/test_contract.py",
 )
 

@@ -69,9 +69,9 @@ def _command(words: list[str]) -> int:
     try:
         return int(options.command(options) or 0)
     except InvalidInput as problem:
-        named = own_file.option_of(problem.field)
-        more = f" See dpviz {words[0]} --help." if named.startswith("--") else ""
-        print(f"dpviz: {' '.join(f'{named}: {problem.cause}. {problem.fix}'.split())}{more}", file=sys.stderr)
+        named = InvalidInput(own_file.option_of(problem.field), problem.cause, problem.fix)
+        more = f" See dpviz {words[0]} --help." if named.field.startswith("--") else ""
+        print(f"dpviz: {' '.join(str(named).split())}{more}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as problem:
         if problem.name not in _APP_LIBRARIES:

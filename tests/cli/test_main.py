@@ -1,6 +1,5 @@
 """The command line."""
 
-import argparse
 import json
 import re
 import shlex
@@ -150,11 +149,6 @@ def test_fetch_names_what_it_cannot_do(shell: Shell, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     assert "dpviz fetch adult" in shell(["datasets"])
     assert "unknown value 'nothing'" in shell.refused(["fetch", "nothing"])
-
-
-def every_option() -> dict[str, list[argparse.Action]]:
-    (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
-    return {name: command._actions for name, command in commands.choices.items()}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

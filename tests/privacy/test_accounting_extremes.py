@@ -32,9 +32,6 @@ def test_small_divergences_keep_their_digits(q: float, z: float, order: int) -> 
     assert rdp.sampled_gaussian(q, z * 1.05, (order,))[0] < exact * 0.95
 
 
-RARE = [(1.7e-4, 0.78, 2.7e-7), (1e-3, 1.0, 1e-8), (2e-3, 1.5, 1e-5), (1e-2, 0.5, 1e-10)]
-
-
 @pytest.mark.parametrize(("q", "z", "delta"), [(2e-3, 1.5, 1e-5), (1e-2, 0.5, 1e-10)])
 def test_one_rare_step_is_not_blurred_by_the_grid(q: float, z: float, delta: float) -> None:
     # nearly all losses lie near 0, in a range far smaller than the few that make up delta; removing a row is the worse

@@ -13,8 +13,6 @@ from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.sensitivity import bounds as sb
 from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, epoch_steps, geometric
 
-SETTING_A = {"epochs": 20, "batches": 10, "eta0": 1.0, "batch_size": 4000, "mu": 1e-3, "L": 0.251}
-
 
 def update_by_update(T, m, eta0, nu, mu, L, G, tau, average, restart) -> np.ndarray:
     """Algorithms 2 and 3 on plain numbers, one position at a time: shares no code with the package."""

@@ -1,4 +1,19 @@
 """The page Trade-off."""
 
 #: what it keeps in the address beside the run
-KEYS = tuple("methods knobs from to points shown band want want_loss odds figure tune by repeats".split())
+KEYS = (
+    "methods",
+    "knobs",
+    "from",
+    "to",
+    "points",
+    "shown",
+    "band",
+    "want",
+    "want_loss",
+    "odds",
+    "figure",
+    "tune",
+    "by",
+    "repeats",
+)
