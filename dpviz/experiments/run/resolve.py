@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from dpviz.common.persons import chosen_by
@@ -87,6 +87,7 @@ class ResolvedRun:
         return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key()
 
 
+@lru_cache(maxsize=512)
 def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0) -> float:
     """The regularisation by the mechanism's rule, from public facts.
 
