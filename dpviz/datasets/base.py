@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, one_of, show, whole
-from dpviz.datasets.table import lengths
+from dpviz.datasets.table import scaling_loss
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centred, row_factors
 from dpviz.datasets.table.lost import Lost
@@ -66,7 +66,7 @@ class Dataset:
 
     Attributes:
         name: the catalogue name, which loads the same rows again.
-        X: (n, d) float64, every row of length at most 1; a last column "(intercept)" where there is one.
+        X: (n, d) float64, every row of norm at most 1; a last column "(intercept)" where there is one.
         y: (n,) float64 in {-1, +1}.
         feature_names: d names.
         frame: (n, columns) the readable rows, index = row id 0..n-1, last column the label in words.
@@ -177,7 +177,7 @@ class Dataset:
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:
             messages.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")
-        return (*messages, *lengths.caution(self.lost))
+        return (*messages, *scaling_loss.caution(self.lost))
 
     @cached_property
     def sha256(self) -> str:
@@ -222,13 +222,13 @@ class Dataset:
         notes, looked_at = list(self.notes), self.looked_at
         if scaling == "clip":
             longer = int((self.norms > 1).sum())
-            notes.append(f"{longer:,} of {self.n:,} rows were longer than 1 and were shortened to 1; the others kept theirs.")
+            notes.append(f"{longer:,} of {self.n:,} rows had a norm above 1 and were clipped to 1; the others kept theirs.")
         if scaling == "largest":
             notes.append(f"All rows were divided by the largest norm, {self.norms.max():.4g}, which was read from the rows.")
             looked_at = (*looked_at, LARGEST)
         encoder = self.encoder and self.encoder.scaled(scaling, float(self.norms.max()))
         made = replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at, encoder=encoder)
-        return made._with_lengths()
+        return made._with_scaling_loss()
 
     def _before(self) -> NDArray[np.float64]:
         """(n, features) the rows before their factors, without the constant feature."""
@@ -236,14 +236,14 @@ class Dataset:
         x /= self.row_factors(self.scaling)[:, None]  # in place, here and below: tables may be large
         return x
 
-    def _with(self, x: NDArray[np.float64], lengths: NDArray[np.float64], scaling: str, notes: tuple[str, ...]) -> Dataset:
+    def _with(self, x: NDArray[np.float64], norms_before: NDArray[np.float64], scaling: str, notes: tuple[str, ...]) -> Dataset:
         """The same rows as `x` before their factors, with these norms, in another scaling; changes `x`."""
-        x *= row_factors(lengths, scaling, self.frame.shape[1] - 1)[:, None]
+        x *= row_factors(norms_before, scaling, self.frame.shape[1] - 1)[:, None]
         encoder = self.encoder and self.encoder.scaled(scaling, 1.0)
         made = replace(
-            self, X=add_intercept(x) if self.intercept else x, norms=lengths, scaling=scaling, notes=notes, encoder=encoder
+            self, X=add_intercept(x) if self.intercept else x, norms=norms_before, scaling=scaling, notes=notes, encoder=encoder
         )
-        return made._with_lengths()
+        return made._with_scaling_loss()
 
     def _centred(self) -> Dataset:
         if self.encoder is None:
@@ -252,12 +252,12 @@ class Dataset:
             )
         x = self._before()
         x[:, self.encoder.numbers] = centred(x[:, self.encoder.numbers], np.array(True))
-        lengths = norms.row_norms(x)
-        longer = int((lengths > np.sqrt(self.frame.shape[1] - 1) / 2).sum())
+        norms_before = norms.row_norms(x)
+        longer = int((norms_before > np.sqrt(self.frame.shape[1] - 1) / 2).sum())
         note = (
-            f"Numbers are in [−1, 1]; {longer:,} of {self.n:,} rows were longer than 1 after division by √k/2 and were shortened."
+            f"Numbers are in [−1, 1]; {longer:,} of {self.n:,} rows had a norm above 1 after division by √k/2 and were clipped."
         )
-        return self._with(x, lengths, CENTRED, (*self.notes, note))
+        return self._with(x, norms_before, CENTRED, (*self.notes, note))
 
     def _uncentred(self) -> Dataset:
         """The rows of a centred set at unit length."""
@@ -274,13 +274,13 @@ class Dataset:
         """
         return CENTRED if self.norms is not None and self.encoder is not None else "unit"
 
-    def _with_lengths(self) -> Dataset:
+    def _with_scaling_loss(self) -> Dataset:
         """The same with what this scaling takes from the rows among `lost`."""
         if self.norms is None:
             return self
-        others = tuple(one for one in self.lost if one.kind != lengths.KIND)
+        others = tuple(one for one in self.lost if one.kind != scaling_loss.KIND)
         x = self.X[:, :-1] if self.intercept else self.X
-        lost = (*lengths.lengths_lost(x, self.row_factors(self.scaling), self.scaling), *others)
+        lost = (*scaling_loss.lost_by_scaling(x, self.row_factors(self.scaling), self.scaling), *others)
         return self if lost == self.lost else replace(self, lost=lost)
 
     def row_factors(self, scaling: str) -> NDArray[np.float64]:
@@ -378,4 +378,4 @@ def build(
         norms=norms,
         **words,
     )
-    return made._with_lengths()
+    return made._with_scaling_loss()

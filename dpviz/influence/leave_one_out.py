@@ -187,7 +187,7 @@ def _chunk(
         report((step / 4 if step < 4 else 0.99) * (1.0 if model.convex else 0.1))
         g = gradient(current[active], active)
         new = np.linalg.norm(g, axis=1)
-        # the shared Hessian is close to the true one: each step shortens the gradient by much, or something is wrong
+        # the shared Hessian is close to the true one: each step lowers the gradient's norm by much, or something is wrong
         stuck[active] = (new > 0.7 * size[active]) & (new > target[active])
         size[active] = new
         going = (new > target[active]) & ~stuck[active]

@@ -17,7 +17,7 @@ from dpviz.models.row_budget import rule_of_part
 _SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
 _PART = 1 << 22  # multiplications of a part of the rows from which it is worth a thread of its own
 FULL_ROUNDING: str = (
-    "Tables of this size are summed in single precision, in which every contribution is shortened by 1e-6 of it so that "
+    "Tables of this size are summed in single precision, in which every contribution is scaled down by 1e-6 so that "
     "rounding lets no row add more than the clip norm; the rounding of the sum is outside the proof, as it is in double."
 )
 

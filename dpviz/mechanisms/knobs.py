@@ -357,7 +357,7 @@ def knob(
 
 def clip_norm_knob(default: float = 1.0, automatic: str = "") -> Any:
     """The clip norm of methods that clip each row's gradient; 0 where it follows from a rule."""
-    words: str = "Largest norm of a row's gradient; longer ones are shortened to it. For linear models 1 shortens none."
+    words: str = "Largest norm of a row's gradient; longer ones are clipped to it. For linear models 1 clips none."
     return knob(default, "Clip norm", words, low=0.001, high=100.0, log=True, automatic=automatic)
 
 

@@ -135,7 +135,7 @@ class Model(ABC):
         """(R, m) sum over rows of weight x clipped data gradient.
 
         Products run in the precision of theta, double or single; blocks of rows are added up in double. In single
-        precision every contribution is shortened by 2^-20 of it or more, which is more than rounding may add, so that
+        precision every contribution is scaled down by 2^-20 of it or more, which is more than rounding may add, so that
         no row contributes more than `clip_norm`.
 
         Args:

@@ -91,7 +91,7 @@ def build(mechanism: str, knobs: Mapping[str, Any]) -> Mechanism:
 def pinned(mechanism: str) -> dict[str, float]:
     """Clip norm and sampling rate in the papers' panels and claims, where a method has rules for them.
 
-    At this clip norm no gradient of a linear model is shortened, as in the papers.
+    At this clip norm no gradient of a linear model is clipped, as in the papers.
     """
     known = list_mechanisms().get(mechanism)
     ruled = {name for name, knob in known.knobs().items() if knob.automatic} if known is not None else set()

@@ -175,6 +175,6 @@ def test_narrow_blocks_become_the_same_rows(intercept: bool) -> None:
     values[0], codes[0] = 0.0, -1  # a row of zeros stays
     wide = np.hstack([values, codes[:, None] == np.arange(4)])
     expected = add_intercept(norms.unit(wide)) if intercept else norms.unit(wide)
-    rows, lengths = unit_rows_of([values, OneHot(codes, 4)], intercept)
+    rows, norms_before = unit_rows_of([values, OneHot(codes, 4)], intercept)
     np.testing.assert_array_equal(rows, expected)
-    np.testing.assert_array_equal(lengths, np.linalg.norm(wide, axis=1))
+    np.testing.assert_array_equal(norms_before, np.linalg.norm(wide, axis=1))

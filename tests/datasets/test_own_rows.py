@@ -105,7 +105,7 @@ def test_data_norm_reads_nothing_from_the_rows() -> None:
     data = dpviz.dataset(x, y, data_norm=100.0)
     assert data.declared
     np.testing.assert_allclose(data.X[:, :3] * np.sqrt(2), x / np.maximum(100, np.linalg.norm(x, axis=1))[:, None])
-    assert "shortened" in data.notes[0]
+    assert "clipped" in data.notes[0]
 
 
 @pytest.mark.parametrize(

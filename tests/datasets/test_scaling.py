@@ -7,8 +7,8 @@ from support_tables import GOOD, made
 import dpviz
 from dpviz.datasets.base import LARGEST, Dataset
 from dpviz.datasets.table.encoding import SCALINGS
-from dpviz.datasets.table.lengths import MOST
 from dpviz.datasets.table.lost import Lost
+from dpviz.datasets.table.scaling_loss import MOST
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.datasets.table.units import Units
 from dpviz.experiments.run.setup import setup_for
@@ -82,7 +82,7 @@ def test_automatic_scaling_is_centred_where_ranges_are_known() -> None:
     assert automatic.sha256 == dpviz.load_dataset("census-300", scaling="centred").sha256
 
 
-def lengths(dataset: Dataset) -> list[Lost]:
+def lost_by_scaling(dataset: Dataset) -> list[Lost]:
     return [one for one in dataset.lost if one.kind == "lengths"]
 
 
@@ -91,12 +91,12 @@ def test_one_number_becomes_a_constant_and_that_is_said(intercept: bool) -> None
     x = np.linspace(3, 7, 200)
     rows = dpviz.dataset(x[:, None], x > 5)
     unit = dpviz.load_dataset(rows.name, intercept=intercept)
-    assert "the only feature becomes a constant" in lengths(unit)[0].sentence
-    assert "--row-scaling bound" in lengths(unit)[0].sentence
-    assert lengths(unit)[0].sentence in unit.cautions, "on every page"
+    assert "the only feature becomes a constant" in lost_by_scaling(unit)[0].sentence
+    assert "--row-scaling bound" in lost_by_scaling(unit)[0].sentence
+    assert lost_by_scaling(unit)[0].sentence in unit.cautions, "on every page"
     for scaling in ("clip", "bound", "largest"):
         kept = dpviz.load_dataset(rows.name, intercept=intercept, scaling=scaling)
-        assert not lengths(kept)
+        assert not lost_by_scaling(kept)
         assert not kept.cautions
         assert kept.scaled("unit").lost == unit.lost
 
@@ -107,12 +107,12 @@ def test_the_share_of_lost_lengths_follows_what_a_linear_model_can_see() -> None
     for columns in (2, 5, 40):
         x = rng.uniform(size=(400, columns))
         unit = dpviz.dataset(x, x[:, 0] > 0.5, ranges=(0, 1))
-        shares.append(sum(one.share for one in lengths(unit)))
+        shares.append(sum(one.share for one in lost_by_scaling(unit)))
         assert shares[-1] < MOST or unit.cautions
-        assert not lengths(unit.scaled("bound"))
+        assert not lost_by_scaling(unit.scaled("bound"))
     assert shares == sorted(shares, reverse=True)
     assert 0.3 < shares[0] < 0.6
     assert shares[-1] == 0.0, "with many columns all rows are about as long"
     same = np.repeat(rng.uniform(0.2, 1, 400)[:, None], 3, axis=1)
-    assert lengths(dpviz.dataset(same, same[:, 0] > 0.5, ranges=(0, 1)))[0].share > 0.99, "three copies of one number"
-    assert not lengths(dpviz.load_dataset("census-300")), "categories keep what unit length takes from numbers"
+    assert lost_by_scaling(dpviz.dataset(same, same[:, 0] > 0.5, ranges=(0, 1)))[0].share > 0.99, "three copies of one number"
+    assert not lost_by_scaling(dpviz.load_dataset("census-300")), "categories keep what unit length takes from numbers"

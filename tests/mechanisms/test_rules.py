@@ -104,7 +104,7 @@ def test_less_noise_leaves_time_for_more_steps(name: str, counted: str) -> None:
     "name", [name for name, cls in dpviz.list_mechanisms().items() if any(k.automatic for k in cls.knobs().values())]
 )
 def test_every_automatic_value_is_the_one_that_is_used(name: str) -> None:
-    """What is shown beside a knob: for a budget what its calibration says, without one a value that no noise shortens."""
+    """What is shown beside a knob: for a budget what its calibration says, without one a value that no noise lowers."""
     cls, setting = dpviz.list_mechanisms()[name], get_model("logistic").setting(4000, 20, 1e-2)
     for knob in (k for k, declared in cls.knobs().items() if declared.automatic):
         shown = {e: cls().value(knob, setting, Budget(e, 1e-5)) for e in (0.1, 30.0)}

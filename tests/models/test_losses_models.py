@@ -73,7 +73,7 @@ def test_sum_gradient_is_the_clipped_weighted_sum(model_id: str, clip_norm: floa
 
 
 @pytest.mark.parametrize("clip_norm", [0.5, 0.95, 0.999])
-def test_a_gradient_a_little_longer_than_the_clip_norm_is_shortened(model_id: str, clip_norm: float) -> None:
+def test_a_gradient_a_little_longer_than_the_clip_norm_is_clipped(model_id: str, clip_norm: float) -> None:
     """One long gradient among short rows; whether rows are clipped at all is decided by the longest one."""
     x = np.array([[0.1, 0.0], [1.0, 0.0], [0.0, 0.2]])
     model, rows = get_model(model_id), Rows(x, np.ones(3))

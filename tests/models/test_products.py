@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_refused_before_memory_is_touched() -> None:
 
 @pytest.mark.parametrize("clip_norm", [0.05, 0.2])
 def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
-    """Row by row in single precision, as batches and as tables; the control is the sum without the shortening."""
+    """Row by row in single precision, as batches and as tables; the control is the sum that is not scaled down."""
     rows, dense = pair(400)
     theta = 5 * np.random.default_rng(2).standard_normal((400, 1, D))
     batches, model = Drawn.of([np.array([i]) for i in range(400)]), get_model("logistic")

@@ -208,7 +208,7 @@ def test_every_panel_can_be_set_up(name: str) -> None:
         assert any(panel.dataset in note for note in setup.notes), "what was replaced is said"
     assert spec.model == panel.model, "never another model under the figure's name"
     clips = [build["clip_norm"] for name, build in spec.named.items() if "clip_norm" in dpviz.list_mechanisms()[name].knobs()]
-    assert set(clips) <= {1.0}, "papers shorten no gradient of a linear model"
+    assert set(clips) <= {1.0}, "papers clip no gradient of a linear model"
     rates = [build["sampling_rate"] for name, build in spec.named.items() if name == "dp-sgd"]
     assert all(rates), "as the paper says or 0.1, and by no rule of n"
     for mechanism in set(figure.methods) - set(spec.named):

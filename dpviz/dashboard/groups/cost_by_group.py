@@ -58,7 +58,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     tables.table(rows, (*_HEADS, "Gradients clipped", "Noise received", "Mean individual ε"))
     panels.not_private(
         "All of this is read from private rows, and ε does not cover it. A small group has little weight in the fit, a hard one "
-        "is often wrong without privacy too, clipping shortens what a row adds, and noise hides rows of large influence best."
+        "is often wrong without privacy too, clipping bounds what a row adds, and noise hides rows of large influence best."
     )
 
 

@@ -111,7 +111,7 @@ class Content:
         x = features.to_numpy(float)
         longer = int((norms.row_norms(x, data_norm) > 1 + 1e-9).sum())
         if longer:
-            messages.append(f"{longer:,} rows longer than data_norm = {data_norm:g} were shortened to it.")
+            messages.append(f"{longer:,} rows with a norm above data_norm = {data_norm:g} were clipped to it.")
         y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, messages)
         return build(
             name=name,

@@ -17,9 +17,9 @@ _ROWS = 4096  # at once, so that what is made on the way is small
 CENTRED, AUTOMATIC = "centred", "automatic"
 #: ways into the unit ball, in words; the papers ask for |x| <= 1 only
 SCALINGS: dict[str, str] = {
-    CENTRED: "centred: numbers from their ranges to [−1, 1], all rows divided by √k/2 for k columns, longer ones shortened to 1",
+    CENTRED: "centred: numbers from their ranges to [−1, 1], all rows divided by √k/2 for k columns, longer ones clipped to 1",
     "unit": "unit length: each row divided by its own norm",
-    "clip": "clip: rows longer than 1 shortened to 1",
+    "clip": "clip: rows with a norm above 1 clipped to 1",
     "bound": "largest possible norm: all rows divided by √k for k columns",
     "largest": "largest norm: all rows divided by the largest norm",
 }

@@ -12,7 +12,7 @@ class Lost:
         what: the column; empty where rows were lost through several columns.
         count: rows or values that were lost; for a column, its values.
         sentence: all of it in words.
-        share: for lengths, the share of the features' variance that is lost.
+        share: for "lengths", the share of the features' variance that is lost.
         looked: whether the values of several rows decided it, so that it tells about them; epsilon does not cover that.
     """
 

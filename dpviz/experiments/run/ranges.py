@@ -95,7 +95,7 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
     found = private_ranges(columns, for_row, source, unseen=(EDGES[0], EDGES[-1])).ranges
     lost = [name for name, (low, high) in found.items() if high - low >= _WIDE]
     changed = with_ranges(encoder, found)
-    x, lengths = changed.before_scaling(dataset.frame)
+    x, norms_before = changed.before_scaling(dataset.frame)
     many = "s" if len(found) > 1 else ""
     message = f"Ranges of {len(found)} number column{many} were found privately, for {100 * SHARE:g} % of ε and δ."
     if lost:
@@ -105,11 +105,11 @@ def _ranged(spec: RunSpec, dataset: Dataset) -> Dataset:
     unit = replace(
         dataset,
         X=add_intercept(x) if dataset.intercept else x,
-        norms=lengths,
+        norms=norms_before,
         encoder=changed,
         looked_at=tuple(name for name in dataset.looked_at if name not in found),
         lost=tuple(one for one in dataset.lost if not (one.kind == "values" and one.what in found)),  # in the ranges from before
         remarks=(*dataset.remarks, message),
         private_ranges=True,
-    )._with_lengths()
+    )._with_scaling_loss()
     return unit.scaled(unit.automatic_scaling if spec.row_scaling == AUTOMATIC else spec.row_scaling)

@@ -17,7 +17,7 @@ from dpviz.privacy.budget import Budget
 
 
 class ClipsRows(Mechanism):
-    """A method that shortens each row's gradient to a clip norm, which follows from the loss where it is automatic."""
+    """A method that clips each row's gradient to a clip norm, which follows from the loss where it is automatic."""
 
     family = "gradient"
     supposes: ClassVar[tuple[str, ...]] = (CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION)

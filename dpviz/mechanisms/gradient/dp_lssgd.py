@@ -48,7 +48,7 @@ class DPLSSGD(EqualSteps):
     epochs: float = knob(
         40.0,
         "Epochs",
-        "Steps times sampling rate; twice those of DP-SGD, because smoothing shortens the gradient.",
+        "Steps times sampling rate; twice those of DP-SGD, because smoothing lowers the gradient's norm.",
         low=0.1,
         high=1000.0,
         log=True,

@@ -52,7 +52,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
     """T rounds: a noisy full gradient v at a snapshot w, then m steps x <- prox(x - eta (noisy difference + v)).
 
     Accounted form [ours]. v = (1/n)(sum clip g_i(w) + N(0, z1^2 C^2 I)). An inner step takes a Poisson batch and adds
-    N(0, z2^2 C_t^2 I) to the sum of clip g_i(x) - clip g_i(w), divided by the public qn. Shortening to length C moves no
+    N(0, z2^2 C_t^2 I) to the sum of clip g_i(x) - clip g_i(w), divided by the public qn. Clipping to norm C moves no
     two vectors apart, so a row adds at most C_t = min(2C, beta |x - w|), which is computed from public iterates and
     needs no further clipping: near the snapshot a step costs hardly any noise. All noise multipliers are fixed in
     advance, so the run is T Gaussian and T m subsampled Gaussian mechanisms, however C_t moves.

@@ -124,5 +124,5 @@ def small_groups_lose_more(context: Context) -> Verdict:
 def _clipping() -> str:
     """A sentence on clipping, one of the publication's reasons."""
     clip_norm = sets.pinned("dp-sgd")["clip_norm"]
-    none = ", so that clipping, one of the publication's reasons, shortens none" if clip_norm >= 1 else ""
+    none = ", so that clipping, one of the publication's reasons, changes none" if clip_norm >= 1 else ""
     return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."

@@ -35,19 +35,19 @@ def lost_share(x: NDArray[np.float64], factors: NDArray[np.float64]) -> float:
     return round(min(1.0, left * (len(after) - 1) / (len(after) - int(rank))), 6)
 
 
-def lengths_lost(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: str) -> tuple[Lost, ...]:
+def lost_by_scaling(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: str) -> tuple[Lost, ...]:
     """The entry for what scaling took from the rows, none where it is little; arguments as for `lost_share`."""
     if np.ptp(factors) <= 1e-12 * factors.max():
         return ()
     share = lost_share(x, factors)
     if share < WORTH_SAYING:
         return ()
-    how = "each row is divided by its own norm" if scaling == "unit" else "longer rows are shortened to 1"
+    how = "each row is divided by its own norm" if scaling == "unit" else "longer rows are clipped to 1"
     constant = scaling == "unit" and x.shape[1] == 1
     what: str = "the only feature becomes a constant" if constant else f"a linear model no longer sees {100 * share:.0f} %"
     of: str = "" if constant else " of the variance of the features"
     sentence: str = (
-        f"Lengths of rows: {how}, so {what}{of}. Row scaling “bound” (--row-scaling bound) keeps all of it "
+        f"Norms of rows: {how}, so {what}{of}. Row scaling “bound” (--row-scaling bound) keeps all of it "
         "and reads nothing from the rows."
     )
     return (Lost(KIND, "", len(x), sentence, share=share),)
