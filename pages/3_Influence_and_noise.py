@@ -5,7 +5,17 @@ import streamlit as st
 from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.kit import folds, guarantee
 from dpviz.dashboard.kit.folds import Section
-from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, new_rows, noised_rows, person, retraining, selection
+from dpviz.dashboard.rows import (
+    KEYS,
+    before_after,
+    finder,
+    influence_map,
+    new_rows,
+    person,
+    retraining,
+    rows_with_noise,
+    selection,
+)
 from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
 from dpviz.dashboard.work import tasks
 from dpviz.experiments.studies import inspected
@@ -56,11 +66,11 @@ if found is not None:
         Section("Axes of the map", lambda: influence_map.axes(own)),
         Section(
             "Which rows received noise, and the rule",
-            lambda: noised_rows.draw(inspection, influence, chosen, theme),
+            lambda: rows_with_noise.draw(inspection, influence, chosen, theme),
             sent="received",
         ),
         Section("Which rows do membership attacks find?", lambda: exposed_rows.draw(spec, theme), asked="attacked"),
-        Section(idea, lambda: noised_rows.idea(inspection, influence, theme), asked="idea"),
+        Section(idea, lambda: rows_with_noise.idea(inspection, influence, theme), asked="idea"),
         Section("Is the influence right?", lambda: retraining.draw(inspection, influence, chosen, theme), sent="right"),
         Section("All rows as a table", lambda: influence_map.rows(inspection, influence, chosen, attacked), sent="rows"),
         Section("Guarantee", guaranteed),

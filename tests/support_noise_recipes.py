@@ -172,11 +172,11 @@ def of_pidp(trial: Trial) -> Iterator[bool]:
     cal = trial.declared(problem)
     fit = trial.fit(problem, cal, record=True)
     share = np.asarray(fit.record.times_noised)[0].sum(axis=1) / trial.built.batch_size  # of the step's rows
-    noised = share > 0
+    with_noise = share > 0
     eta = trial.built.step_size * problem.setting.unit_step
     moved = (trial.noiseless(problem, cal) - fit.theta[0]) / (eta * cal.noise_scale)
-    yield not moved[~noised].any()
-    yield normal(moved[noised] / share[noised, None])
+    yield not moved[~with_noise].any()
+    yield normal(moved[with_noise] / share[with_noise, None])
     if trial.built.rule == "threshold":
         return  # on rows of zeros no influence is above it
     # two rounds of two steps in which every row receives noise: each step has a draw of its own

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
             "leverage": influence.leverage,
             "label_flip": influence.flip_norm,
             "correct": inspected_run.rows["correct"].to_numpy(),
-            "times_noised": np.nan if inspected_run.noised is None else inspected_run.noised,
+            "times_noised": np.nan if inspected_run.noise_count is None else inspected_run.noise_count,
             "individual_epsilon": np.nan if inspected_run.epsilon is None else inspected_run.epsilon,
         }
     )

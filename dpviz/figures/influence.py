@@ -28,7 +28,7 @@ def training_map(
     theme: Theme,
     *,
     names: tuple[str, str],
-    noised: NDArray[np.bool_] | None = None,
+    with_noise: NDArray[np.bool_] | None = None,
     epsilon: Floats | None = None,
     chosen: NDArray[np.bool_] | None = None,
     group: NDArray[np.bool_] | None = None,
@@ -51,7 +51,7 @@ def training_map(
         influence: (n,) >= 0, shown on a logarithmic scale, over four decades at most.
         row_ids: (n,) what a selection returns.
         names: of the two axes.
-        noised: (n,) rows that received noise; None where noise is not put on rows.
+        with_noise: (n,) rows that received noise; None where noise is not put on rows.
         epsilon: (n,) individual epsilon, None for one size.
         chosen: (n,) rows to ring, for example the selected person.
         group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
@@ -63,7 +63,7 @@ def training_map(
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    above, looks = _either(n, named, chosen), _looks(n, noised, used, theme)
+    above, looks = _either(n, named, chosen), _looks(n, with_noise, used, theme)
     width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
     colour, bar = _logarithmic(influence, below=narrow)
     drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, _amounts(influence))
@@ -182,13 +182,13 @@ def _outline(width: NDArray[np.floating], line: Trace, symbol: str, raised: bool
     return {"size": np.maximum(width, 12.0), "line": edge}
 
 
-def _looks(n: int, noised: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, theme: Theme) -> _Looks:
+def _looks(n: int, with_noise: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, theme: Theme) -> _Looks:
     """(rows, name, shape, outline) of the three kinds of rows: never used, trained without noise, received noise."""
-    received = np.zeros(n, bool) if noised is None else noised
+    received = np.zeros(n, bool) if with_noise is None else with_noise
     never = np.zeros(n, bool) if used is None else ~used & ~received
     return (
         (never, "never used", "square-open", {"width": 1.5}),
-        (~received & ~never, "training rows" if noised is None else "trained without noise", "circle", {"width": 0}),
+        (~received & ~never, "training rows" if with_noise is None else "trained without noise", "circle", {"width": 0}),
         (received, "received noise", "diamond", {"width": 2, "color": theme.noise}),
     )
 

@@ -48,7 +48,7 @@ class NoiseRecord:
     Attributes:
         visits: how often the row was used in an update.
         times_noised: how often noise was put on this very row or on its own gradient step.
-        noise_norm: total length of the noise that was put on this row.
+        noise_norm: total norm of the noise that was put on this row.
         passed: how often a rule let the row train without noise.
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
         timeline: (E, S, rounds) number of rows that received noise, or that `timeline_counts`, per round.

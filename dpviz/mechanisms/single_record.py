@@ -139,7 +139,7 @@ class RowLog:
         self._active = active
         if active:
             self._visits = np.zeros((1, seeds, n))
-            self._noised = np.zeros((budgets, seeds, n))
+            self._noise_count = np.zeros((budgets, seeds, n))
             self._passed = np.zeros((budgets, seeds, n))
             self._length = np.zeros((budgets, seeds, n))
             self._timeline = np.zeros((budgets, seeds, rounds))
@@ -148,12 +148,12 @@ class RowLog:
         """One step of round `at`: rows `index` (S,), which passed (E, S), and how long the noise was (E, S)."""
         if not self._active:
             return
-        noised = length > 0
+        with_noise = length > 0
         self._visits[0, self._seeds, index] += 1
-        self._noised[:, self._seeds, index] += noised
+        self._noise_count[:, self._seeds, index] += with_noise
         self._passed[:, self._seeds, index] += passed
         self._length[:, self._seeds, index] += length
-        self._timeline[:, :, at] += noised
+        self._timeline[:, :, at] += with_noise
 
     def record(self, where: str, margin: Floats | None) -> NoiseRecord:
         """The record; `margin` broadcasts to (E, S, n)."""
@@ -162,7 +162,7 @@ class RowLog:
         return NoiseRecord(
             where,
             visits=self._visits,
-            times_noised=self._noised,
+            times_noised=self._noise_count,
             noise_norm=self._length,
             passed=self._passed,
             rule_margin=margin,

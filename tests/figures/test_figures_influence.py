@@ -5,8 +5,8 @@ import pytest
 
 from dpviz.experiments.studies.inspected import principal_plane
 from dpviz.figures.influence import WEBGL_FROM, training_map
-from dpviz.figures.noised import MOST, noise_timeline, pictures, row_before_after
 from dpviz.figures.retraining import against_truth
+from dpviz.figures.rows_with_noise import MOST, noise_timeline, pictures, row_before_after
 from dpviz.figures.rules import rule_histogram
 from dpviz.figures.style import THEMES, Theme
 
@@ -24,8 +24,8 @@ def points(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("n", [1, 500, WEBGL_FROM + 1])
 def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
     xy, influence, ids = points(n)
-    noised = influence > 0.9
-    fig = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, epsilon=influence)
+    with_noise = influence > 0.9
+    fig = training_map(xy, influence, ids, theme, names=("a", "b"), with_noise=with_noise, epsilon=influence)
     drawn = [t for t in fig.data if t.customdata is not None]
     assert all(t.type == ("scattergl" if n > WEBGL_FROM else "scatter") for t in drawn)
     shown = np.concatenate([np.asarray(t.customdata) for t in drawn])
@@ -35,10 +35,10 @@ def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
         assert trace.type == "scatter" or np.asarray(trace.x).dtype == np.float32
         at = (np.asarray(trace.customdata) - 7) // 3
         np.testing.assert_allclose(trace.x, xy[at, 0], rtol=1e-6)
-        assert np.all(noised[at]) or not np.any(noised[at])
-        assert trace.marker.symbol == ("diamond" if noised[at].any() else "circle")
+        assert np.all(with_noise[at]) or not np.any(with_noise[at])
+        assert trace.marker.symbol == ("diamond" if with_noise[at].any() else "circle")
     words = [t.name for t in fig.data if t.name]
-    assert any(w == f"{int((~noised).sum()):,} trained without noise" for w in words) or noised.all()
+    assert any(w == f"{int((~with_noise).sum()):,} trained without noise" for w in words) or with_noise.all()
     assert fig.layout.dragmode == "pan"
 
 
@@ -54,14 +54,16 @@ def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -
 
 def test_named_rows_lie_above_and_unused_ones_have_a_shape_of_their_own(theme: Theme) -> None:
     xy, influence, ids = points(40)
-    noised, used = influence > 0.7, influence > 0.4
+    noisy, used = influence > 0.7, influence > 0.4
     named = influence >= np.sort(influence)[-5]
-    fig = training_map(xy, influence, ids, theme, names=("a", "b"), noised=noised, used=used, named=named, chosen=ids == ids[0])
+    fig = training_map(
+        xy, influence, ids, theme, names=("a", "b"), with_noise=noisy, used=used, named=named, chosen=ids == ids[0]
+    )
     dots = [t for t in fig.data if t.text is not None]
     shapes = {int(row): t.marker.symbol for t in dots for row in t.customdata}
     for row, symbol in shapes.items():
         k = (row - 7) // 3
-        assert symbol == ("diamond" if noised[k] else "circle" if used[k] else "square-open")
+        assert symbol == ("diamond" if noisy[k] else "circle" if used[k] else "square-open")
     order = [int(row) for t in dots for row in t.customdata]
     top = {*ids[named], ids[0]}
     assert set(order[-len(top) :]) == top
@@ -104,9 +106,9 @@ def test_principal_plane_keeps_the_largest_variance() -> None:
 def test_histogram_counts_every_row_and_shows_the_threshold(statistic: np.ndarray, low: float, high: float, theme: Theme) -> None:
     passes = (statistic >= low) & (statistic <= high)
     fig = rule_histogram(statistic, passes, low, high, theme, label="influence")
-    passed, noised = fig.data
+    passed, with_noise = fig.data
     assert np.sum(passed.y) == passes.sum()
-    assert np.sum(noised.y) == (~passes).sum()
+    assert np.sum(with_noise.y) == (~passes).sum()
     left, right = fig.layout.xaxis.range
     lines = [s.x0 for s in fig.layout.shapes]
     assert lines == [pytest.approx(np.log10(t)) for t in (low, high) if 0 < t < np.inf]
@@ -116,7 +118,7 @@ def test_histogram_counts_every_row_and_shows_the_threshold(statistic: np.ndarra
         width = np.asarray(passed.width)
         x = np.asarray(passed.x)
         assert np.all((x - width / 2)[np.asarray(passed.y) > 0] < lines[0])
-        assert np.all((x + width / 2)[np.asarray(noised.y) > 0] > lines[0])
+        assert np.all((x + width / 2)[np.asarray(with_noise.y) > 0] > lines[0])
 
 
 def test_truth_scatter_names_error_and_bound(theme: Theme) -> None:

@@ -79,7 +79,7 @@ def test_pidp_trains_as_its_algorithm_says(rule: str, size: int, begin: str) -> 
     most = 0.1 * PROBLEM.setting.G / (N * LAM)
     first = start(mechanism)
     sizes = np.array([np.abs(contribution(first, i, first)).max() for i in range(N)])
-    noised = set(np.argsort(-sizes, kind="stable")[: round(0.4 * N)].tolist())
+    chosen = set(np.argsort(-sizes, kind="stable")[: round(0.4 * N)].tolist())
     error = error_bound(PROBLEM.setting)
 
     def replay(cal: Calibration, stream: np.random.SeedSequence) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +87,7 @@ def test_pidp_trains_as_its_algorithm_says(rule: str, size: int, begin: str) -> 
         local, outer, passed = first.copy(), first.copy(), np.zeros(12, bool)
         for k, row in enumerate(index):
             if rule == "fraction":
-                passed[k] = row not in noised
+                passed[k] = row not in chosen
             else:
                 c = contribution(outer, row, outer)
                 doubled = 2 * np.sign(c) * (np.abs(c) + error) + cal.details["sigma_c"] * noise[1, k]
@@ -104,7 +104,7 @@ def test_pidp_trains_as_its_algorithm_says(rule: str, size: int, begin: str) -> 
     compare(mechanism, cals, replay)
     assert (cals[0].claimed_budget is None) == (rule != "literal" or size > 1), "the paper states no theorem on batches"
     fit = mechanism.fit(Training(PROBLEM, cals, STREAMS))
-    bound = {"literal": cals[1].details["threshold"], "threshold": most, "fraction": np.sort(sizes)[: -len(noised)].max()}[rule]
+    bound = {"literal": cals[1].details["threshold"], "threshold": most, "fraction": np.sort(sizes)[: -len(chosen)].max()}[rule]
     compared = 2 * (sizes + error) if rule == "literal" else sizes
     np.testing.assert_allclose(np.broadcast_to(fit.record.rule_margin, (2, 3, N))[1, 0], compared - bound, rtol=1e-6, atol=1e-12)
 

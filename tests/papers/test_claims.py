@@ -77,7 +77,7 @@ def graded(by_influence: bool, falling: bool) -> Callable[[dict[str, Any]], Mech
 
 
 @pytest.mark.parametrize(("claim", "swap"), [("pidp-fewer-noised", "pidp_sgd"), ("dbdp-fewer-noised", "dbdp_pi")])
-def test_fewer_noised_holds_for_a_rule_that_loosens_and_fails_for_one_that_tightens(claim: str, swap: str) -> None:
+def test_fewer_with_noise_holds_for_a_rule_that_loosens_and_fails_for_one_that_tightens(claim: str, swap: str) -> None:
     assert planted(claim, **{swap: graded(True, True)}).outcome is Outcome.HOLDS
     assert planted(claim, **{swap: graded(True, False)}).outcome is Outcome.FAILS
 

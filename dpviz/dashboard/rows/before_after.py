@@ -13,7 +13,7 @@ from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
-from dpviz.figures import noised
+from dpviz.figures import rows_with_noise
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
 from dpviz.mechanisms import NoisesRows, list_mechanisms
@@ -78,9 +78,9 @@ def _change(spec: RunSpec, dataset: Dataset, row_id: int, noisy: np.ndarray, the
     )
     if image is not None:
         pixels = image[0] * image[1]
-        fig = noised.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
+        fig = rows_with_noise.pictures(before[:pixels].reshape(image), noisy[:pixels].reshape(image), theme)
     else:
-        fig = noised.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
+        fig = rows_with_noise.row_before_after(before, noisy, dataset.feature_names, theme, texts=texts)
     charts.chart(fig, "before-after", summary, lambda: data, rows=True, of=spec)
     if image is None:
         order = np.argsort(-np.abs(noisy - before), kind="stable")[:8]
@@ -108,7 +108,7 @@ def _one_step(run: Inspected, theme: Theme) -> None:
     if len(names) != len(table):
         names = tuple(f"parameter {k + 1}" for k in range(len(table)))
     before, after = table["before"].to_numpy(), table.drop(columns="before").to_numpy().T
-    fig = noised.step_before_after(before, after, names, theme, title="value")
+    fig = rows_with_noise.step_before_after(before, after, names, theme, title="value")
     summary = (
         f"The noise is added to {cal.query}{'' if trained else ', here at parameters 0'}. Before noise its norm is "
         f"{words.three(float(np.linalg.norm(before)))}; the noise has norm "

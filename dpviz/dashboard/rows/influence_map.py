@@ -149,7 +149,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         run.row_ids,
         theme,
         names=titles,
-        noised=run.ever,
+        with_noise=run.ever,
         epsilon=run.epsilon,
         chosen=ring,
         group=bright,
@@ -232,8 +232,8 @@ def table(run: Inspected, influence: Influence, attacked: AttackedRun | None = N
     )
     if run.epsilon is not None:
         out["individual ε"] = run.epsilon
-    if run.noised is not None:
-        out["times noised"], out["noise, total length"] = run.noised, run.rows["noise_norm"]
+    if run.noise_count is not None:
+        out["times with noise"], out["noise, total norm"] = run.noise_count, run.rows["noise_norm"]
         out["times used"] = run.rows["visits"]
     if run.views is not None:
         out["times passed"], out["margin to the rule"] = run.rows["passed"], run.rows["rule_margin"]

@@ -118,7 +118,7 @@ def _received(run: Inspected, influence: Influence, i: int) -> str:
     facts = run.rows.iloc[i]
     if run.calibration.noise_scale == 0:
         return "none is added"
-    if run.noised is None:
+    if run.noise_count is None:
         rows = "none on the row itself"
         if not run.noise_length > 0:
             return f"{rows}: it covers all rows together"
@@ -220,7 +220,7 @@ def _ordinal(rank: int) -> str:
 
 
 def _noise(run: Inspected, people: list[int]) -> list[Line]:
-    if run.noised is None:
+    if run.noise_count is None:
         return []
     lines: list[Line] = [("Length of all its noise", [words.three(v) for v in run.rows["noise_norm"].iloc[people]])]
     for view in run.views or ():

@@ -135,12 +135,12 @@ def rows_with_noise(spec: RunSpec) -> Answer:
     run_with_rows = inspected.inspect(replace(spec, seeds=1))
     if run_with_rows.ever is None:
         raise InvalidInput("mechanism", f"{spec.mechanism} puts no noise on rows", "Choose one that does.")
-    noised, visited = run_with_rows.ever, run_with_rows.rows["visits"].to_numpy() > 0
-    count = int(noised.sum())
+    with_noise, visited = run_with_rows.ever, run_with_rows.rows["visits"].to_numpy() > 0
+    count = int(with_noise.sum())
     rows = [
         ("received noise", float(count), True),
-        ("trained without noise", float((visited & ~noised).sum()), False),
-        ("never used", float((~visited & ~noised).sum()), False),
+        ("trained without noise", float((visited & ~with_noise).sum()), False),
+        ("never used", float((~visited & ~with_noise).sum()), False),
     ]
     return _number(float(count), 0.0, rows, "training rows")
 

@@ -115,7 +115,7 @@ def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) 
     table["lost"] = table["non_private_right"] - table["private_right"]
     table["changed"] = mean(np.where(right_before, 1 - right, right))
     table["influence"], table["clipped"] = mean(influence), mean(rows["clipped"].to_numpy(float))
-    table["times_noised"], table["individual_epsilon"] = mean(inspected_run.noised), mean(inspected_run.epsilon)
+    table["times_noised"], table["individual_epsilon"] = mean(inspected_run.noise_count), mean(inspected_run.epsilon)
     private = _right(setup, inspected_run.theta, index, counts)
     monitor(1.0)
     return GroupCosts(table, table["non_private_right"].to_numpy() - private)

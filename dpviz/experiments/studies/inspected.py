@@ -55,7 +55,7 @@ class Inspected:
         row_ids: (n,) ids of the training rows, ascending.
         rows: `Result.instances`.
         where: where the noise went, in words.
-        noised: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
+        noise_count: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
         ever: (n,) whether that happened in any seed; None likewise.
         first: (n,) the first seed in which it happened, -1 where in none; None likewise.
         timeline: (S, rounds) rows that received noise, or what `timeline_counts` says, per round; or None.
@@ -74,7 +74,7 @@ class Inspected:
     row_ids: NDArray[np.intp]
     rows: pd.DataFrame
     where: str
-    noised: Floats | None
+    noise_count: Floats | None
     ever: NDArray[np.bool_] | None
     first: NDArray[np.intp] | None
     timeline: NDArray[Any] | None
@@ -139,7 +139,7 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     assert record is not None
     met = record.times_noised
     # methods that know no noise on rows say None; those that could put it there but did not say 0
-    noised = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
+    noise_count = None if met is None else np.broadcast_to(met[0].mean(axis=0, dtype=float), (n,)).copy()
     ever = None if met is None else np.broadcast_to((met[0] > 0).any(axis=0), (n,)).copy()
     first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
     mechanism = spec.build()
@@ -154,7 +154,7 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
         row_ids=result.setup.split.train,
         rows=result.instances,
         where=record.where,
-        noised=noised,
+        noise_count=noise_count,
         ever=ever,
         first=first,
         timeline=result.timeline,
@@ -316,7 +316,7 @@ def noising_rows(spec: RunSpec, share: float) -> list[RunSpec]:
 
 
 def one_step(spec: RunSpec) -> pd.DataFrame | None:
-    """The noised quantity at parameters 0, before and after noise.
+    """The quantity that receives noise, at parameters 0, before and after noise.
 
     For gradient methods this is the mean clipped gradient of the first step, for output methods the trained parameters.
 

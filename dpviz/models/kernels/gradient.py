@@ -49,7 +49,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
             slopes: (BLOCK, W) flat, overwritten.
             active: (W,) in double precision.
         """
-        spent, stride, lane, limit = budget
+        spent, stride, first_replica, limit = budget
         margin, sums = stack(width, norms), stack(SUMS, norms)
         for start in range(span[0], span[1], R):
             stop = min(start + R, span[1])
@@ -61,7 +61,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                 if clip_norm < np.inf:
                     clip_slopes(slopes, to, W, norms[i], clip_norm)
                 if len(spent) > 0:
-                    norm, place = norms[i], (i - span[0]) * stride + lane
+                    norm, place = norms[i], (i - span[0]) * stride + first_replica
                     for r in range(W):
                         size = np.float64(slopes[to + r] * norm)
                         spent[place + r] += size * size

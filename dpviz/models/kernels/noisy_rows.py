@@ -103,10 +103,10 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                 for r in range(W):
                     slopes[(i - start) * W + r] = margin[r]
             for g in range(np.uint64(len(groups))):
-                draw, lane, size, at = groups[g, ZERO], groups[g, ONE], groups[g, ONE + ONE], g * d * _G
+                draw, first_replica, size, at = groups[g, ZERO], groups[g, ONE], groups[g, ONE + ONE], g * d * _G
                 first = start
                 while first < end:
-                    place, z, left = (first - start) * W + lane, draw * stride + (first - span[0]) * d, end - first
+                    place, z, left = (first - start) * W + first_replica, draw * stride + (first - span[0]) * d, end - first
                     count, read = min(_SOME, left // _L * _L), noise
                     if left < _L:  # the last strip: `near` has zeros behind it
                         for j in range(d):

@@ -17,7 +17,7 @@ _OUT_STEPS = ({"steps": 20}, {"steps": 200})
 _private = partial(audits.stays_private, n=1000, constants=numerics.OPEN)
 
 TESTS: dict[str, Test] = {
-    "pidp-fewer-noised": rules.fewer_noised("pidp-sgd"),
+    "pidp-fewer-noised": rules.fewer_with_noise("pidp-sgd"),
     "pidp-follows-influence": rules.follows_influence("pidp-sgd"),
     "pidp-beats-dp-sgd": accuracy.more_accurate(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd"),
     "pidp-beats-dp-sgd-mlp": accuracy.more_accurate(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd", "mlp", "mlp-8"),
@@ -29,7 +29,7 @@ TESTS: dict[str, Test] = {
     "pidp-population-risk-pidp": population.population("pidp-sgd", excess=True),
     "influence-error": numerics.influence_error,
     "influential-are-found": risk.influential_are_found,
-    "dbdp-fewer-noised": rules.fewer_noised("dbdp-pi"),
+    "dbdp-fewer-noised": rules.fewer_with_noise("dbdp-pi"),
     "dbdp-follows-influence": rules.follows_influence("dbdp-pi"),
     "dbdp-improves": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
     "dbdp-improves-mlp": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),

@@ -15,8 +15,8 @@ FALL, RISE, FEW, MANY = 0.01, 0.001, 0.01, 0.99
 LEAST_AUC = 0.9
 
 
-def noised(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[Floats, Floats]:
-    """(E, n) chance that the rule in use noises a row before the first step, and (n,) the rows' published influence."""
+def noise_chance(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[Floats, Floats]:
+    """(E, n) chance that the rule in use puts noise on a row before the first step, and (n,) the rows' published influence."""
     shared, delta = context.setup(dataset, lam=lam)
     built, problem = context.build(mechanism), shared.problem
     assert isinstance(built, HasRule), f"{mechanism} has no rule"
@@ -29,14 +29,14 @@ def noised(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) ->
     return chance, influence_of(problem).published_norm
 
 
-def fewer_noised(mechanism: str) -> Test:
+def fewer_with_noise(mechanism: str) -> Test:
     """More budget, fewer rows that receive noise."""
 
     def test(context: Context) -> Verdict:
         names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         shares, tables, numbers = [], [], []
         for k, name in enumerate(names):
-            share = noised(context.part(k, len(names)), mechanism, name)[0].mean(axis=1)
+            share = noise_chance(context.part(k, len(names)), mechanism, name)[0].mean(axis=1)
             shares.append(share)
             tables.append(lines(name, "rows that receive noise", mechanism, GRID, 100 * share[:, None]))
             numbers.append(
@@ -105,7 +105,7 @@ def follows_influence(mechanism: str) -> Test:
         names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         tables, numbers, separations = [], [], {}
         for k, name in enumerate(names):
-            chance, influence = noised(context.part(k, len(names)), mechanism, name)
+            chance, influence = noise_chance(context.part(k, len(names)), mechanism, name)
             share = chance.mean(axis=1)
             mixed = [e for e in range(len(GRID)) if FEW < share[e] < MANY]
             values = {GRID[e]: separation(influence, chance[e]) for e in mixed}

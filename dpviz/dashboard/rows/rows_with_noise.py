@@ -16,7 +16,7 @@ from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
-from dpviz.figures.noised import noise_timeline
+from dpviz.figures.rows_with_noise import noise_timeline
 from dpviz.figures.rules import rule_histogram
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
@@ -32,8 +32,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     st.markdown(words.markdown(message[:1].upper() + message[1:]) + ".")
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_name} of scale {words.three(cal.noise_scale)}"
-    if run.noised is not None and run.ever is not None and run.ever.any():
-        lengths = run.rows["noise_norm"].to_numpy()[run.ever] / run.noised[run.ever]
+    if run.noise_count is not None and run.ever is not None and run.ever.any():
+        lengths = run.rows["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
         strength += f"; a row that receives it gets a vector of length {words.three(float(lengths.mean()))} on average"
     panels.note(f"Where noise goes: {where}.{strength}{'.' if strength else ''}")
     if run.views is None:
