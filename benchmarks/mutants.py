@@ -1,34 +1,36 @@
-"""Privacy-critical modules, the tests that should notice a mistake in each, and how a planted mistake counts.
+"""Mistakes in privacy-critical modules: which there are, how one is planted, and the tests that should notice it.
 
-`benchmarks.planted` tries mistakes of these modules, `benchmarks.mutants_of_changes` those of functions that just changed.
-
-A mutant counts in one of four ways. Noticed: a test fails or crashes. Words: only a text for people differs (a string with a
-space in it, a formatted one, or the name of an argument that an error gives), or whether zip compares lengths. Equivalent: it
-changes nothing that is promised, and `benchmarks/equivalent_mutants.txt` says why: function ## changed code ## reason, with *
-for all of a function that promises nothing, such as the guess at which a search starts. Survived: all others. The score is
-noticed/(noticed + survived). mutmut changes the bodies of functions; decorated functions such as properties, and constants of
-modules and classes, stay as they are.
+`benchmarks.planted` tries them. A mutant is another operator, number, name, string or argument in the source of a function, or
+None in the place of a value. It is noticed where a test fails or crashes, and survives where none does. Equivalent ones change
+nothing that is promised; `benchmarks/equivalent_mutants.txt` says why: function ## changed code ## reason, with * for all of a
+function that promises nothing, such as the guess at which a search starts.
 """
 
+import ast
 import fnmatch
 import io
-import json
 import os
-import shutil
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import tokenize
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import dpviz
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
-ENOUGH = 0.95
+TOO_LONG = 180.0  # seconds after which a mutant is given up; its tests take 15 to 60 on an idle core
 
 P, M = "tests/privacy/test_", "tests/mechanisms/test_"
 LAW = (
@@ -48,8 +50,8 @@ _COMPUTES = (
 )
 LAST = (*LAW, KEPT)  # tests that go through all mechanisms
 
-#: compiled loops: mistakes are written into their source (`benchmarks.written`)
-WRITTEN = ("dpviz/models/kernels/*.py",)
+#: compiled loops, whose tests take minutes as they are compiled anew with each mistake
+COMPILED = "dpviz/models/kernels/*.py"
 
 #: modules in which a mistake can break a promise of privacy, and the tests that should notice it; the first pattern counts
 TESTS: dict[str, tuple[str, ...]] = {
@@ -135,7 +137,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         *("tests/models", "tests/experiments/run/test_class_weights.py"),
         *(f"{M}{name}.py" for name in ("noisy_sgd", "drawn_persons", "noise_law", "sizes", "all_rows")),
     ),
-    **dict.fromkeys(WRITTEN, ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py")),
+    COMPILED: ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py"),
     "dpviz/models/*.py": ("tests/models", f"{M}noise_law.py", f"{M}sizes.py", f"{M}replaced_rows.py"),
     "dpviz/reporting/calls.py": ("tests/reporting", "tests/cli/test_own_table.py"),
     "dpviz/reporting/*.py": ("tests/reporting",),
@@ -154,99 +156,196 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "dpviz/spending/*.py": ("tests/spending",),
 }
-#: lines on which a mutant changes words or the look of a picture only, or what numpy warns of
-NOT_MUTATED = (
-    r"raise (InvalidInput|CannotAccount|ValueError|RuntimeError|FloatingPointError)\(",
-    r"refusal = InvalidInput\(",
-    r"^\s*stop\(",
-    r"np\.errstate\(",
-    r"^\s*(label|citation|guarantee|noise_enters) =",
-    r"^\s*Picture\(",
+#: token -> what may stand in its place, a few of them with a space between
+_PAIRS = (
+    "+ -|< <=|> >=|== !=|<< >>|and or|True False|min max|lower upper|removeprefix removesuffix|partition rpartition|find rfind"
 )
-COPIED = ("app.py", "pages", "docs", "benchmarks", "data", "README.md", "CHANGELOG.md", ".streamlit")
+_SWAPS = {a: b for pair in _PAIRS.split("|") for a, b in (pair.split(), pair.split()[::-1])}
+_SWAPS |= {"*": "+", "/": "*", "//": "*", "%": "//", "**": "*", "&": "|", "|": "&", "^": "&", "deepcopy": "copy"}
+_SWAPS |= {"+=": "-= =", "-=": "+= =", "*=": "+= =", "/=": "*= =", "&=": "|= =", "|=": "&= =", "break": "return"}
+_SWAPS |= {"continue": "break", "in": "not_in", "is": "is_not", "not": "", "~": ""}
+#: calls that only make words, a picture, or silence a warning of numpy
+_WORDS = ("InvalidInput", "CannotAccount", "Picture", "errstate", "stop")
 #: functions whose first argument is the name that an error gives
-VALIDATORS = ("positive", "in_range", "whole", "number", "one_of", "_positive")
-NOT_TRIED = "not checked"  # of a mutant that was not reached in time, or given up
-
-# writes the mutants without trying them, and marks those that are not to be tried
-_PREPARE = """
-import json, sys
-from pathlib import Path
-from mutmut import __main__ as mutmut
-from mutmut.mutation.data import SourceFileMutationData
-from mutmut.utils.file_utils import copy_src_dir, setup_source_paths, walk_mutatable_files
-wanted = json.loads(sys.argv[1])
-
-def function_of(name):
-    return name.rsplit("__mutmut_", 1)[0].replace(".x_", ".").replace(".xǁ", ".").replace("ǁ", ".")
-
-mutmut.set_mutant_under_test("mutant_generation")
-Path("mutants").mkdir(exist_ok=True)
-copy_src_dir()
-mutmut.copy_also_copy_files()
-setup_source_paths()
-mutmut.create_mutants(wanted["children"])
-for path in walk_mutatable_files():
-    data = SourceFileMutationData(path=path)
-    data.load()
-    only = wanted["only"]
-    for name in data.exit_code_by_key:
-        data.exit_code_by_key[name] = None if only is None or function_of(name) in only else 34  # 34: skipped
-    data.save()
-"""
+_VALIDATORS = ("positive", "in_range", "whole", "number", "one_of", "_positive")
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+Replacement = tuple[int, int, str]  # from, to, and the new text
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted mistake: what mutmut says of it, and the lines that it changes."""
+    """One mistake: new text at a place of a module's source.
 
-    name: str
-    outcome: str
+    Attributes:
+        module: file, relative to the project.
+        function: function with its module and class; functions inside a function belong to it.
+        start, stop, new: characters of the source that are replaced, and by what.
+        lines: of the source, that change.
+        change: removed and added lines, with - and +.
+        outcome: "noticed", "survived", or "" before it was tried or where its tests took too long.
+    """
+
+    module: str
+    function: str
+    start: int
+    stop: int
+    new: str
+    lines: range
     change: tuple[str, ...]
-
-    @property
-    def function(self) -> str:
-        """The changed function with its module and class."""
-        return self.name.rsplit("__mutmut_", 1)[0].replace(".x_", ".").replace(".xǁ", ".").replace("ǁ", ".")
+    outcome: str = ""
 
     @property
     def place(self) -> tuple[str, str]:
         """(function, what is added to it), which stays when other mutants come and go."""
-        added = [line[1:].split("  #")[0].strip() for line in self.change if line[0] == "+"]
-        removed = [line[1:].split("  #")[0].strip() for line in self.change if line[0] == "-"]
+        added, removed = ([text(line) for line in self.change if line[0] == sign] for sign in "+-")
         return self.function, " ".join(added or ["without", *removed])
 
-    def kind(self, equivalent: dict[tuple[str, str], str]) -> str:
-        """ "noticed", "words", "equivalent" or "survived"."""
-        if self.outcome == "killed":
-            return "noticed"
-        if self.place in equivalent or (self.place[0], "*") in equivalent:
-            return "equivalent"
-        return "words" if only_words(self.change) else "survived"
+    def compiles(self) -> bool:
+        """True where the changed source is Python."""
+        source = (ROOT / self.module).read_text("utf-8")
+        try:
+            compile(source[: self.start] + self.new + source[self.stop :], self.module, "exec")
+        except SyntaxError:
+            return False
+        return True
+
+    def tried(self, seconds: float) -> "Mutant":
+        """The mutant with what its tests say, which end at the first that fails."""
+        some = ["-k", about(self.module)] if about(self.module) else []
+        tests = sorted(tests_of(self.module), key=lambda test: test in LAST)
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # kernels are compiled anew with the mistake
+            fresh = {"NUMBA_CACHE_DIR": folder} if self.module.startswith("dpviz/models/") else {}
+            done = planted(f"{self.module}:{self.start}:{self.stop}:{self.new}", [*some, *tests], seconds, **fresh)
+        survived = done is not None and done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        return replace(self, outcome="" if done is None else "survived" if survived else "noticed")
 
 
-def only_words(change: tuple[str, ...]) -> bool:
-    """True where the removed and the added lines differ in texts for people only."""
-    before, after = (without_words("\n".join(line[1:] for line in change if line[0] == sign)) for sign in "-+")
-    return before is not None and before == after
+def text(line: str) -> str:
+    """A line of a change without its sign, indentation and comment."""
+    return line[1:].split("  #")[0].strip()
 
 
-def without_words(code: str) -> list[str] | None:
-    """Tokens of a piece of code in which all texts for people are alike; None where it cannot be read."""
-    found: list[str] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(code.strip()).readline):
-            text = token.type == tokenize.STRING and (" " in token.string or token.string[:1] in "fr")
-            text = text or (len(found) > 1 and found[-1] == "(" and found[-2] in VALIDATORS)
-            if found[-3:] == [",", "strict", "="]:  # of zip: a check, which no caller may rely on
-                del found[-3:]
-                continue
-            if token.string == ")" and found[-1:] == [","]:
-                del found[-1]
-            found.append("text" if text else token.string)
-    except (tokenize.TokenError, IndentationError):
-        pass  # the piece ends inside a bracket: what was read up to there is compared
+def planted(mistake: str, tests: Sequence[str], seconds: float, **environment: str) -> subprocess.CompletedProcess[str] | None:
+    """Runs pytest with a mistake that `tests/planting.py` plants; None where it takes too long."""
+    command = [sys.executable, "-m", "pytest", "-p", "planting", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment |= {"DPVIZ_MISTAKE": mistake, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "start_new_session": True}
+    with subprocess.Popen(command, cwd=ROOT, env=os.environ | environment, **pipes) as started:
+        try:
+            output, _ = started.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(command, started.returncode, output)
+
+
+def mutants_of(source: str, module: str = "dpviz/module.py") -> list[Mutant]:
+    """All mutants of a module: operators, numbers, names, strings, arguments, assignments and conditions of its functions.
+
+    What is text for people stays as it is, and annotations, decorators, errors, and whether zip compares lengths. Not all
+    mutants compile.
+    """
+    starts = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
+    tree, lines = ast.parse(source), source.split("\n")
+
+    def span(node: Any) -> tuple[int, int]:
+        ends = ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
+        first, last = (starts[line - 1] + len(lines[line - 1].encode()[:column].decode()) for line, column in ends)
+        return first, last
+
+    kept = [span(node) for node in _kept(tree)]
+    functions = [(name, *span(node)) for name, node in _functions(tree.body)]
+    found = []
+    for start, stop, new in sorted({*_tokens(source, starts), *_nodes(tree, source, span)}):
+        name = next((name for name, first, last in functions if first <= start and stop <= last), None)
+        if name is None or any(
+            first < stop and start < last
+            for first, last in kept
+            if (start > first or last > stop or (start, stop) == (first, last))
+        ):
+            continue
+        above, below = bisect(starts, start) - 1, bisect(starts, max(start, stop - 1))
+        old = lines[above:below]
+        changed = (source[starts[above] : start] + new + source[stop : starts[below] - 1]).split("\n")
+        while old and changed and old[-1].strip() == changed[-1].strip():
+            del old[-1], changed[-1]
+        change = (*(f"-{line}" for line in old), *(f"+{line}" for line in changed))
+        found.append(Mutant(module, f"{dotted_name(module)}.{name}", start, stop, new, range(above + 1, below + 1), change))
     return found
+
+
+def _functions(body: list[ast.stmt], above: str = "") -> Iterator[tuple[str, ast.AST]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, f"{above}{node.name}.")
+        elif isinstance(node, _FUNCTION):
+            yield above + node.name, node
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _kept(tree: ast.AST) -> Iterator[ast.AST]:
+    """Parts of a module that stay as they are."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Constant) and " " in str(node.value)):
+            yield node
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node  # a docstring
+        elif isinstance(node, ast.Call):
+            name = _called(node)
+            yield from [node] if name in _WORDS else node.args[:1] if name in _VALIDATORS else []
+            yield from [keyword for keyword in node.keywords if name == "zip"]
+        elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            yield node.annotation
+        elif isinstance(node, _FUNCTION):
+            yield from node.decorator_list
+            yield from [node.returns] if node.returns else []
+
+
+def _tokens(source: str, starts: list[int]) -> Iterator[Replacement]:
+    """Tokens that are others."""
+    before, tokens = "", list(tokenize.generate_tokens(io.StringIO(source).readline))
+    for token, after in pairwise(tokens):
+        start, string, operand = starts[token.start[0] - 1] + token.start[1], token.string, before[-1:]
+        stop, before = start + len(string), string
+        if token.type == tokenize.NUMBER:
+            yield start, stop, repr(ast.literal_eval(string) + 1)
+        elif token.type == tokenize.STRING and string[0] in "\"'" and string[:3] not in ('"""', "'''"):
+            yield start, stop, f"{string[0]}XX{string[1:-1]}XX{string[0]}"
+        elif string in ("*", "**", "/") and not (operand.isalnum() or operand in ("_", *"\"')]}")):
+            continue  # of arguments
+        elif string in _SWAPS and (string, after.string) != ("is", "not"):
+            for new in _SWAPS[string].split(" "):
+                yield start, stop + (new == "" and source[stop : stop + 1] == " "), new.replace("_", " ")
+
+
+def _nodes(tree: ast.AST, source: str, span: Callable[[Any], tuple[int, int]]) -> Iterator[Replacement]:
+    """Arguments that are None or missing, None that is assigned or returned, and conditions with one outcome."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            given = [*node.args, *node.keywords]
+            for one in given if len(given) > 1 else []:
+                start, stop = span(one)
+                comma = re.match(r"\s*,\s*", source[stop:])
+                yield start, stop + (comma.end() if comma else 0), ""
+            values = [arg.value if isinstance(arg, ast.keyword) else arg for arg in given if getattr(arg, "arg", "") is not None]
+            nones = [value for value in values if not isinstance(value, ast.Starred | ast.GeneratorExp)]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            nones = [node.value] if node.value else []
+        elif isinstance(node, ast.Lambda):
+            nones = [node.body]
+        elif isinstance(node, ast.IfExp):
+            start, stop = span(node.test)
+            yield from ((start, stop, f"({source[start:stop]}) {end}") for end in ("and False", "or True"))
+            continue
+        else:
+            continue
+        for value in nones:
+            yield *span(value), '""' if isinstance(value, ast.Constant) and value.value is None else "None"
 
 
 def dotted_name(module: str) -> str:
@@ -286,11 +385,6 @@ def critical(modules: list[str]) -> list[str]:
     return sorted((m for m in modules if tests_of(m) and (ROOT / m).is_file() and not m.endswith("__init__.py")), key=place)
 
 
-def is_written(module: str) -> bool:
-    """True where mistakes of a module are written into its source, because its loops are compiled."""
-    return any(fnmatch.fnmatch(module, pattern) for pattern in WRITTEN)
-
-
 def about(module: str) -> str:
     """The argument of pytest's -k for tests that go through all mechanisms: those that a module concerns; "" for all tests.
 
@@ -306,67 +400,6 @@ def about(module: str) -> str:
     ids = [name for name, kind in classes if kind.__module__ == dotted]
     ids = ids or [name for name, kind in classes if kind.__module__.startswith(".".join(place.parent.parts) + ".")]
     return " or ".join([*ids, *own]) if ids else ""  # what models do concerns all mechanisms
-
-
-def tests_say(module: str, place: Path, seconds: float, **environment: str) -> int | None:
-    """What pytest returns for the tests of a module, which end at the first that notices a mistake; None where it takes too long.
-
-    Args:
-        place: the copy of the project in which they run.
-    """
-    tests = sorted(tests_of(module), key=lambda test: test in LAST)
-    some = ["-k", about(module)] if about(module) else []
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-x", "-q", *some, *tests]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, cwd=place, env=os.environ | environment, stdout=quiet, stderr=quiet, start_new_session=True
-    ) as started:
-        try:
-            return started.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(started.pid, signal.SIGKILL)
-
-
-def configuration(modules: Sequence[str]) -> str:
-    """The section of pyproject.toml that mutmut reads."""
-    values = {
-        "source_paths": ["dpviz"],
-        "only_mutate": list(modules),
-        "do_not_mutate_patterns": list(NOT_MUTATED),
-        "also_copy": list(COPIED),
-    }
-    lines = [f"{key} = [" + ", ".join(f"'{v}'" for v in value) + "]" for key, value in values.items()]
-    lines += ["use_git_change_detection = false", "track_dependencies = false"]
-    return "\n".join(["", "[tool.mutmut]", *lines, ""])
-
-
-def copy_to(copy: Path) -> None:
-    """Copies the project."""
-    ignore = shutil.ignore_patterns(".git", ".venv", "venv", "mutants", "__pycache__", ".*_cache", ".hypothesis")
-    shutil.copytree(ROOT, copy, ignore=ignore)
-
-
-def copy_with(copy: Path, modules: Sequence[str]) -> None:
-    """Copies the project, with a configuration for mutants of these modules."""
-    copy_to(copy)
-    with (copy / "pyproject.toml").open("a") as file:
-        file.write(configuration(modules))
-
-
-def prepare(copy: Path, only: Sequence[str] | None = None) -> None:
-    """Writes the mutants into a copy without trying them; those of some functions only, or of all."""
-    _mutmut(copy, "-c", _PREPARE, json.dumps({"only": only, "children": os.cpu_count() or 1}))
-
-
-def _mutmut(copy: Path, *arguments: str) -> None:
-    """Runs Python in a copy; what it prints (mutmut draws a moving picture) is shown only where it failed."""
-    done = subprocess.run([sys.executable, *arguments], cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        print(done.stdout[-3000:], file=sys.stderr)
-        raise subprocess.CalledProcessError(done.returncode, [sys.executable, *arguments])
 
 
 def equivalent() -> dict[tuple[str, str], str]:

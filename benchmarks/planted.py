@@ -1,104 +1,69 @@
-"""Mistakes in many modules at once, each tried by a pytest of its own: a few of many modules cost minutes, not hours.
+"""Mistakes in privacy-critical modules, each tried by a pytest of its own: a sample costs minutes, not hours.
 
     python -m benchmarks.planted --draw 100            100 mutants, drawn from all privacy-critical modules alike
     python -m benchmarks.planted --draw 100 --seed 1   another hundred
     python -m benchmarks.planted dpviz/privacy/accounting/gaussian.py    of one module
+    python -m benchmarks.planted --since --draw 40 --seconds 150         of lines that just changed: a step of the gate
+    python -m benchmarks.planted --since COMMIT                          of lines that differ from that commit
 
-The mutants of all modules are written into one copy, and a mutant's tests are those of its module (`mutants.TESTS`), its own
-subject's before those that go through all mechanisms. The score of a draw estimates that of all mutants, of which it says the
-95 % interval (Clopper and Pearson). Mistakes of compiled loops come last, one at a time (`benchmarks.written`).
+--since alone is the last commit that HEAD~1, main and origin/main have in common; in a shallow clone the step says that it is
+skipped. Compiled loops take minutes each and are left out there. The share that is noticed stands with its 95 % interval (Clopper
+and Pearson 1934), which is that of all mutants that could have been drawn. The command fails where less than 95 % were noticed;
+where not all were tried, where the interval lies below.
 """
 
 import argparse
-import json
+import fnmatch
 import random
+import re
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
+from itertools import islice
 
 from scipy.stats import beta
 
-from benchmarks import mutants, written
-from benchmarks.mutants import NOT_TRIED, Mutant
+from benchmarks import mutants
+from benchmarks.mutants import ROOT, Mutant
 
-TOO_LONG = 180.0  # seconds after which a mutant is given up; its tests take 15 to 60 on an idle core
-OUTCOMES = {0: "survived", 5: "no tests"}
-
-# the changed lines of the mutants that are named on standard input
-_CHANGES = """
-import json, sys
-from mutmut.mutation.diff_apply import get_diff_for_mutant
-found = {}
-for name, path in json.load(sys.stdin):
-    lines = get_diff_for_mutant(name, path=path).splitlines()
-    found[name] = [line for line in lines if line[:1] in "-+" and line[:3] not in ("---", "+++")]
-json.dump(found, sys.stdout)
-"""
+ENOUGH = 0.95
 
 
-class Tree:
-    """A copy of the project in which mistakes are planted that one variable of the environment switches on."""
+def git(*arguments: str) -> str | None:
+    """The output of git; None where it fails or is not there."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
 
-    def __init__(self, folder: Path, modules: Sequence[str], only: Iterable[str] | None = None) -> None:
-        """
-        Args:
-            folder: where the copy is made.
-            modules: files, relative to the project.
-            only: functions, with their modules, whose mutants are written; None: all.
 
-        Raises:
-            subprocess.CalledProcessError: mutmut could not write the mutants.
-        """
-        self._copy = folder / "dpviz"
-        mutants.copy_with(self._copy, modules)
-        mutants.prepare(self._copy, only=None if only is None else tuple(only))
-        self.modules = {mutants.dotted_name(module): module for module in modules}
-        self.names: list[str] = []
-        for module in modules:
-            kept = json.loads((self._copy / "mutants" / f"{module}.meta").read_text())["exit_code_by_key"]
-            self.names += [name for name, code in kept.items() if code is None]
+def base() -> str | None:
+    """The last commit that HEAD~1, main and origin/main have in common; None without history."""
+    names = ("HEAD~1", "main", "origin/main")
+    known = [name for name in names if git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") is not None]
+    commit = git("merge-base", "--octopus", *known) if "HEAD~1" in known else None
+    return commit and commit.strip()
 
-    def module_of(self, name: str) -> str:
-        """The file of a mutant."""
-        return self.modules[name.rpartition(".")[0]]
 
-    def mutants(self, names: Iterable[str]) -> list[Mutant]:
-        """Mutants that were not tried yet, with what they change."""
-        asked = [(name, self.module_of(name)) for name in names]
-        command = [sys.executable, "-c", _CHANGES]
-        said = subprocess.run(command, cwd=self._copy, input=json.dumps(asked), capture_output=True, text=True, check=True)
-        return [Mutant(name, NOT_TRIED, tuple(change)) for name, change in json.loads(said.stdout).items()]
+def new_lines(diff: str) -> set[int]:
+    """Numbers of the lines that a diff without context adds or changes, and of both neighbours of lines that it removes."""
+    found: set[int] = set()
+    for start, count in re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", diff, re.MULTILINE):
+        found |= set(range(int(start), int(start) + (2 if count == "0" else int(count or 1))))
+    return found
 
-    def tried(self, mutant: Mutant, seconds: float) -> Mutant:
-        """A mutant and what its tests say of it; one that takes longer stays as it was."""
-        place = self._copy / "mutants"
-        found = mutants.tests_say(
-            self.module_of(mutant.name), place, seconds, MUTANT_UNDER_TEST=mutant.name, PYTHONPATH=str(place)
-        )
-        return mutant if found is None else replace(mutant, outcome=OUTCOMES.get(found, "killed"))
 
-    def try_all(self, wanted: Sequence[Mutant], children: int, end: float, told: Callable[[Mutant], None]) -> list[Mutant]:
-        """Tries mutants one after the other, some at once.
-
-        Args:
-            children: how many at once.
-            end: of `time.monotonic`, after which none is begun and those under way are given up.
-            told: hears of each as soon as it is known.
-        """
-
-        def one(mutant: Mutant) -> Mutant:
-            left = min(end - time.monotonic(), TOO_LONG)
-            known = self.tried(mutant, left) if left > 0 else mutant
-            told(known)
-            return known
-
-        with ThreadPoolExecutor(children) as pool:
-            return list(pool.map(one, wanted))
+def changed(since: str, modules: Sequence[str]) -> list[Mutant]:
+    """Mutants of lines that differ from a commit, compiled loops left out."""
+    found = []
+    for module in (module for module in modules if not fnmatch.fnmatch(module, mutants.COMPILED)):
+        if lines := new_lines(git("diff", "--unified=0", since, "--", module) or ""):
+            every = mutants.mutants_of((ROOT / module).read_text("utf-8"), module)
+            found += [mutant for mutant in every if lines & set(mutant.lines)]
+    return found
 
 
 def interval(noticed: int, survived: int) -> tuple[float, float]:
@@ -108,43 +73,52 @@ def interval(noticed: int, survived: int) -> tuple[float, float]:
     return low, high
 
 
+def try_all(drawn: Sequence[Mutant], children: int, seconds: float) -> list[Mutant]:
+    """Tries mutants, `children` at once; shows each survivor as soon as it is known. After some seconds none is begun."""
+    end = time.monotonic() + seconds
+
+    def one(mutant: Mutant) -> Mutant:
+        limit = min(end - time.monotonic(), mutants.TOO_LONG * (5 if fnmatch.fnmatch(mutant.module, mutants.COMPILED) else 1))
+        tried = mutant.tried(limit) if limit > 0 else mutant
+        print(f"{tried.outcome or 'not tried':9} {mutant.function}", flush=True)
+        if tried.outcome == "survived":
+            print("    " + " ## ".join(mutant.place), *mutant.change, sep="\n    ", flush=True)
+        return tried
+
+    with ThreadPoolExecutor(children) as pool:
+        return list(pool.map(one, drawn))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("modules", nargs="*", help="files to draw from (default: all that are privacy-critical)")
+    parser.add_argument("--since", metavar="COMMIT", nargs="?", const="", help="only lines that differ from it")
     parser.add_argument("--draw", type=int, default=100, metavar="N", help="mutants that are tried (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="when to stop (default: when all are tried)")
     parser.add_argument("--children", type=int, default=2, help="mutants that are tried at once (default: 2)")
     options = parser.parse_args()
-    modules, harmless = mutants.critical(options.modules or mutants.everything()), mutants.equivalent()
-
-    def told(mutant: Mutant) -> None:
-        kind = mutant.outcome if mutant.outcome == NOT_TRIED else mutant.kind(harmless)
-        print(f"{kind:12} {mutant.name}", flush=True)
-        if kind == "survived":
-            print(" ## ".join(mutant.place), *mutant.change, sep="\n    ", flush=True)
-
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        tree = Tree(Path(folder), [module for module in modules if not mutants.is_written(module)])
-        loops = written.Copy(Path(folder), [module for module in modules if mutants.is_written(module)])
-        every = sorted([*tree.names, *loops.changes])
-        names = random.Random(options.seed).sample(every, min(options.draw, len(every)))
-        print(f"{len(names)} of {len(every)} mutants of {len(modules)} modules", flush=True)
-        asked = tree.mutants(name for name in names if name not in loops.changes)
-        found = tree.try_all(asked, options.children, float("inf"), told)
-        for mutant in (loops.mutant(name) for name in names if name in loops.changes):
-            found.append(loops.tried(mutant))
-            told(found[-1])
-    kinds = [m.kind(harmless) for m in found if m.outcome != NOT_TRIED]
-    noticed, survived = kinds.count("noticed"), kinds.count("survived")
+    modules = mutants.critical(options.modules or mutants.everything())
+    if options.since is None:
+        every = [m for module in modules for m in mutants.mutants_of((ROOT / module).read_text("utf-8"), module)]
+    elif since := options.since or base():
+        every = changed(since, modules)
+    else:
+        print("Mutants of what changed: skipped, for there is no earlier commit here (a shallow clone, or no git).")
+        return 0
+    harmless = mutants.equivalent()
+    every = [m for m in every if m.place not in harmless and (m.function, "*") not in harmless]
+    shuffled = random.Random(options.seed).sample(every, len(every))
+    drawn = list(islice(filter(Mutant.compiles, shuffled), options.draw))
+    print(f"{len(drawn)} of {len(every)} mutants", flush=True)
+    outcomes = [mutant.outcome for mutant in try_all(drawn, options.children, options.seconds)]
+    noticed, survived = outcomes.count("noticed"), outcomes.count("survived")
     if not noticed + survived:
-        print("none could be tried")
-        return 1
-    low, high = interval(noticed, survived)
-    print(
-        f"noticed {noticed}, survived {survived}, equivalent {kinds.count('equivalent')}, words {kinds.count('words')}, "
-        f"given up {len(found) - len(kinds)}: {noticed / (noticed + survived):.1%} ({low:.1%} to {high:.1%})"
-    )
-    return 0 if noticed / (noticed + survived) >= mutants.ENOUGH else 1
+        print("None was tried.")
+        return 0 if not drawn or options.since is not None else 1
+    (low, high), share = interval(noticed, survived), noticed / (noticed + survived)
+    print(f"Noticed {noticed}, survived {survived}, given up {outcomes.count('')}: {share:.1%} ({low:.1%} to {high:.1%})")
+    return 0 if (share if noticed + survived == len(every) else high) >= ENOUGH else 1
 
 
 if __name__ == "__main__":

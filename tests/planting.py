@@ -3,6 +3,8 @@
 The source of one module is changed as it is imported, so that constants, decorated functions and compiled loops can be wrong too:
 
     DPVIZ_MISTAKE=3 PYTHONPATH=.:tests pytest -p planting tests/models/test_last_rows.py
+
+DPVIZ_MISTAKE is a row of the table, or what `benchmarks.mutants` writes: a file, two places in it, and the text between them.
 """
 
 import importlib.abc
@@ -15,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,36 +42,39 @@ class Mistake:
     def path(self) -> Path:
         return ROOT / "dpviz" / f"{self.module}.py"
 
+    def source(self) -> str:
+        """The module's source with the mistake."""
+        text = self.path.read_text("utf-8")
+        assert text.count(self.old) == 1, f"{self.name}: {self.module} reads otherwise now"
+        return text.replace(self.old, self.new)
+
 
 _TABLE: dict[str, list[dict[str, str]]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 MISTAKES = [Mistake(module=module, **row) for module, rows in _TABLE.items() for row in rows]
 
 
 class _Wrong(importlib.machinery.SourceFileLoader):
-    """Loads a module with a mistake in it."""
+    """Loads a module from changed source."""
 
-    def __init__(self, mistake: Mistake, *given: Any) -> None:
-        super().__init__(*given)
-        self.mistake = mistake
+    source: str
 
     def get_code(self, fullname: str) -> CodeType:
-        text = self.mistake.path.read_text("utf-8")
-        assert text.count(self.mistake.old) == 1, f"{self.mistake.name}: the source has changed"
-        return compile(text.replace(self.mistake.old, self.mistake.new), str(self.mistake.path), "exec", dont_inherit=True)
+        return compile(self.source, self.path, "exec", dont_inherit=True)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, mistake: Mistake) -> None:
-        self.mistake = mistake
-        self.wanted = f"dpviz.{mistake.module.replace('/', '.')}"
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.source = path, source
+        self.wanted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self.wanted:
             return None
-        place = str(self.mistake.path)
-        return importlib.util.spec_from_file_location(fullname, place, loader=_Wrong(self.mistake, fullname, place))
+        loader = _Wrong(fullname, str(self.path))
+        loader.source = self.source
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=loader)
 
 
 def pytest_load_initial_conftests() -> None:
@@ -78,4 +82,11 @@ def pytest_load_initial_conftests() -> None:
     chosen = os.environ.get("DPVIZ_MISTAKE")
     if chosen is not None:
         assert not any(name == "dpviz" or name.startswith("dpviz.") for name in sys.modules), "too late"
-        sys.meta_path.insert(0, _Finder(MISTAKES[int(chosen)]))
+        if chosen.isdigit():
+            path, source = MISTAKES[int(chosen)].path, MISTAKES[int(chosen)].source()
+        else:
+            module, start, stop, new = chosen.split(":", 3)
+            path = ROOT / module
+            right = path.read_text("utf-8")
+            source = right[: int(start)] + new + right[int(stop) :]
+        sys.meta_path.insert(0, _Finder(path, source))
