@@ -1,17 +1,22 @@
 """The pages Audit and Paper claims without a browser."""
 
+import math
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import until
 from support_pages import PAGES, addressed, opened, settled, text, with_open_folds
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
 from dpviz.dashboard.audit import attack
+from dpviz.dashboard.work import pool
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
 from dpviz.papers.figures import saved as whole_figures
@@ -99,6 +104,23 @@ def test_the_board_attacks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     said = text(settled(page))
     told = "3 mechanisms attacked; claim exceeded: DBDP-ERM, performance improving."
     assert f"{told} For the others that claim anything: no violation found." in said
+
+
+def test_the_board_shows_what_there_is_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+
+    def two(*_: object, **__: object) -> Iterator[survey.Surveyed]:
+        yield survey.Surveyed("dbdp", "DBDP-ERM", 1.0, math.nan, 2.0, math.nan, "claim exceeded", "the audit")
+        assert go_on.wait(60)
+        yield survey.Surveyed("dp-gd", "DP-GD", 1.0, 1.0, 0.5)
+
+    monkeypatch.setattr(survey, "survey", two)
+    page = opened("Audit", mechanism="dp-gd", runs="200", epsilon="0.7")
+    next(b for b in page.button if b.label == "Audit them all").click().run()
+    until(lambda: any(job.key.startswith("board") and job.results for job in pool.pool().jobs()), "the first audit")
+    assert "1 mechanism attacked" in text(page.run())
+    go_on.set()
+    assert "2 mechanisms attacked" in text(settled(page))
 
 
 def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:

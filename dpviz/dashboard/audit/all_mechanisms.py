@@ -1,6 +1,8 @@
 """Audits of all mechanisms, on request."""
 
 import math
+from collections.abc import Iterator
+from itertools import accumulate
 
 import streamlit as st
 
@@ -8,7 +10,8 @@ from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.kit import charts, panels, tables
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.work import tasks, watching
+from dpviz.dashboard.work.job import Job
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme
@@ -32,22 +35,24 @@ def board(spec: RunSpec, theme: Theme) -> None:
         f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
     )
 
-    def work(monitor: Monitor) -> list[Surveyed]:
-        budget = Budget(spec.epsilon, DELTA)
-        return list(survey.survey(get_model(spec.model), budget, seed=spec.seed, lam=spec.lam, monitor=monitor))
+    key = f"board {(spec.model, spec.epsilon, spec.seed, spec.lam)}"
 
-    given = (spec.model, spec.epsilon, spec.seed, spec.lam)
-    rows, fresh = tasks.observe("board", "Auditing all mechanisms", work, given=given, ask="Audit them all")
-    if fresh:
-        _show(rows, theme)
+    def stream(monitor: Monitor) -> Iterator[list[Surveyed]]:
+        model, budget = get_model(spec.model), Budget(spec.epsilon, DELTA)
+        return accumulate([row] for row in survey.survey(model, budget, seed=spec.seed, lam=spec.lam, monitor=monitor))
+
+    if tasks.find(key) is None:
+        st.button("Audit them all", type="primary", on_click=watching.start, args=(Job(key, stream),))
+    else:
+        tasks.follow(tasks.attacked(key, stream, "board", ""), lambda rows: _show(rows, theme), "Auditing all mechanisms")
 
 
 def _show(rows: list[Surveyed], theme: Theme) -> None:
-    """The audits as a picture and as a table."""
+    """The audits so far, as a picture and as a table."""
     bad = [row.label for row in rows if row.exceeded]
+    count = f"{len(rows)} mechanism{'s' if len(rows) > 1 else ''}"
     summary = (
-        f"{len(rows)} mechanisms attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim "
-        "anything: no violation found."
+        f"{count} attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim anything: no violation found."
     )
     shown = []
     for r in rows:
