@@ -11,7 +11,7 @@ prints the median, the 95th percentile and the longest wait by kind, every wait 
 pages, processor time for each change, the files and threads of the server before and after, and which of the targets for a class
 were reached. `--processes` starts several with one cache; each person stays with one of them, and `--nginx` puts nginx with
 `deploy/nginx.conf` in front. `--leave` waits 200 seconds more, in which all that people left has to go, and compares with the
-servers before anybody came, 15 seconds after their start.
+servers before any session, 15 seconds after their start.
 """
 
 import argparse
@@ -75,7 +75,7 @@ class Person:
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
-        self._said: float | None = None  # the budget that the first sentence of a first page speaks of
+        self._shown_epsilon: float | None = None  # the budget that the first sentence of a first page speaks of
         self._again: dict[str, asyncio.Task[None]] = {}
 
     async def live(self, until: float) -> None:
@@ -116,7 +116,7 @@ class Person:
         self._stop_asking()
         start = time.monotonic()
         self._over.clear()
-        self._said = None
+        self._shown_epsilon = None
         await self._ask(moved=moved)
         try:
             await asyncio.wait_for(self._over.wait(), PATIENCE)
@@ -126,12 +126,14 @@ class Person:
         self._waits.seconds[kind].append(seconds)
         try:
             async with asyncio.timeout(PATIENCE):
-                while self._said not in (None, epsilon(query)):  # what was there before, paler, while a job is at work
+                while self._shown_epsilon not in (None, epsilon(query)):  # what was there before, paler, while a job is at work
                     self._over.clear()
                     await self._over.wait()
         except TimeoutError:
-            self._waits.errors.append(f"{kind}: no result after {PATIENCE:g} s ({self._query}), but that of ε = {self._said}")
-        if self._said is not None:
+            self._waits.errors.append(
+                f"{kind}: no result after {PATIENCE:g} s ({self._query}), but that of ε = {self._shown_epsilon}"
+            )
+        if self._shown_epsilon is not None:
             name = "result of a slow method" if query.get("mechanism") in SLOW else "result of a fast method"
             self._waits.results[name].append(time.monotonic() - start)
         if seconds > LONG:
@@ -183,7 +185,7 @@ class Person:
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
             sentence = SENTENCE.search(message.delta.new_element.markdown.body)
             if sentence and not self._page:
-                self._said = float(sentence[1])
+                self._shown_epsilon = float(sentence[1])
             if message.delta.new_element.WhichOneof("type") == "exception":
                 self._waits.errors.append(f"{message.delta.new_element.exception.message[:200]} ({self._query} {self._page})")
         elif kind == "page_info_changed":
@@ -269,7 +271,7 @@ def targets(people: int, waits: Waits, peak: int, grown: int | None) -> None:
 
     Args:
         peak: megabytes of all processes at most.
-        grown: megabytes of all processes above the start when all have left; None where nobody waited for that.
+        grown: megabytes of all processes above the start when all have left; None where that was not awaited.
     """
     every = [s for seconds in waits.seconds.values() for s in seconds]
     late, crowd = float(np.quantile(every, 0.95)), people > CLASS
@@ -285,7 +287,7 @@ def main(given: argparse.Namespace, work: Path, servers: Sequence[Server], addre
     """Measures and prints."""
     time.sleep(LOADED)
     start = [server.counted() for server in servers]
-    print(f"before anybody came: {start}", flush=True)
+    print(f"before any session: {start}", flush=True)
     before = sum(server.processor_seconds() for server in servers)
     waits = asyncio.run(visit(addresses, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks))
     report(waits)

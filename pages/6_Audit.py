@@ -5,7 +5,7 @@ import streamlit as st
 from dpviz.dashboard.audit import KEYS, all_mechanisms, attack, one_training, ordinary_rows
 from dpviz.dashboard.shell import fields, guessing, links, page, pinned, sidebar
 
-theme = page.start("Audit", "Can an attacker tell whether somebody was in the data?")
+theme = page.start("Audit", "Can an attacker tell whether a person was in the data?")
 answer = st.container()
 own = fields.Group(KEYS, lambda spec: (*attack.of(spec), *one_training.of(spec), *ordinary_rows.of(spec)))
 left, right = st.columns(2, gap="large", vertical_alignment="center")

@@ -1,4 +1,4 @@
-"""The rows that all race on: Adult where somebody has it, else a synthetic census of the same size."""
+"""The rows that all race on: Adult where it is on this machine, else a synthetic census of the same size."""
 
 import os
 import time
@@ -46,7 +46,7 @@ def track(folder: Path | None, work: Path, rows: int = ADULT_ROWS) -> Track:
         InvalidInput: a file is not there or is not what it should be.
     """
     name = f"census-{rows}" if folder is None else _adult(folder, work)
-    spec = RunSpec(dataset=name, lam=1e-3, row_scaling="unit")  # as in the papers, and as all peers are told
+    spec = RunSpec(dataset=name, lam=1e-3, row_scaling="unit")  # as in the papers, and as for all peers
     found = setup_for(spec)
     train, test = found.problem.rows, found.test
     _ = train.signed, train.signed32, train.norms, train.sparse  # made once for all runs, so they count for none

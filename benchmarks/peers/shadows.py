@@ -9,7 +9,7 @@ from dpviz.auditing.attacks.halves import SHADOW, Halves, signals, trained
 from dpviz.experiments.run.spec import RunSpec
 
 LAM = 1e-3
-#: way of training -> what SGD is told: the published settings of two tools for tabular rows
+#: way of training -> settings of SGD: the published settings of two tools for tabular rows
 WAYS = {
     "as ml_privacy_meter's tabular configuration (purchase.yaml: 100 epochs)": {"epochs": 100, "batch": 256, "rate": 0.1},
     "as LeakPro's example on Adult (10 epochs, momentum)": {"epochs": 10, "batch": 128, "rate": 0.1, "momentum": 0.8},

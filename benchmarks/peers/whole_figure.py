@@ -70,7 +70,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
         totals.append(np.array([shared.wall[0] + whole.wall[0], shared.cpu[0] + whole.cpu[0]]) / unit)
         part = defaultdict(float, {SHARED: shared.cpu[0] / unit[1]})
         for cell, table in zip(cells, tables, strict=True):
-            # cells are computed side by side, so that each can be told its processor time only
+            # cells are computed side by side, so that each reports its processor time only
             part[cell.spec.mechanism] += seconds(table) / unit[1]
             missing[cell.spec.mechanism] |= {epsilon for epsilon, _ in problems(table)}
         rounds.append(part)

@@ -11,7 +11,7 @@ HELP = "start the app in the browser (the default)"
 def add(parser: Parser) -> None:
     """Adds the options."""
     parser.add_argument("--port", help="port to listen on (8501, or the next free one)")
-    parser.add_argument("--host", default=None, help="address to listen on (127.0.0.1: this machine only; 0.0.0.0: everybody)")
+    parser.add_argument("--host", default=None, help="address to listen on (127.0.0.1: this machine only; 0.0.0.0: all machines)")
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="a further name to answer to, as behind a proxy"
     )

@@ -101,7 +101,7 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
         record = headless.drawn(script, page, query, bar)
         assert record.run is not None  # every page has the controls of a run
         path = "" if page == script else re.sub(r"^\d+_", "", page.stem)
-        rows = SOURCE.owns(record.run[0].dataset)  # rows of synthetic sets are nobody's
+        rows = SOURCE.owns(record.run[0].dataset)  # rows of synthetic sets are of no person
         return replace(record.document(*record.run, rows=rows), live=f"{live}{path}{written(query).removeprefix('/')}")
 
     for number, lesson in enumerate(LESSONS, 1):

@@ -138,7 +138,7 @@ class OutputFailed(Exception):
 
 
 class _Stream:
-    """A text stream whose failure is told apart from any other `OSError`.
+    """A text stream whose failure differs from any other `OSError`.
 
     Args:
         stream: where it writes; None where it was closed before the start.

@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
 
     out = place(options.out)
     if options.seed is not None:
-        cause = "a release has no seed: whoever knew it could subtract the noise"
+        cause = "a release has no seed: an attacker who knew it could subtract the noise"
         raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")
     tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
     runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)

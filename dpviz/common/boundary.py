@@ -1,7 +1,7 @@
 """The one boundary at which an unforeseen error is stopped, so that a page, a job or a child process survives it.
 
 Errors that are foreseen are named where they are caught, as everywhere else. What reaches a boundary beside them is a mistake
-in this program or in a library: it is logged with its traceback and told in words. Nothing is stopped anywhere else.
+in this program or in a library: it is logged with its traceback and reported in words. Nothing is stopped anywhere else.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ _pending: deque[str] = deque()
 
 
 class _Guard:
-    """The lock; whoever gives it back does first what a finaliser could not do meanwhile."""
+    """The lock; the thread that releases it does first what a finaliser could not do meanwhile."""
 
     def __enter__(self) -> None:
         _lock.acquire()
@@ -188,7 +188,7 @@ def forget(owner: str) -> None:
 
 
 def finalised(owner: str) -> None:
-    """`forget` for a finaliser: it may run in the middle of anything, so holders other than caches are not told."""
+    """`forget` for a finaliser: it may run in the middle of anything, so holders other than caches are not notified."""
     _pending.append(owner)
     _catch_up()
 

@@ -63,7 +63,7 @@ class PrivateClassifier(PrivateEstimator):
             "private" finds them with a tenth of epsilon and delta (`dpviz.private_ranges`). "from data" reads them from the rows,
             which no epsilon covers; `guarantee_` says so.
         fit_intercept: whether to add a constant feature.
-        random_state: None for randomness of the operating system. Whoever knows a seed can subtract the noise, so the guarantee
+        random_state: None for randomness of the operating system. With a seed an attacker subtracts the noise, so the guarantee
             then holds only while it stays secret; a fitted model is pickled without it.
         classes: the labels as public knowledge, two or more; None reads them from `y`, which `guarantee_` says.
         ledger: of the table (`dpviz.Ledger`, or its file): every fit is entered before it is trained, and refused where it would

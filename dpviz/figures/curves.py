@@ -16,7 +16,7 @@ PLOT = 270  # pixels from axis to axis
 _WRAPPED = 9  # labels up to which long names take two lines
 #: quantities that are better where they are lower
 LOSSES = ("optimality_gap", "objective", "log_loss", "brier", "calibration_error")
-#: a click is only told to the page while dragging means something
+#: a click is only sent to the page while dragging means something
 _CLICKS: Trace = {"dragmode": "pan", "hovermode": "closest", "clickmode": "event+select"}
 
 
@@ -73,7 +73,7 @@ def trade_off(
 ) -> go.Figure:
     """Curves over a logarithmic epsilon axis; at its right a list of what they are, ranked by their values at the chosen budget.
 
-    Each point's customdata is "<index of curve>|<epsilon>", so that a click can be told from any other.
+    Each point's customdata is "<index of curve>|<epsilon>", so that a click can be distinguished from any other.
 
     Args:
         quantity: `LOSSES` are drawn on a logarithmic axis, others in percent.

@@ -9,7 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-MOST = 40  # rows; whoever needs more takes the file
+MOST = 40  # rows; a reader who needs more takes the file
 _TAGS = re.compile(r"<[^>]*>")
 
 

@@ -140,13 +140,13 @@ def _by_noise(event: Event, delta: float, alarms: Floats) -> Floats:
     return np.interp(alarms, *tables.attack(event, delta))
 
 
-def attack_on_person(individual: IndividualEpsilon, position: int, anybody: Attack | None) -> float:
-    """Largest share of correct guesses about one training row; never above the bound for anybody.
+def attack_on_person(individual: IndividualEpsilon, position: int, on_any_row: Attack | None) -> float:
+    """Largest share of correct guesses about one training row; never above the bound for every row.
 
     Args:
         known: individual epsilon of all rows.
         position: of the row among the training rows.
-        anybody: the bound that holds for every row.
+        on_any_row: the bound that holds for every row.
     """
     epsilon, delta = float(individual.epsilon[:, position].max()), individual.delta
     if epsilon <= 0:
@@ -155,4 +155,4 @@ def attack_on_person(individual: IndividualEpsilon, position: int, anybody: Atta
         own = 0.5 * (1 + total_variation(gaussian_mu(Budget(min(epsilon, _LARGEST), delta))))
     else:
         own = attack_accuracy(Budget(min(epsilon, _LARGEST), delta))
-    return own if anybody is None else min(own, anybody.accuracy)
+    return own if on_any_row is None else min(own, on_any_row.accuracy)

@@ -146,7 +146,7 @@ class Calibration:
 
     @classmethod
     def unprotected(cls, budget: Budget, **facts: Unpack[Facts]) -> Self:
-        """Noise, if any, of which nobody claims that it protects anybody; the arguments are attributes of `Calibration`."""
+        """Noise, if any, for which no protection is claimed; the arguments are attributes of `Calibration`."""
         return cls(budget=budget, status=Status.NONE, proved_budget=None, claimed_budget=None, **facts)
 
     def values(self, kind: type[Values]) -> Values:
@@ -184,7 +184,7 @@ class Calibration:
         return dataclasses.replace(self, status=Status.PROVED_IF, conditions=conditions)
 
     def noiseless(self) -> Calibration:
-        """The same run with its noise switched off, which protects nobody."""
+        """The same run with its noise switched off, which protects no row."""
         return dataclasses.replace(
             self,
             noise_scale=0.0,

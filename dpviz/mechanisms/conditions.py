@@ -16,7 +16,7 @@ PUBLIC_N_IF_SHUFFLED: str = "public number of rows if reports are shuffled"
 PUBLIC_RANGES: str = "public ranges and categories"
 REAL_NOISE: str = "real-valued noise (training draws floating-point numbers)"
 SECRET_RANDOMNESS: str = "unpredictable randomness (noise of training comes from PCG64, seeded by the operating system)"
-SECRET_SEED: str = "a secret seed: whoever knows random_state can subtract the noise"
+SECRET_SEED: str = "a secret seed: an attacker who knows random_state can subtract the noise"
 SINGLE_PRECISION: str = "exact arithmetic (parts run in single precision)"
 SMOOTH: str = "smooth loss"
 

@@ -24,7 +24,7 @@ from dpviz.privacy.individual import (
 _EXACT_WORK = 2e9  # n^2 m up to which every row is retrained exactly
 _PATH_BYTES = 1 << 26  # iterates kept of a run
 _NORMS = 40_000_000  # rows x steps x seeds that are looked at; at least one seed is
-_MOST_NORMS = 300_000_000  # rows x steps beyond which nobody would wait
+_MOST_NORMS = 300_000_000  # rows x steps beyond which no user would wait
 _BLOCK = 1 << 18  # rows x steps worked on at once
 _ODOMETER: str = (
     "The path depends on the data: a proof needs a filter that stops a row at a budget fixed beforehand; "

@@ -163,7 +163,7 @@ class Model(ABC):
         """
 
     def from_one_start(self, seed: int) -> Model:
-        """The same model with one start, known to everybody, for all replicas."""
+        """The same model with one public start for all replicas."""
         return self
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:

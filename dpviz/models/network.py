@@ -189,7 +189,7 @@ class Network(Model):
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
         """(m,) the best of three long trainings without privacy, or the nearest minimum below `start`.
 
-        There may be a better minimum: nobody can tell for a network.
+        There may be a better minimum: for a network that is not known.
         """
         if start is not None:
             return polish(self, rows, lam, start)

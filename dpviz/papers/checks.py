@@ -22,9 +22,9 @@ CLOSE_GAP = math.log(2.0)  # gaps within a factor of two are almost the same
 LEAD_GAP = math.log(1.05)  # a smaller gap counts from 5 %
 ALMOST_ZERO = 0.01  # of F(0) - F(minimum), all that there is to be learned
 SHARP = 0.05  # five points up and down again are a sharp fluctuation
-RISE = 0.05  # with less to gain than five points no surge can be told
+RISE = 0.05  # with less to gain than five points no surge can be seen
 SURGE = 0.5  # share of the way from majority to the non-private model
-NOTHING = 0.01  # with all numbers in one point of accuracy, or 0.01 of the objective, methods cannot be told apart
+NOTHING = 0.01  # with all numbers in one point of accuracy, or 0.01 of the objective, methods cannot be distinguished
 TINY = 1e-4  # of F(0) - F(minimum): below it, ratios of gaps say nothing
 FLOOR_WORDS = (
     "Undecided where the noise draws do not suffice to tell (99 % intervals), or where majority, the non-private model and all "
@@ -89,7 +89,7 @@ def points(share: float) -> str:
 
 
 def too_close(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str:
-    """The reason for which nothing can be told apart at one place, whatever the methods do; "" where something can."""
+    """The reason for which nothing can be distinguished at one place, whatever the methods do; "" where something can."""
     means = np.concatenate([values.mean(axis=1).to_numpy() for values in there(part, list(methods), quantity).values()] or [[]])
     first = part.iloc[0]
     if percent(quantity):
@@ -321,7 +321,7 @@ def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
             raise Missing("there are too few numbers")
         if min(way, rise) < RISE:
             message = f"{points(way)} lie between majority and non-private, and the curve spans {points(rise)}"
-            return [Comparison(place, None, f"{message}: no surge can be told below {100 * RISE:g}")]
+            return [Comparison(place, None, f"{message}: no surge can be seen below {100 * RISE:g}")]
         step = np.diff(mean)
         near = np.flatnonzero(top - mean[1:] <= CLOSE)  # steps that end where the paper's surge does
         at = int(near[step[near].argmax()]) if len(near) else int(step.argmax())

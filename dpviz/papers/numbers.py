@@ -39,7 +39,7 @@ class Interval:
         return Interval(-self.mean, self.half).at_least(-limit)
 
     def leads(self, margin: float) -> bool | None:
-        """True where a lead is told apart from 0 and worth at least `margin`; False where no more than less is left."""
+        """True where a lead is distinguished from 0 and worth at least `margin`; False where no more than less is left."""
         if self.mean >= margin and self.mean - self.half > 0:
             return True
         return False if self.mean + self.half < margin or (margin == 0 and self.mean + self.half <= 0) else None

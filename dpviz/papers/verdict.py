@@ -1,4 +1,4 @@
-"""The one kind of verdict on what a paper says: it holds, fails, holds only if a condition is met, or cannot be told here.
+"""The one kind of verdict on what a paper says: it holds, fails, holds only if a condition is met, or is undecided here.
 
 A check splits a sentence into comparisons. Each comparison holds, fails, or is undecided: the numbers here are too few, or
 too close to what noise alone does, to tell. `combine` adds them up by what the sentence says: everywhere, on most datasets,
@@ -143,7 +143,7 @@ def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> st
         f"Fails in {failed} of {len(comparisons)}" if failed else "",
         f"holds in {held} of {len(comparisons)}" if held else "",
     ]
-    messages.append(f"cannot be told in {open_} of {len(comparisons)}" if open_ else "")
+    messages.append(f"undecided in {open_} of {len(comparisons)}" if open_ else "")
     text = ", ".join(part for part in messages if part)
     worst = max(comparisons, key=lambda c: ({False: 2, None: 1, True: 0}[c.holds], c.severity))
     return f"{text[:1].upper()}{text[1:]}. {'Closest' if held == len(comparisons) else 'Worst'}: {worst.what}, {worst.numbers}."

@@ -20,7 +20,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import sampled_gaussian
 
 DIAGNOSTIC: str = (
-    "Diagnostic for whoever owns the data: individual ε is computed from private rows, reveals data itself and is not "
+    "Diagnostic for the data's owner: individual ε is computed from private rows, reveals data itself and is not "
     "covered by the run's guarantee."
 )
 
@@ -40,7 +40,7 @@ class IndividualEpsilon:
         delta: its delta; 0 for pure and for ex-post values.
         method: how it was computed and from which publication, for people.
         replace: the same shape: upper bound over every row that could stand in place of row i; None where there is none.
-        publishable: the same shape: bound that may be told to person i without extra budget; None where there is none.
+        publishable: the same shape: bound that may be reported to person i without extra budget; None where there is none.
         conditions: what must hold for the numbers to be what they say.
         caveat: goes wherever a number is shown.
         gaussian: whether epsilon is that of two Gaussians at its delta, so that the whole trade-off curve is known.
@@ -190,7 +190,7 @@ def objective_publishable(slope: Floats, curvature: Floats, norm: Floats, lam_su
 
     Redberg & Wang, NeurIPS 2021: ln(1 + phi''|x|^2/Lam) + |phi'|^2|x|^2/(2 sigma^2)
     + |phi'||x| Phi^{-1}(1 - rho/2)/sigma, valid for one row with probability 1 - rho over the noise.
-    It uses row i itself, so it may be told to person i and to no one else.
+    It uses row i itself, so it may be reported to person i and to no one else.
 
     Args:
         lam_sum: Lam = n lam + Delta, regularisation of the sum-normalised objective.

@@ -34,7 +34,7 @@ class ReleasedModel:
     Attributes:
         model: id of the model.
         theta: (m,) parameters.
-        constant_label: -1 or +1 where one label for everybody was released in the place of a model.
+        constant_label: -1 or +1 where one label for all rows was released in the place of a model.
         intercept: whether rows get the constant feature.
         classes: words for -1 and +1.
         encoder: how new rows become features.

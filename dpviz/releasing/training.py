@@ -240,13 +240,13 @@ def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
 
 
 def refuse_seed(spec: RunSpec) -> None:
-    """Refuses a seed of noise: whoever knows it can subtract the noise.
+    """Refuses a seed of noise: an attacker who knows it can subtract the noise.
 
     Raises:
         InvalidInput: the run has one.
     """
     if spec.seed != RunSpec.seed:
-        cause = "whoever knows the seed of a model can subtract its noise, so a release draws from the operating system"
+        cause = "an attacker who knows the seed of a model can subtract its noise, so a release draws from the operating system"
         raise InvalidInput("seed", cause, "Leave it out.")
 
 

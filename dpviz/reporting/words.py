@@ -39,7 +39,7 @@ VERDICTS = {
     Outcome.CANNOT_TELL: ("–", "gray"),
 }
 
-NO_MINIMUM = "Nobody knows the least objective of a network, so a private one may come out below 0."
+NO_MINIMUM = "The least objective of a network is not known, so a private one may come out below 0."
 
 
 _SPECIAL = frozenset("\\`*_{}[]()<>#+!|~$:@&^=")

@@ -1,4 +1,4 @@
-"""A server that has grown starts anew when everybody has left, and only then: real processes, and browsers that speak sockets."""
+"""A server that has grown starts anew when all sessions ended, and only then: real processes, and browsers that speak sockets."""
 
 import asyncio
 import os

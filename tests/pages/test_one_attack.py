@@ -13,7 +13,7 @@ from dpviz.dashboard.work import cached_runs
 SAID = {
     "": (r"An attacker guesses right at most ([\d.]+)", {}),
     "Privacy_accounting": (r"Guesses are right at most ([\d.]+)", {}),
-    "Influence_and_noise": (r"([\d.]+)\s%\**\s*on anybody", {}),
+    "Influence_and_noise": (r"([\d.]+)\s%\**\s*on any row", {}),
     "Audit": (r"ε = 1 allows up to ([\d.]+)", {"runs": "200"}),
 }
 

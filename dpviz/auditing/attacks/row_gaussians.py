@@ -21,7 +21,7 @@ def row_gaussians(shadows: Shadows, members: bool) -> RowGaussians:
     """The signal of each row over the shadow models that were, or were not, trained on it.
 
     A row's variance is its own where there are `FEW` models, and else the mean over the rows: margins of an overfitted
-    network are 4 for some members and 90 for others, and one variance for all rows hides those that can be told apart. A row with
+    network are 4 for some members and 90 for others, and one variance for all rows hides those that differ. A row with
     fewer than two models of the kind has the mean over the rows.
     """
     counted = shadows.member if members else ~shadows.member

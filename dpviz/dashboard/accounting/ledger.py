@@ -62,7 +62,7 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     else:
         panels.text(message)
     if after is not None:
-        panels.text(f"With this run the total would be {_said(after)}, {_verdict(after, held.limit)}.")
+        panels.text(f"With this run the total would be {_budget(after)}, {_verdict(after, held.limit)}.")
     if total.unproved:
         named = ", ".join(one.call or one.when for one in total.unproved[:5])
         panels.warning(f"Not proved, so the total is not proved either: {named}.")
@@ -80,7 +80,7 @@ def sentence(held: Contents, total: Total, limit: Budget | None) -> str:
     """Total, limit and plain sum in one sentence."""
     within = "" if limit is None else f", {_verdict(total, limit)}"
     return (
-        f"{held.table}: {_said(total)} together{within}. Added up one by one they would be ε = {words.three(_sum(total))}. "
+        f"{held.table}: {_budget(total)} together{within}. Added up one by one they would be ε = {words.three(_sum(total))}. "
         f"ε is per {held.unit}."
     )
 
@@ -89,7 +89,7 @@ def _sum(total: Total) -> float:
     return sum(epsilon for _, epsilon in total.parts)
 
 
-def _said(total: Total) -> str:
+def _budget(total: Total) -> str:
     if not total.parts:
         return "nothing was released"
     return "no finite ε" if total.budget is None else f"{words.budget(total.budget)} ({total.status.value})"

@@ -256,7 +256,7 @@ def cards(spec: RunSpec) -> None:
         panels.failed(f"{failed.field}: {failed.cause}", failed.fix)
     for name, mine in session.held().items():
         with st.container(border=True):
-            st.markdown(f"**{words.markdown(mine.title)}**, your upload, {mine.rows:,} rows. Nobody else sees it.")
+            st.markdown(f"**{words.markdown(mine.title)}**, your upload, {mine.rows:,} rows. No other session sees it.")
             columns = st.columns(2)
             columns[0].button("Use it", key=f"use-{name}", on_click=use, args=(name,), disabled=name == spec.dataset)
             columns[1].button("Forget it now", key=f"drop-{name}", on_click=forget, args=(name,))

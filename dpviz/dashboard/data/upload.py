@@ -55,7 +55,7 @@ def own() -> None:
     else:
         _choices(upload[0], upload[1], limits)
     st.caption(
-        "The file is kept in this app's memory for this session. Nobody else sees it, and it is gone with the session, two "
+        "The file is kept in this app's memory for this session. No other session sees it, and it is gone with the session, two "
         "minutes after the page is closed at the latest; a page that is loaded again before that finds it. While a file above "
         "1 MB arrives, the web server may buffer it in a temporary file without a name; nothing else is written to disk. "
         f"Limits: {limits.megabytes} MB, {limits.rows:,} rows, {limits.features:,} features after encoding."

@@ -291,8 +291,8 @@ def how(spec: RunSpec, attacker: Attacker | None = None) -> None:
             repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
             return
         imports += "\nfrom dpviz.mechanisms.tolerated import Attacker"
-        told = f'attacker=Attacker.parse("{attacker}")'
-        repeat.python_of(spec, f"list(guarantees.watch(spec{levels}, {told}))[-1].metrics", imports)
+        attack = f'attacker=Attacker.parse("{attacker}")'
+        repeat.python_of(spec, f"list(guarantees.watch(spec{levels}, {attack}))[-1].metrics", imports)
 
 
 def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:

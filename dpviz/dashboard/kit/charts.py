@@ -38,7 +38,7 @@ draw();
 new ResizeObserver(draw).observe(place);
 }})()</script>"""
 
-#: whether the reader's window is narrow, as the page's frame was told
+#: whether the reader's window is narrow, as the page's frame reports it
 NARROW = "dpviz.narrow"
 
 

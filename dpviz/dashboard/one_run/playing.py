@@ -110,7 +110,7 @@ def training(outcome: Outcome, theme: Theme) -> None:
     end = "right" if measure.id == "accuracy" else measure.within
     names = [f"step {k} of {path.total}: {words.measured(measure, a)} {end}" for k, a in zip(path.steps, means, strict=True)]
     figure = plane.training(base, (drawn.axis, drawn.axis), np.stack(iterates), names, theme)
-    charts.chart(figure, "training", _said(path, measure, means), rows=True, of=outcome.spec)
+    charts.chart(figure, "training", _summary(path, measure, means), rows=True, of=outcome.spec)
     panels.not_private("The points are the data, and the thick line was trained without noise.")
 
 
@@ -141,7 +141,7 @@ def boundaries(
     )
 
 
-def _said(path: Trajectory, measure: Metric, means: NDArray[np.float64]) -> str:
+def _summary(path: Trajectory, measure: Metric, means: NDArray[np.float64]) -> str:
     """The picture in words."""
     start, middle, end = (words.measured(measure, float(means[k])) for k in (0, len(means) // 2, -1))
     return (

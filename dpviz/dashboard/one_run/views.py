@@ -182,7 +182,7 @@ def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:
         [Mark("coin toss 50 %", 0.5, "dot"), Mark(f"at most {words.percent(reached)}", reached)],
     )
     return row, (
-        f"Somebody who knows all other rows guesses whether one person was there: right {words.percent(reached)} at most, "
+        f"An attacker who knows all other rows guesses whether one person was there: right {words.percent(reached)} at most, "
         f"by {outcome.attack.basis}."
     )
 

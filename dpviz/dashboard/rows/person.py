@@ -97,11 +97,11 @@ def _ranked(influence: Influence, i: int) -> str:
 
 
 def _attack(run: Inspected, i: int) -> str:
-    anybody = f"{words.percent(run.attack.accuracy)} on anybody" if run.attack is not None else "no bound is proved for anybody"
+    bound = f"{words.percent(run.attack.accuracy)} on any row" if run.attack is not None else "no bound is proved for any row"
     if run.individual is None:
-        return f"right at most {anybody}" if run.attack is not None else anybody
+        return f"right at most {bound}" if run.attack is not None else bound
     mine = words.percent(attack_on_person(run.individual, i, run.attack))
-    return f"right about {mine} on this row, an estimate; {'' if run.attack is None else 'at most '}{anybody}"
+    return f"right about {mine} on this row, an estimate; {'' if run.attack is None else 'at most '}{bound}"
 
 
 def _found(attacked: AttackedRun, row_id: int) -> str:
@@ -145,7 +145,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
     heads = [f"row {run.row_ids[i]}" for i in people]
     tables.table([(name, *values) for name, values in lines], ("", *heads), real=True)
     st.caption(
-        "Attack: somebody who knows all other rows and sees the model guesses whether this row was there; a coin toss is "
+        "Attack: an adversary who knows all other rows and sees the model guesses whether this row was there; a coin toss is "
         "right 50 % of the time. Individual ε is a diagnostic: it reveals data and no guarantee covers it."
     )
     if run.individual is not None:

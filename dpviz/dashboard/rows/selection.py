@@ -37,7 +37,9 @@ _SHOWN = "dpviz.shown"  # row ids of the tables, in their order
 
 #: shares of rows, the most influential
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
-_IDEA = "The idea behind rules that spare rows: a row that moves the model little needs no noise. It has no guarantee."
+_IDEA = (
+    "The idea behind rules that leave rows without noise: a row that moves the model little needs no noise. It has no guarantee."
+)
 
 NUMBER_TESTS = {">": np.greater, "≥": np.greater_equal, "=": np.equal, "≤": np.less_equal, "<": np.less}
 TEXT_TESTS = ("is", "is not", "contains")

@@ -29,7 +29,7 @@ _WIDGETS = "dpviz.widgets"  # what the controls said when it was written
 _PROBLEMS = "dpviz.problems"
 _PAGE = "dpviz.page"  # the page that wrote it
 _OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
-_TOLD = "dpviz.told"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
+_SENT = "dpviz.sent"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
 _OTHERS = "dpviz.others"  # other methods' hyperparameters whose defaults were others when the address was written
 _RULE = "dpviz.rule"  # a rule that was another one when the address was written, in words
 _BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
@@ -51,7 +51,7 @@ def arrive(own: Sequence[str] = ()) -> None:
     # a new session, or another page was open before: its controls have these keys, but their state is not carried over
     opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != private.page()
     if st.session_state.get(AGAIN):
-        st.session_state[_TOLD] = set()
+        st.session_state[_SENT] = set()
     if not opened:
         _restore(key for key in widgets if key not in own)
     moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
@@ -88,22 +88,22 @@ def _late(query: Mapping[str, str]) -> bool:
 
 
 def tell(key: str, value: Any) -> None:
-    """Sets a control that is drawn afterwards; the browser is told where that is news to it, and only there.
+    """Sets a control that is drawn afterwards; the browser is notified where the value is new to it, and only there.
 
-    Streamlit tells it of all that a page sets, and what it is told replaces what a reader is just choosing. It also sends a
+    Streamlit sends it all that a page sets, and that replaces what a reader is just choosing. It also sends a
     control's state in one run of the page only. A browser that is still loading meets just the next run's control, draws it
     at its minimum, and would send that as the reader's choice with the next click. So does one whose connection was cut in
     the middle of a run: it drops the controls that it did not get, after it has spoken of them.
     """
     if key not in st.session_state or st.session_state[key] != value or not _spoken_of(key):
         st.session_state[key] = value
-    if _TOLD in st.session_state and key not in st.session_state.get(_WIDGETS, {}):
-        st.session_state[_TOLD].add(key)
+    if _SENT in st.session_state and key not in st.session_state.get(_WIDGETS, {}):
+        st.session_state[_SENT].add(key)
 
 
 def _spoken_of(key: str) -> bool:
     """True where the browser has said something of a control, which it still has."""
-    return key in st.session_state.get(_TOLD, (key,)) and private.spoken_of(key)
+    return key in st.session_state.get(_SENT, (key,)) and private.spoken_of(key)
 
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
@@ -155,7 +155,7 @@ def _write(query: dict[str, str]) -> None:
 
 
 def _written(query: dict[str, str]) -> None:
-    """Keeps an address that the browser is told of."""
+    """Keeps an address that is sent to the browser."""
     st.session_state[_ADDRESS] = query
     late = st.session_state.setdefault(_LATE, [])
     if query not in late:
@@ -168,10 +168,10 @@ def _remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
 
 
 def drawn(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
-    """Keeps what the controls say, now that the browser has been told of all of them."""
+    """Keeps what the controls say, now that all of them were sent to the browser."""
     _remember(widgets, own)
-    if _TOLD in st.session_state:
-        st.session_state[_TOLD] |= {*widgets, *own}
+    if _SENT in st.session_state:
+        st.session_state[_SENT] |= {*widgets, *own}
 
 
 def amend(own: Sequence[str]) -> None:

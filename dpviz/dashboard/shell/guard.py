@@ -25,7 +25,7 @@ def headers(ancestors: Iterable[str] | None = ()) -> tuple[tuple[bytes, bytes], 
     """Headers of every answer.
 
     Args:
-        ancestors: origins of the sites that may show the app in a frame; nobody may where there is none, every site for None.
+        ancestors: origins of the sites that may show the app in a frame; no site may where there is none, every site for None.
     """
     sites = "*" if ancestors is None else " ".join(ancestors)
     policy = f"frame-ancestors {sites or chr(39) + 'none' + chr(39)}; object-src 'none'; base-uri 'self'"

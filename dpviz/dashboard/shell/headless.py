@@ -15,7 +15,7 @@ from dpviz.dashboard.shell import links
 from dpviz.dashboard.work.job import State
 from dpviz.dashboard.work.pool import pool
 
-_LIMIT = 86_400.0  # seconds: whoever waits presses Ctrl-C
+_LIMIT = 86_400.0  # seconds: a user who waits presses Ctrl-C
 _LOOK = 0.2  # seconds between two looks at background work
 _DRAW = 20.0  # seconds between two drawings meanwhile; work that no page shows is paused after 60 s
 

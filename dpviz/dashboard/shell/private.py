@@ -57,7 +57,7 @@ def listens() -> bool:
 
 
 def start_anew() -> NoReturn:
-    """Runs the command of this process again in its place; whoever connects meanwhile waits until it listens."""
+    """Runs the command of this process again in its place; connections wait until it listens."""
     assert _listening is not None
     os.environ[_SOCKET] = str(_listening.fileno())  # which Streamlit lets a new program inherit
     try:
@@ -133,7 +133,7 @@ def addresses() -> list[str]:
 
 
 def open_browser(address: str) -> None:
-    """Opens a page in the browser of whoever sits here."""
+    """Opens a page in this machine's browser."""
     cli_util.open_browser(address)
 
 

@@ -1,4 +1,4 @@
-"""A server whose memory has grown starts anew once everybody has left: what Python has freed goes back to the system only so.
+"""A server whose memory has grown starts anew once all sessions ended: what Python has freed goes back to the system only so.
 
 It takes its own place, with the same process number and a socket that stays open: people who come meanwhile wait for seconds.
 By then their sessions have ended and caches are empty; cells of sweeps lie on the disk. Done where /proc tells the memory.
@@ -16,7 +16,7 @@ GROWN = 32 << 20  # bytes above the start from which on it is worth a new start
 QUIET = 60.0  # seconds without a session, a job or a request
 
 _start = sys.maxsize  # bytes when all libraries were loaded
-_asked = 0.0  # when somebody was last there, in seconds of the monotonic clock
+_asked = 0.0  # when a session was last active, in seconds of the monotonic clock
 
 
 def started() -> None:
@@ -31,7 +31,7 @@ def _resident() -> int:
 
 
 def asked() -> None:
-    """Says that somebody is there."""
+    """Notes that a session is active."""
     global _asked
     _asked = time.monotonic()
 
@@ -42,9 +42,9 @@ def due() -> bool:
 
 
 def renew() -> None:
-    """Starts anew in the place of this process, where nobody was there for a while."""
+    """Starts anew in the place of this process, where no session was active for a while."""
     if time.monotonic() - _asked > QUIET:
-        print("dpviz: everybody has left; starts anew to give memory back", flush=True)
+        print("dpviz: all sessions have ended; starts anew to give memory back", flush=True)
         sys.stderr.flush()
         with suppress(OSError):  # Python has gone: this process serves on
             private.start_anew()

@@ -151,7 +151,7 @@ def prepare(guarded: Middleware) -> None:
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:
-    """Writes what is wrong with a value from outside without a traceback; the person was told."""
+    """Writes what is wrong with a value from outside without a traceback; the reader has the message."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, InvalidInput | FloatingPointError):
         record.msg, record.args, record.exc_info = "A page ended early: %s", (error,), None
@@ -183,7 +183,7 @@ def _warm() -> None:
 
 
 def _load() -> None:
-    """Loads what the first page does not need and a class does, for half a second in which nobody waits for a page."""
+    """Loads what the first page does not need and a class does, for half a second in which no session waits for a page."""
     from dpviz import dashboard, papers
     from dpviz.dashboard.work import front
 

@@ -166,7 +166,7 @@ def _keep_watch() -> None:
 
 
 def _see_who_left(running: private.Runtime, now: float) -> dict[str, float]:
-    """Seconds since which each session has been left, of which the pool is told."""
+    """Seconds since which each session has been left, for the pool."""
     with _lock:
         for session, visit in _visits.items():
             if running.is_active_session(session):

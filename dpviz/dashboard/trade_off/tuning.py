@@ -71,7 +71,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
 
 def _pair(spec: RunSpec, shown: tuple[str, str]) -> None:
     pair = (st.session_state["own.tune0"], st.session_state["own.tune1"])
-    if pair != shown:  # a run that was interrupted may have changed the controls, and nobody chose
+    if pair != shown:  # a run that was interrupted may have changed the controls without a choice
         settings.tune_field(spec).keep(pair)
 
 

@@ -3,7 +3,7 @@
 Every job starts at once. One that is still at work after `LIGHT` seconds is heavy and needs one of `HEAVY` places; the
 others wait in the middle of what they were doing. A place is given up after `SLICE` seconds of work where others wait. The
 next one comes from the session that holds the fewest places and has waited longest; among the jobs of one session it is the
-one that has worked least, so short ones come before long ones. Heavy jobs step aside while anybody waits for something small
+one that has worked least, so short ones come before long ones. Heavy jobs step aside while a session waits for something small
 or for a page.
 
 A job that none of its sessions watches any more is paused: its thread ends, what it has found stays, and it goes on when
@@ -27,7 +27,7 @@ SLICE = 3.0  # seconds of work after which a place is given up where others wait
 AT_ONCE = 8  # jobs at work; more of them wait for their start, and heavy ones in the middle of what they do
 KEPT = 64  # jobs in memory that are over or paused
 ASIDE = 0.5  # longest step aside, in seconds, so that nothing starves
-STEP = 0.04  # seconds between two looks whether anybody still waits
+STEP = 0.04  # seconds between two looks whether a session still waits
 
 
 class Pool:

@@ -34,7 +34,7 @@ def _prepare_loaders(mirror: str | None) -> None:
     """Sends scikit-learn's loaders to a mirror, where there is one, and makes them ask a silent server twice and no more.
 
     `fetch_openml` asks for the description four times whatever `n_retries` says, and all that again when the answer
-    was a timeout and not a `URLError`: over a minute until a person is told.
+    was a timeout and not a `URLError`: over a minute until a person has the message.
     """
     from sklearn.datasets import _base, _openml
 

@@ -59,7 +59,7 @@ def listing() -> dict[str, Entry]:
 
 
 def _usable(entry: os.DirEntry[str]) -> bool:
-    # a pipe or a device would hang whoever reads it
+    # a pipe or a device would hang its reader
     try:
         return entry.name.isprintable() and not entry.name.startswith(".") and stat.S_ISREG(entry.stat().st_mode)
     except OSError:

@@ -1,6 +1,6 @@
 """A person's own rows in Python, `dpviz.dataset(...)`: a dataset with a random name.
 
-The name stands in links, reports and JSON, so it must tell nothing about the rows: whoever knows all rows but one could try
+The name stands in links, reports and JSON, so it must tell nothing about the rows: one who knows all rows but one could try
 values for the last one against a hash of the content. The same rows, read in the same way, have the same name within one
 process; what is stored on the disk is found by a hash that stays there (`experiments.sweeps.cell`). The rows are held in memory
 of this process only; the last ones used stay, up to 2 GiB.

@@ -198,9 +198,9 @@ def get(name: str) -> Upload:
     """The upload of that name.
 
     Raises:
-        InvalidInput: it is gone, or belongs to another session; the two cannot be told apart from outside.
+        InvalidInput: it is gone, or belongs to another session; the two cannot be distinguished from outside.
     """
-    # whoever may not see it must not hold it either: the error, with its traceback, is kept for its session to read
+    # a session that may not see it must not hold it either: the error, with its traceback, is kept for its session to read
     upload = _live.get(name) if _guard(name) else None
     if upload is None:
         raise _missing(name)

@@ -43,7 +43,7 @@ def read_file(
     verbatim: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> Table:
-    """A table from the bytes of a file, told apart by its first bytes and not by its name.
+    """A table from the bytes of a file, recognised by its first bytes and not by its name.
 
     Args:
         content: the file.

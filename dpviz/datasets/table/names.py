@@ -1,4 +1,4 @@
-"""Names of columns on the first line of a table: whether they are names, and whether they can be told apart."""
+"""Names of columns on the first line of a table: whether they are names, and whether they differ."""
 
 import unicodedata
 from collections.abc import Collection

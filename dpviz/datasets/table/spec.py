@@ -176,7 +176,7 @@ def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
         chosen: whether it is known which labels count as +1.
 
     Raises:
-        InvalidInput: it takes more than two values, and nobody said which of them count as +1.
+        InvalidInput: it takes more than two values, and it is not declared which of them count as +1.
     """
     last = str(frame.columns[-1])
     counts = classes(frame[last])
@@ -185,7 +185,7 @@ def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
     some = ", ".join(show(value) for value in list(counts)[:6]) + (", ..." if len(counts) > 6 else "")
     raise InvalidInput(
         "target",
-        f"nobody named the label, and the last column, {show(last)}, takes {len(counts):,} values ({some})",
+        f"no label is named, and the last column, {show(last)}, takes {len(counts):,} values ({some})",
         "Name the label: --target NAME on the command line, target=... in Python, or in the TOML file beside the table; or say "
         f"which of these values count as +1 (positive, above).{gap_hint(last, counts)}",
     )

@@ -14,7 +14,7 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 
 KEY = "v"
-#: what an address of each older version means where it leaves a key out, by version; whoever changes a default adds an entry
+#: what an address of each older version means where it leaves a key out, by version; a change of a default adds an entry
 OLD: Mapping[int, Mapping[str, str]] = {
     1: {"lam": "0.001", "row_scaling": "unit", "pair": "worst-case"},
     2: {f"{name}.clip_norm": "1" for name in ("dp-gd", "dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg", "dp-agd", "song-sgd")},

@@ -133,7 +133,7 @@ class Axis:
 AXES = {
     "epsilon": Axis("epsilon", "ε", "this dataset", excess_over_epsilon, lambda e: e.epsilon),
     "n": Axis("n", "training rows n", "synthetic censuses", excess_over_n, lambda e: e.n),
-    "d": Axis("d", "parameters d", "the same rows with features that are 0 for everybody", excess_over_d, lambda e: e.d),
+    "d": Axis("d", "parameters d", "the same rows with features that are 0 in all rows", excess_over_d, lambda e: e.d),
 }
 
 

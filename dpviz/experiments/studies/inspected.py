@@ -61,7 +61,7 @@ class Inspected:
         timeline: (S, rounds) rows that received noise, or what `timeline_counts` says, per round; or None.
         views: the rules that decide which rows receive noise, the one in use first; None where there is none.
         individual: individual epsilon, or None.
-        attack: the best possible attack on anybody; None where nothing is proved.
+        attack: the best possible attack on any row; None where nothing is proved.
     """
 
     spec: RunSpec
@@ -291,7 +291,7 @@ def sharing(spec: RunSpec, share: float) -> RunSpec | None:
     """The run with noise on a share of the rows, the most influential ones; None where no method can do that.
 
     Args:
-        spec: keeps its method where that can be told a share; else the first method that can takes its place.
+        spec: keeps its method where that takes a share; else the first method that does takes its place.
         share: in [0, 1].
     """
     problem_facts = setting_of(spec)
@@ -305,8 +305,7 @@ def sharing(spec: RunSpec, share: float) -> RunSpec | None:
 
 
 def noising_rows(spec: RunSpec, share: float) -> list[RunSpec]:
-    """The run with each method that puts noise on rows and fits its model; on a share of the rows where a method can be told "
-    "one."""
+    """The run with each method that puts noise on rows and fits its model; on a share of the rows where a method takes one."""
     setting, runs = setting_of(spec), []
     for name, cls in list_mechanisms().items():
         if issubclass(cls, NoisesRows | HasRule | NoisesShare) and cls.refusal(setting) is None:

@@ -1,6 +1,6 @@
 """Trials of other settings: whether longer or shorter training, or another λ, helps a run on its own data.
 
-It looks at the test rows: a diagnostic for whoever holds the data, not covered by ε, and never a way to choose settings.
+It looks at the test rows: a diagnostic for the data's owner, not covered by ε, and never a way to choose settings.
 """
 
 from collections.abc import Iterator

@@ -125,7 +125,7 @@ def _result(future: Any, cell: Cell) -> tuple[pd.DataFrame, bool] | None:
         error = future.exception(timeout=SILENCE) if future.status == "error" else None
         if error is None:
             return future.result(timeout=SILENCE), True
-    except TimeoutError:  # its worker died after it had told that it is finished
+    except TimeoutError:  # its worker died after it had reported that it is finished
         return None
     except (OSError, CancelledError) as lost:  # the table was on its way
         raise _stopped() from lost

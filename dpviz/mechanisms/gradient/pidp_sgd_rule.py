@@ -19,7 +19,7 @@ from dpviz.privacy.published_noise import pidp_passes
 
 INTENDED: tuple[str, ...] = (
     "This is the publication's idea and not its algorithm: no noise is spent on the decision, and rows that pass move the "
-    "model by their exact gradient. It protects nobody: a model that only one dataset can reach gives that dataset away.",
+    "model by their exact gradient. It protects no row: a model that only one dataset can reach gives that dataset away.",
 )
 BATCHES: str = (
     "The paper only remarks that noise on a batch may follow the number B_IF of its rows that do not pass; no theorem is stated. "

@@ -13,7 +13,7 @@ from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N_IF_SHUFFLED, SING
 from dpviz.models import Rows, Setting
 from dpviz.models.problem import Problem
 
-SHUFFLED: str = "a trusted shuffler hides which report is whose, and nobody sees the reports before that"
+SHUFFLED: str = "a trusted shuffler hides which report is whose, and no one else sees the reports before that"
 ROOT2 = math.sqrt(2)
 _BLOCK = 8192
 
@@ -103,7 +103,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
         if self.release == "record":
             return (
                 "Released is one report of the signed record y·x, label included. Shown is that report with this row's own label "
-                "multiplied in again, which only who knows the label can do; without it nobody sees which side a row is on."
+                "multiplied in again, for which the label must be known; without it the side of a row stays hidden."
             )
         return (
             "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no "

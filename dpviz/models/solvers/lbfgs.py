@@ -143,7 +143,7 @@ class Batch:
             max_steps: gradients per replica, line searches not counted.
             renew_above: gradient norm above which a slow replica gets a new preconditioner.
             resume: whether to take a first step from the gradients that the last descent ended with, less precise
-                ones; nobody is there before a gradient over the rows says so.
+                ones; none is there before a gradient over the rows says so.
 
         Returns:
             The replicas that are not there yet.

@@ -64,7 +64,7 @@ def stays_private(
             because,
             f"Fails if a lower bound on ε at δ = {DELTA:g}, {CONFIDENCE:.0%} confidence for all attacks together "
             "(Clopper-Pearson), exceeds the claim. Holds only if moreover the engine's calibration proves the claim. Otherwise "
-            f"it cannot be told: an audit can refute and never confirm.{' ' if constants else ''}{constants}",
+            f"it is undecided: an audit can refute and never confirm.{' ' if constants else ''}{constants}",
             (("Claimed", f"ε = {CLAIMED:g}, δ = {DELTA:g}"), *_numbers(results)),
             "",
             _table(mechanism, results),

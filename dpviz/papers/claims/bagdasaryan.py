@@ -107,7 +107,7 @@ def small_groups_lose_more(context: Context) -> Verdict:
         combine(comparisons, Scope.MOST),
         f"{summary(comparisons, Scope.MOST)} The loss is to the non-private optimum of the same linear model; the publication "
         "trains deep networks, whose small groups need more updates.",
-        f"Both groups are measured on the same models. More means by at least {100 * MARGIN:g} points, told apart from 0 by the "
+        f"Both groups are measured on the same models. More means by at least {100 * MARGIN:g} points, significant by the "
         f"{LEVEL:.0%} interval of the mean difference of the losses (paired, over noise draws and not over test rows); not more "
         f"that the interval lies below {100 * MARGIN:g} points. Undecided where both lose less than {100 * NOTHING:g} point. "
         f"Of every column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses "

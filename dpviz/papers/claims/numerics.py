@@ -117,7 +117,7 @@ def network_pl(context: Context) -> Verdict:
         f"Along {starts} paths from random starts the ratio is {least:.2g} at least, until 1 % of F(0) − F* is left."
         if stationary
         else "No stationary point was found that is no minimum, and a finite number of points proves no condition.",
-        f"Fails if |∇F|² < {STATIONARY:g} at a point more than 1 % of F(0) − F* above F*; cannot be told otherwise.",
+        f"Fails if |∇F|² < {STATIONARY:g} at a point more than 1 % of F(0) − F* above F*; undecided otherwise.",
         (
             ("|∇F| there", f"{slope_there**0.5:.1e}"),
             ("F − F* there", f"{end:.3g}"),

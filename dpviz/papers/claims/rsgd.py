@@ -118,7 +118,7 @@ def averaging_helps(context: Context) -> Verdict:
         combine(comparisons),
         f"{summary(comparisons)} Averaging lowers the noise that restarts cost; whether it also beats plain decay depends on how "
         "much noise is added at all.",
-        f"Better means by at least {100 * MARGIN:g} points of mean test accuracy, told apart from 0 by the {LEVEL:.0%} interval "
+        f"Better means by at least {100 * MARGIN:g} points of mean test accuracy, significant by the {LEVEL:.0%} interval "
         f"(Welch, over noise draws); no better that the interval lies below {100 * MARGIN:g} points. Undecided where both, "
         f"majority and the non-private model lie within {100 * NOTHING:g} point. Holds if better at every budget beside both, "
         f"fails if no better at one. {TUNED}",

@@ -11,7 +11,7 @@ from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine,
 from dpviz.privacy.budget import Budget
 
 GRID = (0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-FALL, RISE, FEW, MANY = 0.01, 0.001, 0.01, 0.99
+DECREASE, INCREASE, FEW, MANY = 0.01, 0.001, 0.01, 0.99
 LEAST_AUC = 0.9
 
 
@@ -51,8 +51,8 @@ def fewer_with_noise(mechanism: str) -> Test:
         return Verdict(
             outcome,
             because,
-            f"Holds if the share of rows that receive noise falls by at least {100 * FALL:g} point from the smallest to the "
-            f"largest ε, never rises by more than {100 * RISE:g} points between neighbours, and lies between 1 % and 99 % "
+            f"Holds if the share of rows that receive noise falls by at least {100 * DECREASE:g} point from the smallest to the "
+            f"largest ε, never rises by more than {100 * INCREASE:g} points between neighbours, and lies between 1 % and 99 % "
             "somewhere; holds only if two budgets lie on either side of a step if it falls from all rows to none at once; "
             "fails otherwise.",
             tuple(numbers),
@@ -67,9 +67,9 @@ def fewer_with_noise(mechanism: str) -> Test:
 
 def _monotone(shares: list[Floats]) -> tuple[Outcome, str, str]:
     """(outcome, condition, why) for (E,) shares of rows that receive noise on each dataset."""
-    falls = all(s[0] - s[-1] >= FALL and np.diff(s).max() <= RISE for s in shares)
-    if not falls:
-        alike = max(float(np.ptp(s)) for s in shares) < FALL
+    monotone = all(s[0] - s[-1] >= DECREASE and np.diff(s).max() <= INCREASE for s in shares)
+    if not monotone:
+        alike = max(float(np.ptp(s)) for s in shares) < DECREASE
         why = (
             "The share of rows that receive noise does not fall: the rule decides the same at every budget."
             if alike

@@ -183,7 +183,7 @@ INPUT: tuple[Row, ...] = (
         None,
         Formula(r"\frac{G\,p}{\varepsilon\sqrt n}", lambda f: f.G * f.d / (f.epsilon * math.sqrt(f.n)), RISK, "the radius"),
         conditions=(LOCAL_RANGE,),
-        assumes=("each row reports once", "local privacy: nobody is trusted"),
+        assumes=("each row reports once", "local privacy: no one is trusted"),
         mechanism="ldp-duchi",
     ),
     Row(

@@ -15,7 +15,7 @@ from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import smallest
 
-_DEPTH = 40.0  # how far below the target ln delta is still told apart
+_DEPTH = 40.0  # how far below the target ln delta is still distinguished
 _NEVER = -700.0  # ln of a delta that is never asked for
 
 

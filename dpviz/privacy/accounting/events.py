@@ -162,7 +162,7 @@ class Composed:
 
 @dataclass(frozen=True)
 class Shuffled:
-    """One report of every one of n people, in a random order that nobody learns.
+    """One report of every one of n people, in a secret random order.
 
     Attributes:
         event: what one person reports; replace-one is about that person's own data.

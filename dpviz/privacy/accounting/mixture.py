@@ -105,7 +105,7 @@ def mixture_rdp_epsilon(
 
     # the best order for the largest sensitivity alone is 1 + sqrt(2 ln(1/delta)) sigma/Delta
     centre = math.log(math.sqrt(-2 * math.log(delta)) * scale / sens.max())
-    # nearer to 1 than e^-16 no order gives an epsilon that anybody asks for, and R loses its digits
+    # nearer to 1 than e^-16 no order gives an epsilon of use, and R loses its digits
     grid = max(centre, -8.0) + np.linspace(-8.0, 8.0, 65)
     k = int(np.clip(np.argmin(epsilon(grid)), 1, len(grid) - 2))
     minimum = minimize_scalar(epsilon, bounds=(grid[k - 1], grid[k + 1]), method="bounded", options={"xatol": 1e-11})

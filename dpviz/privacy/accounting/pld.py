@@ -91,7 +91,7 @@ def _composed(
     beyond = sums > epsilon
     gap = sums[beyond] - epsilon
     weight = np.exp(-theta * gap) * np.maximum(composed[beyond], 0.0)
-    inside, falls = float(weight @ -np.expm1(-gap)), float(weight @ np.exp(-gap))
+    inside, decay = float(weight @ -np.expm1(-gap)), float(weight @ np.exp(-gap))
     inside += steps * math.sqrt(size) * 2e-16  # rounding of the FFT
     # what the FFT wraps round only adds; what lies above the window is bounded (Chernoff) and added
     end = h * (start + size)
@@ -105,7 +105,7 @@ def _composed(
     exponent = steps * log_moment + rate * (steps * h * index[-1] - end)
     outside = math.exp(min(exponent, 0.0) - theta * max(end - epsilon, 0.0))
     result = steps * log_scale - theta * epsilon + math.log(inside + outside)
-    return min(0.0, float(np.logaddexp(result, math.log(steps) + lost))), falls / inside, blur
+    return min(0.0, float(np.logaddexp(result, math.log(steps) + lost))), decay / inside, blur
 
 
 def _ends(pair: Pair, floor: float) -> tuple[float, float]:

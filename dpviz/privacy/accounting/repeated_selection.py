@@ -4,7 +4,7 @@ Key terms:
     run: one draw of a setting from a fixed list, a training with it, and a private score; all of it is (a, R(a))-RDP.
     repetitions: the number of runs K, drawn from a distribution that does not depend on the rows.
 
-A fixed K is not covered: whoever knows that K = 100 runs were made learns about all of them from the best one, and the cost
+A fixed K is not covered: the best of a known number of runs informs about all of them, and the cost
 grows with K. With a random K the cost is about that of two or three runs, however large its mean is (Papernot, Steinke 2022).
 The bounds need that a run's privacy holds for every setting of the list, that the list is fixed before looking at the rows, and
 that only the best run leaves.
