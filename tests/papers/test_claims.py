@@ -19,7 +19,7 @@ from dpviz.papers import numbers
 from dpviz.papers.claims import PAPERS, Outcome, check, concerning, list_claims
 from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
-from dpviz.papers.verdict import Comparison, Scope, combine
+from dpviz.papers.verdict import Comparison, Scope, combine, summary
 from dpviz.privacy.budget import Budget, Status
 
 
@@ -202,6 +202,18 @@ def comparisons(held: int, failed: int, undecided: int) -> list[Comparison]:
 )
 def test_comparisons_add_up_to_what_the_sentence_says(scope: Scope, numbers: tuple[int, int, int], outcome: Outcome) -> None:
     assert combine(comparisons(*numbers), scope) is outcome
+
+
+def test_a_summary_counts_what_there_is_and_names_the_worst() -> None:
+    far, near = Comparison("a at ε = 1", False, "-3 points", severity=3.0), Comparison("b", False, "-1 point", severity=1.0)
+    assert summary([*comparisons(2, 0, 1), near, far]) == (
+        "Fails in 2 of 5, holds in 2 of 5, undecided in 1 of 5. Worst: a at ε = 1, -3 points."
+    )
+    assert summary([Comparison("c", True, "+2 points"), far]).startswith("Fails in 1 of 2, holds in 1 of 2. Worst: a")
+    assert summary([Comparison("c", True, "+2", 1.0), Comparison("d", True, "+1")]) == "Holds in 2 of 2. Closest: c, +2."
+    assert summary([Comparison("c", None, "+0.1 points")]) == "+0.1 points: too close to tell."
+    assert summary([far], Scope.MOST) == "-3 points; the paper says so on most datasets only, and this is one."
+    assert summary([]) == "There are no complete numbers."
 
 
 def test_differences_carry_their_interval() -> None:
