@@ -144,7 +144,7 @@ class PoissonBatches:
 
     def __call__(self, rng: np.random.Generator) -> Callable[[int], Index]:
         draw = self.in_step([rng])
-        return lambda t: draw(t)[0].copy()
+        return lambda t: draw(t)[0]
 
     def in_step(self, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
         """As of `in_step`."""

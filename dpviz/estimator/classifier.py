@@ -181,7 +181,8 @@ class PrivateClassifier(PrivateEstimator):
         ((n, d) rows, (K,) classes, (n,) position of each label among them, what was read from the labels, rows of one person at
         most and whose row each is, (n,) weights in [0, 1] or None).
         """
-        rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds all values up first
+            rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         check_classification_targets(labels)
         weights, clipped = of_samples(sample_weight, self.max_weight, len(labels))
         if clipped:
@@ -342,8 +343,8 @@ class PrivateClassifier(PrivateEstimator):
     def decision_function(self, X: ArrayLike) -> Floats:
         """(n,) scores of two classes, above 0 for the second, or (n, K)."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
+            rows = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
             scores = rows @ self.coef_.T + self.intercept_
         if not np.isfinite(scores).all():
             raise InvalidInput("X", "gives scores beyond double precision", "Use the units that the model was trained in.")

@@ -20,6 +20,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 
+from dpviz.mechanisms.calibration import Calibration
 from dpviz.models import Setting
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -106,7 +107,7 @@ def curvature_share(setting: Setting, epsilon: float, terms: int = 1) -> float:
 CURVATURE_SHARE = "√(n ε)/750, at least 0.1 and at most 0.2, for n training rows"
 
 
-def against_output_noise(setting: Setting, length: Callable[[Setting], float]) -> float:
+def against_output_noise(setting: Setting, budget: Budget, calibrate: Callable[[Setting, Budget], Calibration]) -> float:
     """Least lambda at which noise on the finished model has a standard deviation of at most 1/2 on each weight.
 
     Labels depend on the direction of the minimiser alone. With curvature h along the mean gradient g at 0 its norm is about
@@ -115,10 +116,10 @@ def against_output_noise(setting: Setting, length: Callable[[Setting], float]) -
     ball, stay where noise moves each weight by less; 1/2 is by trials on validation rows (docs/defaults.md).
 
     Args:
-        length: root of the noise's mean squared norm, which falls with lambda.
+        calibrate: the mechanism's; the length of its noise falls with lambda.
     """
     lams, most = (setting.lam, *(lam for lam in LAMS if lam > setting.lam)), _ON_A_WEIGHT * math.sqrt(setting.m)
-    least = bisect_left(lams, True, key=lambda lam: length(replace(setting, lam=lam)) <= most)
+    least = bisect_left(lams, True, key=lambda lam: calibrate(replace(setting, lam=lam), budget).noise_length(setting.m) <= most)
     return lams[min(least, len(lams) - 1)]
 
 
@@ -255,10 +256,9 @@ def time_in_noise(setting: Setting, noise_per_time: float) -> float:
     Args:
         noise_per_time: nu.
     """
-    if not setting.linear:
+    if not setting.linear or noise_per_time <= 0:
         return training_time(setting, noise_per_time)
-    settled = _SETTLED / setting.lam
-    return min(settled, _IN_STEPS / noise_per_time) if noise_per_time > 0 else settled
+    return min(_SETTLED / setting.lam, _IN_STEPS / noise_per_time)
 
 
 def time_before_release(setting: Setting, budget: Budget | None = None, steps: float = _MOST_STEPS) -> float:

@@ -1,13 +1,13 @@
 """Training times of mechanisms, measured in turns A B A B on the same rows."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from dpviz.common.progress import Monitor, each, part, silent
+from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
 from dpviz.common.threads import one_blas_thread
 from dpviz.datasets import Dataset, load_dataset
@@ -87,16 +87,12 @@ class _Clock:
         self.start()
 
 
-def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Monitor = silent) -> Iterator[Measured]:
+def measure(figure: Times) -> Iterator[Measured]:
     """The figure's times on the paper's set where it is on this machine, else on the synthetic census, size by size.
 
     The first value says what is being read and has no sizes yet.
-
-    Args:
-        uploads: names of uploads that may be used, with the names of their files.
-        monitor: receives progress.
     """
-    name, own, problems = sets.choose((figure.dataset, figure.instead), uploads or {})
+    name, own, problems = sets.choose((figure.dataset, figure.instead), {})
     reading: str = f"Reading {own or repr(name)}. A large file takes up to a minute."
     table = pd.DataFrame(columns=list(COLUMNS))
     yield Measured(name, (*problems, reading), (), table)
@@ -105,10 +101,10 @@ def measure(figure: Times, uploads: Mapping[str, str] | None = None, monitor: Mo
     notes = (*problems, *_notes(figure, name, own, dataset.n, dataset.d, sizes))
     racers = [name for name in figure.methods if name in list_mechanisms()]
     yield Measured(name, notes, sizes, table)
-    for size, share in each(monitor, sizes, float):
+    for size in sizes:
         problem = drawn(figure, dataset, size)
         built = [(racer, sets.build(racer, with_rows(figure.knobs[racer], size))) for racer in racers]
-        for turn in in_turns(problem, built, Budget(figure.epsilon, figure.delta), turns=TURNS, monitor=share):
+        for turn in in_turns(problem, built, Budget(figure.epsilon, figure.delta), turns=TURNS):
             if turn["turn"].iloc[0]:
                 table = pd.concat([table, turn], ignore_index=True) if len(table) else turn
                 yield Measured(name, notes, sizes, table)

@@ -16,7 +16,7 @@ def test_a_damaged_copy_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     frame = pd.DataFrame(
         {"Clump_Thickness": np.arange(699.0) % 10, "Class": pd.Categorical(["benign", "malignant", "benign"] * 233)}
     )
-    fetch.write("openml-15", frame, "a prepared cache")
+    fetch.store("openml-15", frame.to_parquet(index=False), len(frame), "a prepared cache")
     before = dpviz.load_dataset("breast-cancer-original")
     assert before.n == 699
     path = fetch.path_of("openml-15")
@@ -40,7 +40,7 @@ def test_a_copy_that_others_can_write_is_not_read(kind: str, tmp_path: Path, mon
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     before = os.umask(0)
     try:
-        fetch.write("openml-15", pd.DataFrame({"a": [1.0]}), "here")
+        fetch.store("openml-15", pd.DataFrame({"a": [1.0]}).to_parquet(index=False), 1, "here")
         fetch.folder().chmod(0o777)
     finally:
         os.umask(before)
@@ -66,12 +66,13 @@ def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.Mon
     rng = np.random.default_rng(0)
     classes = pd.Categorical(np.where(np.arange(2000) % 100 == 0, "1", "0"))
     cards_table = pd.DataFrame({"Amount": rng.random(2000), "Class": classes})
-    fetch.write("openml-1597", cards_table, "a prepared cache")
+    fetch.store("openml-1597", cards_table.to_parquet(index=False), len(cards_table), "a prepared cache")
     assert dpviz.load_dataset("credit-card").n == 2000
     balanced = dpviz.load_dataset("credit-card-balanced")
     assert (balanced.n, balanced.y.sum()) == (40, 0)
     kinds = rng.choice(["normal.", "smurf.", "neptune."], 3000)
-    fetch.write("kddcup99", pd.DataFrame({"count": rng.random(3000), "labels": pd.Categorical(kinds)}), "a prepared cache")
+    connections = pd.DataFrame({"count": rng.random(3000), "labels": pd.Categorical(kinds)})
+    fetch.store("kddcup99", connections.to_parquet(index=False), len(connections), "a prepared cache")
     kdd = dpviz.load_dataset("kddcup99-70000")
     assert kdd.label_names == ("normal", "attack")
     assert (kdd.y < 0).sum() == (kinds == "normal.").sum()

@@ -83,6 +83,14 @@ def test_a_row_at_the_ends_of_double_precision_stays_within_its_clip(options: di
         assert np.linalg.norm(after - coef) <= sensitivity * (1 + 1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
+def test_values_whose_sum_overflows_give_no_other_warning() -> None:
+    x, y = rows(60)
+    x[0], x[1] = 1.7e308, -1.7e308
+    fitted = PrivateClassifier(ranges=(-1, 1), random_state=0).fit(x, y)
+    assert fitted.predict(x[2:]).shape == (58,)
+
+
 @pytest.mark.parametrize("options", [{"data_norm": 1e-320}, {"ranges": (0, 5e-324)}, {"ranges": (-1.7e308, 1.7e308)}])
 def test_units_beyond_double_precision_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="beyond double precision"):

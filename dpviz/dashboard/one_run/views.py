@@ -205,8 +205,7 @@ def accuracies(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -
         return
     beside = overlay is not None and overlay.cost.there and overlay.cost.metric.id == measure.id
     made = pictures.accuracies(outcome, cost, theme, overlay.cost if overlay is not None and beside else None)
-    table = partial(pictures.per_draw, outcome, cost)
-    charts.chart(made.figure, "accuracy", made.words, table, still=True, of=outcome.spec)
+    charts.chart(made.figure, "accuracy", made.words, made.table, still=True, of=outcome.spec)
 
 
 def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> bool:

@@ -82,13 +82,6 @@ def read(file: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     return pd.read_parquet(io.BytesIO(payload)), header
 
 
-def write(file: str, frame: pd.DataFrame, source: str) -> None:
-    """Keeps a table as a download."""
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    store(file, buffer.getvalue(), len(frame), source)
-
-
 def store(file: str, payload: bytes, rows: int, source: str) -> None:
     """Puts a download into the cache, whole or not at all."""
     header = {

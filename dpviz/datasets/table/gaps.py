@@ -54,7 +54,9 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.Data
         notes.append(f"{show(value)} was read as a gap in {_places(where)}.")
     for value, where in kept.items():
         notes.append(
-            f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. If it is a gap, say so: "
+            f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. "
+            "Rows with a gap are left out, unless the column has a value for gaps: a number, or a category of its own. "
+            "If it is a gap, say so: "
             f"--missing {shlex.quote(value)}, missing = [{_quoted(value)}] in the TOML file or in Python, "
             "or “Words that are gaps” on the page Data."
         )

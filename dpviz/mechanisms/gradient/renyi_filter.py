@@ -50,8 +50,8 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
     )
     noise_enters = "Every full-batch gradient of the rows that still have budget: one Gaussian draw per step."
     guarantee = (
-        "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD with that many "
-        "full-length gradients costs."
+        "(ε, δ)-DP, proved: no row ever spends more than its budget, which costs exactly what DP-GD costs with one step for "
+        "each gradient at the clip norm that it pays for."
     )
 
     row_rule = (
@@ -62,11 +62,11 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
     full_steps: int = knob(
         0,
         "Budget per row",
-        "How many gradients of clip-norm length a row's budget pays for; sets the noise.",
+        "How many gradients at the clip norm a row's budget pays for; sets the noise.",
         low=1,
         high=10_000,
         log=True,
-        unit="full-length gradients",
+        unit="gradients at the clip norm",
         automatic=f"{rules.FULL_STEPS}, divided by the steps taken for each",
     )
     stretch: float = knob(
@@ -87,7 +87,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         return self._step_size(setting, 0.0 if budget is None else self._sigma(setting, budget))
 
     def paid_steps(self, setting: Setting) -> int:
-        """T0, the full-length gradients that every row can afford."""
+        """T0, the gradients at the clip norm that every row can afford."""
         return int(self.value("full_steps", setting))
 
     def step_count(self, setting: Setting) -> int:
@@ -96,7 +96,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         return min(MOST_STEPS, max(paid, round(paid * self._stretched(setting))))
 
     def _stretched(self, setting: Setting) -> float:
-        """Steps for each full-length gradient: the square of the clip norm against the loss's slope at 0, times the stretch."""
+        """Steps that such a gradient pays for: the square of the clip norm against the loss's slope at 0, times the stretch."""
         bound = self.bound(setting)
         return self.stretch * (bound / min(bound, setting.slope_at_zero)) ** 2
 

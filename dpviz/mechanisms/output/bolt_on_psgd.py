@@ -84,7 +84,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         if self.rule != "sc-decreasing":
             return setting.lam  # noise hardly depends on it
-        return rules.against_output_noise(setting, lambda s: self.calibrate(s, budget).noise_length(s.m))
+        return rules.against_output_noise(setting, budget, self.calibrate)
 
     def _rule(self, setting: Setting) -> dict[str, Any]:
         """The step rule with its constants, as `wu_steps` and `wu_bolt_on` take them."""

@@ -89,7 +89,7 @@ class MinimiserNoise(ProtectsQuery, BoundsSensitivity, HasExcessTheory, Individu
         return plain, Bound("D(r)/(nλ)", cms_refined(setting.n, setting.lam) + inexact, formula, "[ours]")
 
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
-        return rules.against_output_noise(setting, lambda s: self.calibrate(s, budget).noise_length(s.m))
+        return rules.against_output_noise(setting, budget, self.calibrate)
 
     def fit(self, training: Training) -> Fit:
         return release(training, training.problem.optimum, NoiseRecord(self.noise_enters))
