@@ -14,12 +14,10 @@ import dpviz
 from dpviz.auditing import judging
 from dpviz.common import random
 from dpviz.mechanisms import Mechanism
-from dpviz.mechanisms.gradient import dp_agd, renyi_filter
-from dpviz.mechanisms.gradient.dp_svrg import DPSVRG
 from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
-from dpviz.privacy.accounting import account, rdp
+from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import steps_of
 
 Patch = pytest.MonkeyPatch
@@ -177,10 +175,6 @@ def two_hops_forgotten(patch: Patch) -> None:
     account.epsilon.cache_clear()
 
 
-def one_hop_of_svrg(patch: Patch) -> None:
-    patch.setattr(DPSVRG, "log_delta", lambda self, z1, z2, epsilon: rdp.log_delta(self.curve(z1, z2), epsilon))
-
-
 # --- mistakes in batches and sums ------------------------------------------------------------------------------------
 
 
@@ -234,15 +228,6 @@ def all_rows_counted(patch: Patch) -> None:
     """n of the calibrations includes rows that are kept for testing."""
     original = Problem.setting.func  # type: ignore[attr-defined]
     patch.setattr(Problem, "setting", property(lambda self: dataclasses.replace(original(self), n=self.n + self.n // 4)))
-
-
-def nobody_leaves(patch: Patch) -> None:
-    patch.setattr(renyi_filter._Filter, "__call__", lambda self, block, norms: np.ones((1, 1), norms.dtype))
-
-
-def half_price(patch: Patch) -> None:
-    original = dp_agd.Runs._pay
-    patch.setattr(dp_agd.Runs, "_pay", lambda self, who, price: original(self, who, price / 2))
 
 
 def threshold_on_the_counted_half(patch: Patch) -> None:

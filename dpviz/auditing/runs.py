@@ -145,9 +145,7 @@ def audit_run(
     return result
 
 
-def one_run_of(
-    spec: RunSpec, canaries: int = 1000, *, confidence: float = 0.95, monitor: Monitor = silent
-) -> tuple[Canaries, OneRunResult]:
+def one_run_of(spec: RunSpec, canaries: int = 1000, *, monitor: Monitor = silent) -> tuple[Canaries, OneRunResult]:
     """One training of a run's mechanism at its budget on synthetic canaries, and what that shows; see `audit_one_run`.
 
     Args:
@@ -156,4 +154,4 @@ def one_run_of(
     mechanism, run = settled_for(spec, whole("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
     budget = run.of_method
     made = on_axes(mechanism, get_model(spec.model), budget, canaries, run.lam)
-    return made, audit_one_run(mechanism, made, budget, spec.seed, confidence=confidence, monitor=monitor)
+    return made, audit_one_run(mechanism, made, budget, spec.seed, monitor=monitor)

@@ -58,7 +58,6 @@ def survey(
     runs: int = RUNS,
     seed: int = 0,
     lam: float = LEAST_LAM,
-    confidence: float = CONFIDENCE,
     monitor: Monitor = silent,
 ) -> Iterator[Surveyed]:
     """Audits mechanisms with default knobs on their worst pairs, one after the other.
@@ -67,23 +66,20 @@ def survey(
         mechanisms: classes by id, all by default.
         runs: models trained on each dataset.
         lam: regularisation, at least `LEAST_LAM`.
-        confidence: of each bound by itself.
     """
     for cls, inside in each(monitor, (list_mechanisms() if mechanisms is None else mechanisms).values()):
         try:
-            yield _audited(cls(), model, budget, runs, seed, max(lam, LEAST_LAM), confidence, inside)
+            yield _audited(cls(), model, budget, runs, seed, max(lam, LEAST_LAM), inside)
         except (InvalidInput, FloatingPointError) as error:
             yield Surveyed(cls.id, cls.label, verdict=str(error).split("\n")[0])
 
 
-def _audited(
-    mechanism: Mechanism, model: Model, budget: Budget, runs: int, seed: int, lam: float, confidence: float, monitor: Monitor
-) -> Surveyed:
+def _audited(mechanism: Mechanism, model: Model, budget: Budget, runs: int, seed: int, lam: float, monitor: Monitor) -> Surveyed:
     pair = worst_case(mechanism, model, budget, n=ROWS, d=2, lam=lam)  # refuses what the mechanism does
     public = mechanism.calibrate(pair.first.setting, budget)
     if public.claimed_budget is not None and public.proved_budget is None:
         pair = worst_case(mechanism, model, budget, n=UNPROVED_ROWS, d=2, lam=lam)
-    result = audit(mechanism, pair.first, pair.second, budget, runs, seed, confidence=confidence, monitor=monitor)
+    result = audit(mechanism, pair.first, pair.second, budget, runs, seed, confidence=CONFIDENCE, monitor=monitor)
     cal = result.calibration
     gaussian = result.gaussian_epsilon_lower if result.noise is None else result.measured_epsilon_lower
     return Surveyed(

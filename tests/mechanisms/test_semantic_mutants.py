@@ -1,5 +1,7 @@
 """Mistakes that break privacy, planted one at a time in every mechanism that they concern: a named test must fail.
 
+Those of one mechanism are in `planting.toml`.
+
 The table is data: what the mistake is, how it is planted, whom it concerns, and the test that must see it. Whom it concerns is
 read from declarations. One case of each family is quick. Mechanisms are at their defaults: the law of noise has a control of
 its own for every option.
@@ -16,12 +18,10 @@ import support_mistakes as wrong
 import test_contract as contract
 from auditing import test_false_alarms as false_alarms
 from experiments.run import test_training_rows_only as rows_only
-from mechanisms import test_dp_agd as agd
 from mechanisms import test_noise_by_hand as hand
 from mechanisms import test_noise_law as law
 from mechanisms import test_output_mechanisms as output
 from mechanisms import test_protected_training as protected
-from mechanisms import test_renyi_filter as filtered
 from privacy import test_declared_events as events
 from support import ONE_OF_EACH_FAMILY
 
@@ -90,14 +90,6 @@ def own_order(name: str, patch: Patch) -> None:
 def training_rows(name: str, patch: Patch) -> None:
     spec = dpviz.RunSpec(dataset=dpviz.dataset(rows_only.X, rows_only.Y, data_norm=1.0).name, delta=1e-4)
     rows_only.test_other_test_rows_change_nothing(name, np.asarray(dpviz.setup_for(spec).split.test))
-
-
-def row_budgets(name: str, patch: Patch) -> None:
-    filtered.test_matches_a_row_by_row_run("logistic", 1.0)
-
-
-def paid(name: str, patch: Patch) -> None:
-    agd.test_budget_is_never_overdrawn_and_every_draw_is_paid(patch, 1.0)
 
 
 def halves(name: str, patch: Patch) -> None:
@@ -207,15 +199,12 @@ TABLE = [
     Mistake("half the noise is calibrated", wrong.calibrations(wrong.less_noise), noisy, event_or_formula),
     Mistake("add/remove in place of replace-one", wrong.calibrations(wrong.add_remove_for_replace_one), replaces, replay),
     Mistake("two hops forgotten", wrong.two_hops_forgotten, is_a(PoissonSGD), opposite),
-    Mistake("two hops forgotten in SVRG", wrong.one_hop_of_svrg, is_a(DPSVRG), event_or_formula),
     Mistake("fixed batches accounted as Poisson", wrong.fixed_batches, is_a(PoissonSGD), poisson),
     Mistake("rows are drawn too often", wrong.rows_too_often, lambda name: (name, {}) in protected.DRAWN, often),
     Mistake("the sum is clipped", wrong.sums(wrong.whole_sum_clipped), among(protected.CLIPS), clipped),
     Mistake("nothing is clipped", wrong.sums(lambda total, clip: total), among(protected.CLIPS), clipped),
     Mistake("one batch in all steps", wrong.one_batch, is_a(PoissonSGD, DPSVRG), often),
     Mistake("half the steps are accounted", wrong.half_the_steps, is_a(PoissonSGD), often),
-    Mistake("nobody leaves the filter", wrong.nobody_leaves, among({"renyi-filter"}), row_budgets),
-    Mistake("draws are paid at half their price", wrong.half_price, among({"dp-agd"}), paid),
     Mistake("one order for all replicas", wrong.one_order, is_a(Permuted, BoltOnPSGD), own_order),
     Mistake("n of all rows", wrong.all_rows_counted, among(ALL), training_rows),
     Mistake("threshold chosen on the counted half", wrong.threshold_on_the_counted_half, is_a(OutputGaussian), halves),

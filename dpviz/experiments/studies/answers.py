@@ -89,17 +89,17 @@ def _mean_and_error(made: Result) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
 
 
-def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 10.0, points: int = 7) -> Answer:
+def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 10.0) -> Answer:
     """ε that a mechanism needs for a mean test accuracy, right within the 95 % interval of the curve.
 
     Args:
         target: share in [0, 1].
-        low, high, points: the grid of ε that the curve goes through.
+        low, high: ends of the grid of 7 ε that the curve goes through.
 
     Raises:
         InvalidInput: the accuracy is not reached on the grid.
     """
-    grid = curves.grid(low, high, points)
+    grid = curves.grid(low, high, 7)
     table = run_sweep(SweepSpec.around(spec, {spec.mechanism: dict(spec.params)}, grid))
     band = curves.summarise(table, band="mean")
 
@@ -145,10 +145,10 @@ def rows_with_noise(spec: RunSpec) -> Answer:
     return _number(float(count), 0.0, rows, "training rows")
 
 
-def sensitivity_ratio(spec: RunSpec, times: float = 10.0) -> Answer:
-    """The factor by which the sensitivity in use is smaller with `times` as many rows."""
+def sensitivity_ratio(spec: RunSpec) -> Answer:
+    """The factor by which the sensitivity in use is smaller with 10 times as many rows."""
     n = setting_of(spec).n
-    sizes = (n, round(n * times))
+    sizes = (n, 10 * n)
     bounds = [next(iter(scaling.bounds_at(spec, "n", size).values())) for size in sizes]
     ratio = bounds[0] / bounds[1]
     rows = [(f"n = {size:,}", value, False) for size, value in zip(sizes, bounds, strict=True)]

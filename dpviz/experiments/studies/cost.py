@@ -107,7 +107,6 @@ def split_cost(
     spec: RunSpec,
     private: Floats,
     calibration: Calibration | None = None,
-    monitor: Monitor = silent,
     *,
     expected: float | None = None,
     noiseless_run: NoiselessRun | None = None,
@@ -125,7 +124,7 @@ def split_cost(
     if noiseless_run is None:
         if calibration is None:
             calibration = spec.build().calibrate(setup.problem.setting, run.budget)
-        noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration, monitor), 0)
+        noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration), 0)
     accuracy = METRICS["accuracy"]
     return _compared(setup, accuracy, np.asarray(private, float), noiseless_run, setup.ordinary_scores, expected)
 

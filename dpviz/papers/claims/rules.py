@@ -15,9 +15,9 @@ DECREASE, INCREASE, FEW, MANY = 0.01, 0.001, 0.01, 0.99
 LEAST_AUC = 0.9
 
 
-def noise_chance(context: Context, mechanism: str, dataset: str, lam: float = 1e-3) -> tuple[Floats, Floats]:
+def noise_chance(context: Context, mechanism: str, dataset: str) -> tuple[Floats, Floats]:
     """(E, n) chance that the rule in use puts noise on a row before the first step, and (n,) the rows' published influence."""
-    shared, delta = context.setup(dataset, lam=lam)
+    shared, delta = context.setup(dataset)
     built, problem = context.build(mechanism), shared.problem
     assert isinstance(built, HasRule), f"{mechanism} has no rule"
     chance = np.empty((len(GRID), problem.n))
