@@ -29,7 +29,7 @@ with below if tabs_first else above:
         with left:
             data_page.balance(dataset, theme)
         with right:
-            data_page.lengths(dataset, theme)
+            data_page.row_norms(dataset, theme)
         data_page.about(dataset, spec)
 with mine:
     upload.own()

@@ -20,10 +20,10 @@ from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
 
 
-def end_of_descent(lengths: Floats, sigma: Floats | float, lam: float) -> float:
+def end_of_descent(etas: Floats, sigma: Floats | float, lam: float) -> float:
     """Standard deviation of the end of theta <- theta - eta_t (sigma_t xi_t + lam theta) from 0."""
-    left = np.append(np.cumprod((1 - lengths * lam)[::-1])[::-1][1:], 1.0)  # what later steps leave of step t
-    return float(np.sqrt(((lengths * sigma * left) ** 2).sum()))
+    left = np.append(np.cumprod((1 - etas * lam)[::-1])[::-1][1:], 1.0)  # what later steps leave of step t
+    return float(np.sqrt(((etas * sigma * left) ** 2).sum()))
 
 
 def of_finished_model(trial: Trial) -> Iterator[bool]:
@@ -84,10 +84,10 @@ def of_bassily(trial: Trial) -> Iterator[bool]:
     faithful = built.mode == "faithful"
     cal = trial.declared(problem, noise_scale=sigma * (n if faithful else 1))
     t = np.arange(1, (n * n if faithful else built.step_count(problem.setting)) + 1)
-    lengths = 2 * built.radius / np.sqrt(t * (built.bound(problem.setting) ** 2 + m * sigma**2))
+    etas = 2 * built.radius / np.sqrt(t * (built.bound(problem.setting) ** 2 + m * sigma**2))
     if built.rule == "strongly-convex":
-        lengths = np.minimum(1 / (problem.lam * t), np.inf if faithful else problem.setting.unit_step)
-    yield normal(trial.theta(problem, cal) / end_of_descent(lengths, sigma, problem.lam))
+        etas = np.minimum(1 / (problem.lam * t), np.inf if faithful else problem.setting.unit_step)
+    yield normal(trial.theta(problem, cal) / end_of_descent(etas, sigma, problem.lam))
 
 
 def of_song(trial: Trial) -> Iterator[bool]:
@@ -98,12 +98,12 @@ def of_song(trial: Trial) -> Iterator[bool]:
     yield sphere(trial.theta(problem, cal, built=whole) / (built.step_size * unit * cal.noise_scale))
     cal = trial.declared(problem)
     sizes = np.tile([5, 6], built.passes)
-    lengths = built.step_size * unit / np.sqrt(np.arange(1, len(sizes) + 1))
+    etas = built.step_size * unit / np.sqrt(np.arange(1, len(sizes) + 1))
     m, steps = problem.m, len(sizes)
     # the draw of step t in iterate k, shrunk by the regulariser of the steps between
-    part = np.array([[np.prod(1 - problem.lam * lengths[t + 1 : k + 1]) * (t <= k) for t in range(steps)] for k in range(steps)])
+    part = np.array([[np.prod(1 - problem.lam * etas[t + 1 : k + 1]) * (t <= k) for t in range(steps)] for k in range(steps)])
     released = part[steps // 2 :].mean(axis=0) if built.average else part[-1]
-    spread = np.linalg.norm(released * lengths * cal.noise_scale * 5 / sizes)
+    spread = np.linalg.norm(released * etas * cal.noise_scale * 5 / sizes)
     yield mean_is((trial.theta(problem, cal) ** 2).sum(axis=1), m * (m + 1) * spread**2)
 
 
@@ -119,13 +119,13 @@ def of_dp_agd(trial: Trial) -> Iterator[bool]:
     better.measure_better(np.arange(trial.seeds))
     yield normal(better.noisy * np.sqrt(1 + built.gamma) / cal.noise_scale)
     choices = [generator(substreams(s, 3)[2]) for s in streams]
-    first, lengths = runs.noisy.copy(), np.linspace(0, built.longest, built.candidates + 1)
+    first, etas = runs.noisy.copy(), np.linspace(0, built.longest, built.candidates + 1)
     for step in range(3):
         direction = runs.noisy / problem.n + problem.lam * runs.theta
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        reached = runs.theta[:, None] - lengths[:, None] * direction[:, None]
+        reached = runs.theta[:, None] - etas[:, None] * direction[:, None]
         losses = 0.5 * problem.n * problem.lam * (reached**2).sum(axis=2)  # those of the rows are all alike
-        gumbel = np.array([rng.gumbel(size=len(lengths)) for rng in choices])
+        gumbel = np.array([rng.gumbel(size=len(etas)) for rng in choices])
         chosen = np.argmin(losses - cal.details["gumbel_scale"] * gumbel, axis=1)
         runs.choose()
         yield bool(np.allclose(runs.theta, reached[np.arange(trial.seeds), chosen], atol=1e-6)) and bool(runs.alive.all())
@@ -262,8 +262,8 @@ def of_gaussian_reports(trial: Trial) -> Iterator[bool]:
         problem, eta = blank(), built.step_size
         cal = trial.declared(problem)
         sizes = np.array([len(part) for part in np.array_split(np.arange(problem.n), built.batches)])
-        lengths = np.full(built.batches, eta * problem.setting.unit_step)
-        spread = end_of_descent(lengths, cal.noise_scale / np.sqrt(sizes), problem.lam)
+        etas = np.full(built.batches, eta * problem.setting.unit_step)
+        spread = end_of_descent(etas, cal.noise_scale / np.sqrt(sizes), problem.lam)
         yield normal(trial.theta(problem, cal) / spread)
         return
     problem = filled()

@@ -170,8 +170,8 @@ def _cloud(first: Floats, second: Floats, score: Score, distributions: Distribut
     side = np.repeat([0, 1], [min(len(first), _CLOUD), min(len(second), _CLOUD)])
     centre = first.mean(axis=0)
     axis = second.mean(axis=0) - centre if distributions is None else distributions.second.centre - distributions.first.centre
-    length = float(np.linalg.norm(axis))
-    axis = axis / length if length > 0 else np.eye(len(axis))[0]
+    norm = float(np.linalg.norm(axis))
+    axis = axis / norm if norm > 0 else np.eye(len(axis))[0]
     centred = shown - centre
     u = centred @ axis
     rest = centred - u[:, None] * axis

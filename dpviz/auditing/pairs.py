@@ -224,7 +224,7 @@ def replace_by(problem: Problem, index: At, x: Floats, y: float) -> Pair:
     x = np.asarray(x, float)
     if x.shape != problem.rows.X.shape[1:] or not np.isfinite(x).all() or np.linalg.norm(x) > 1 + 1e-9 or y not in (-1, 1):
         raise InvalidInput(
-            "row", "a row needs as many finite features as the data, length at most 1 and label -1 or +1", "Scale the row."
+            "row", "a row needs as many finite features as the data, norm at most 1 and label -1 or +1", "Scale the row."
         )
     return Pair("replace", problem, problem.replace_row(at, x, float(y)), f"R{named(at)} replaced by another row.")
 

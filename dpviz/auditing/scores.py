@@ -75,7 +75,7 @@ class Distributions:
         return best_threshold(*scores, trials=min(trials, _DRAWS), delta=delta, confidence=confidence)[0]
 
     def contradiction(self, first: Floats, second: Floats) -> str:
-        """Words if outputs do not follow the declared distributions (Kolmogorov-Smirnov on lengths, at 1e-6), else ""."""
+        """Words if outputs do not follow the declared distributions (Kolmogorov-Smirnov on norms, at 1e-6), else ""."""
         for distribution, outputs in ((self.first, first), (self.second, second)):
             p = _fit(distribution, outputs, float(distribution.scale[0]))
             if p < _ALPHA:
@@ -101,7 +101,7 @@ class Distributions:
 
 
 def _fit(distribution: OutputNoise, outputs: Floats, scale: float) -> float:
-    """p-value of the distribution at this scale, by Kolmogorov-Smirnov on the lengths and, if Gaussian, along the diagonal."""
+    """p-value of the distribution at this scale, by Kolmogorov-Smirnov on the norms and, if Gaussian, along the diagonal."""
     m, standardised = len(distribution.centre), (outputs - distribution.centre) / scale
     radius = np.linalg.norm(standardised, axis=1)
     if distribution.family != "gaussian":

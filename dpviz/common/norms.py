@@ -1,4 +1,4 @@
-"""Norms of rows that neither overflow nor underflow, so that no finite row escapes a bound on its length.
+"""Norms of rows that neither overflow nor underflow, so that no finite row escapes a bound on its norm.
 
 The square of an entry above 1e154 is infinite and that of one below 1e-162 is 0, so |x| computed as it stands is infinite, 0 or
 inexact, and x / |x| is 0, NaN or longer than 1. Rows with such a norm are divided by their largest entry first, which leaves

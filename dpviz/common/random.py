@@ -222,7 +222,7 @@ def shuffled_batches(edges: Index) -> Batches:
     return start
 
 
-_LAGUERRE = range(20, 301)  # lengths of noise for which Gauss-Laguerre nodes are few and exact
+_LAGUERRE = range(20, 301)  # dimensions of noise for which Gauss-Laguerre nodes are few and exact
 
 STANDARD = {"gaussian": standard_gaussian, "gamma-sphere": standard_gamma_sphere}
 
@@ -231,7 +231,7 @@ STANDARD = {"gaussian": standard_gaussian, "gamma-sphere": standard_gamma_sphere
 def _mixture(dim: int) -> tuple[Floats, Floats]:
     """Nodes and weights of means over V/scale^2 for V as in `prob_positive`.
 
-    Errors of those means are below 1e-10 for lengths from 20 to 300, where V seldom is near 0 and Gauss-Laguerre nodes serve,
+    Errors of those means are below 1e-10 for dimensions from 20 to 300, where V seldom is near 0 and Gauss-Laguerre nodes serve,
     and below 2e-8 for others.
     """
     if dim in _LAGUERRE:
@@ -249,7 +249,7 @@ def prob_positive(family: str, scale: float, dim: int, margin: Floats, norm: Flo
     Args:
         family: "gaussian" (b ~ N(0, scale^2 I)) or "gamma-sphere" (density ~ exp(-|b|/scale)).
         scale: noise scale, >= 0; 0 means no noise.
-        dim: length of b.
+        dim: dimension of b.
         margin: noiseless margins, any shape.
         norm: |x|_2, same shape.
 

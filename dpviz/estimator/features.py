@@ -60,7 +60,7 @@ class LinearMap:
 
 def by_norm(d: int, data_norm: object) -> LinearMap:
     """Division by the declared largest norm of a row."""
-    norm = positive("data_norm", data_norm, fix="Give the largest length that a row can have, without looking at the rows.")
+    norm = positive("data_norm", data_norm, fix="Give the largest norm that a row can have, without looking at the rows.")
     _check_reach("data_norm", norm)
     return LinearMap(np.zeros(d), np.full(d, 1 / norm), np.full(d, -np.inf), np.full(d, np.inf), radius=norm)
 

@@ -23,8 +23,8 @@ def against_truth(
     """Approximate changes of the model against exact retraining, with the identity line and the proved error bound.
 
     Args:
-        approximate, truth: (k,) lengths of the changes, >= 0; rows with 0 in either are counted, not drawn.
-        error: (k,) lengths of the difference of the two changes, which is what the bound speaks about.
+        approximate, truth: (k,) norms of the changes, >= 0; rows with 0 in either are counted, not drawn.
+        error: (k,) norms of the difference of the two changes, which is what the bound speaks about.
         row_ids: (k,).
         bound: proved bound on the error; drawn where it fits the picture, named in words where it does not.
         names: of the two quantities.

@@ -151,8 +151,8 @@ class Influence:
         The divisor n stays, as where a row leaves; the new row brings a curvature of its own, so h has the other sign.
         """
         slope, curvature = self._derivatives.slopes(self.theta, rows)
-        length, kernel = self._inverse.quadratic(rows)
-        return np.abs(slope) * length / (self.problem.n + curvature * kernel)
+        norm, kernel = self._inverse.quadratic(rows)
+        return np.abs(slope) * norm / (self.problem.n + curvature * kernel)
 
     @cached_property
     def flip_norm(self) -> Floats:

@@ -68,12 +68,12 @@ class InverseHessian:
         """(k,) |H^{-1} J_i| and (k,) J_i' H^{-1} J_i for the score gradients J_i of k rows."""
         if self.solver == "factored":
             return self._factored.quadratic(rows)
-        length, kernel = np.empty(len(rows)), np.empty(len(rows))
+        norm, kernel = np.empty(len(rows)), np.empty(len(rows))
         for block, J in self._blocks(rows):
             U = self.solve(J)
-            np.sqrt(np.einsum("ij,ij->i", U, U), out=length[block])
+            np.sqrt(np.einsum("ij,ij->i", U, U), out=norm[block])
             np.einsum("ij,ij->i", J, U, out=kernel[block])
-        return length, kernel
+        return norm, kernel
 
     def _blocks(self, rows: Rows) -> Iterator[tuple[slice, Floats]]:
         """Slices of the rows with their score gradients (rows, m)."""

@@ -34,7 +34,7 @@ class Retrained:
         index: (k,) positions of the rows.
         theta: (k, m) minimisers without row i.
         base: (m,) the minimiser with all rows.
-        certificate: (k,) proved bound on the length of the error of each theta: |gradient|/lam, by strong convexity
+        certificate: (k,) proved bound on the norm of the error of each theta: |gradient|/lam, by strong convexity
             of the retrained objective, plus the same for `base`; infinite for models that are not convex, where
             theta is the minimum that training from `base` leads to.
         steps: (k,) Newton steps after the first; -1 where the row was solved on its own.
@@ -56,14 +56,14 @@ class Retrained:
 
     @cached_property
     def norm(self) -> Floats:
-        """(k,) lengths of `change`."""
+        """(k,) norms of `change`."""
         return np.linalg.norm(self.change, axis=1)
 
-    def rank_correlation(self, lengths: Floats) -> float:
+    def rank_correlation(self, norms: Floats) -> float:
         """Spearman's rank correlation of (k,) predicted norms with `norm`, in [-1, 1]."""
         from scipy.stats import spearmanr  # a fifth of a second, which the first page does not need
 
-        return float(spearmanr(lengths, self.norm).statistic)
+        return float(spearmanr(norms, self.norm).statistic)
 
     def on_loss(self, rows: Rows) -> Floats:
         """(k,) changes of the mean loss over `rows`, without the regulariser."""
@@ -205,7 +205,7 @@ def _chunk(
 
 
 def _alone(problem: Problem, row: int, start: Floats) -> tuple[Floats, float]:
-    """One re-solve from scratch: its minimiser and the length of the gradient there."""
+    """One re-solve from scratch: its minimiser and the norm of the gradient there."""
     n, rest = problem.n, problem.rows.take(np.delete(np.arange(problem.n), row))
     theta = problem.model.minimise(rest, problem.lam * n / (n - 1), start)
     gradient = problem.model.sum_gradient(theta[None], rest)[0] / n + problem.lam * theta

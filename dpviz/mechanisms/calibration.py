@@ -175,7 +175,7 @@ class Calibration:
         """The sensitivity; "no bound" where the method has none."""
         return three(self.sensitivity) if math.isfinite(self.sensitivity) else "no bound"
 
-    def noise_length(self, m: int) -> float:
+    def rms_noise(self, m: int) -> float:
         """Root of the mean squared norm of noise on m parameters: sqrt(m) scale, or sqrt(m (m + 1)) scale for a gamma norm."""
         return self.noise_scale * math.sqrt(m * (m + 1) if self.noise_family == "gamma-sphere" else m)
 

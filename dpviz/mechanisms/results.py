@@ -52,7 +52,7 @@ class NoiseRecord:
         passed: how often a rule let the row train without noise.
         rule_margin: signed distance to the rule's threshold; above 0 the row needed noise.
         timeline: (E, S, rounds) number of rows that received noise, or that `timeline_counts`, per round.
-        gradient_energy: sum over the steps of the squared length of the row's clipped gradient.
+        gradient_energy: sum over the steps of the squared norm of the row's clipped gradient.
         clipped: share of the row's gradients that were clipped; NaN for a row that was never used.
         path: (E, S', T, m) released iterates at which the T gradients were taken, of the first S' seeds.
         where: where the noise went, in words.

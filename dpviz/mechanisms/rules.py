@@ -1,11 +1,11 @@
 """Rules of public facts for hyperparameters that are left automatic: regularisation, number of steps, step size, training time.
 
-Key terms. Gradient descent with steps of length eta has run for the time s = eta T after T steps. Noise of standard
+Key terms. Gradient descent with steps of size eta has run for the time s = eta T after T steps. Noise of standard
 deviation sigma on every gradient moves each parameter by eta sqrt(T) sigma = s nu in that time, nu = sigma/sqrt(T). For
 noise that composes over the steps, nu depends on the budget alone and not on T: only the time matters.
 
 What is lost after the time s is at most R^2/(2s), as the start is not yet forgotten, and beta s^2 nu^2/2, as the noise is
-not contracted; R is the length of the minimiser, and the trace of the Hessian is at most beta for rows in the unit ball.
+not contracted; R is the norm of the minimiser, and the trace of the Hessian is at most beta for rows in the unit ball.
 The sum is smallest at s^3 = R^2/(2 beta nu^2) [ours, elementary]. Both are upper bounds, so R is not known better than by
 trials: `_REACH` fits the bundled sets, Adult and synthetic censuses (`python -m benchmarks.defaults`). Noise on the steps of a
 linear model loses less than its bound (`time_in_noise`).
@@ -73,7 +73,7 @@ def regularisation(n: int, d: int) -> float:
 LAM = "d/(400 n), at most 1/(30 n), for d features and n training rows; more where a method's noise needs it"
 
 
-def against_objective_noise(setting: Setting, length: float) -> float:
+def against_objective_noise(setting: Setting, noise_norm: float) -> float:
     """Lambda that balances its bias and a random linear term b in the sum over rows: lambda R^2/2 + |b|^2/(2 n^2 lambda).
 
     The second part bounds what b loses: F(theta_b) - F* <= |b/n|^2/(2 lambda) for a lambda-strongly convex F. The sum is
@@ -82,9 +82,9 @@ def against_objective_noise(setting: Setting, length: float) -> float:
     (h theta + b_j/n)/(h + lambda), that is (lambda^2 R^2/d + |b|^2/(d n^2))/(h + lambda)^2, is smallest at lambda = u^2/h.
 
     Args:
-        length: root of E|b|^2.
+        noise_norm: root of E|b|^2.
     """
-    wanted = length / (setting.n * _REACH)
+    wanted = noise_norm / (setting.n * _REACH)
     curvature = setting.beta / (_FLATTER * setting.d)
     return max(setting.lam, one_two_five(wanted * min(1.0, wanted / curvature)))
 
@@ -116,15 +116,15 @@ def against_output_noise(setting: Setting, budget: Budget, calibrate: Callable[[
     ball, stay where noise moves each weight by less; 1/2 is by trials on validation rows (docs/defaults.md).
 
     Args:
-        calibrate: the mechanism's; the length of its noise falls with lambda.
+        calibrate: the mechanism's; the norm of its noise falls with lambda.
     """
     lams, most = (setting.lam, *(lam for lam in LAMS if lam > setting.lam)), _ON_A_WEIGHT * math.sqrt(setting.m)
-    least = bisect_left(lams, True, key=lambda lam: calibrate(replace(setting, lam=lam), budget).noise_length(setting.m) <= most)
+    least = bisect_left(lams, True, key=lambda lam: calibrate(replace(setting, lam=lam), budget).rms_noise(setting.m) <= most)
     return lams[min(least, len(lams) - 1)]
 
 
 def against_curvature_noise(setting: Setting, scale: float) -> float:
-    """Lambda that keeps a noisy Hessian away from 0: half the length sqrt(d) sigma/n of a column of the noise.
+    """Lambda that keeps a noisy Hessian away from 0: half the norm sqrt(d) sigma/n of a column of the noise.
 
     Eigenvalues of symmetric noise with standard deviation sigma/n on its diagonal spread by sqrt(d/2) sigma/n around 0.
 

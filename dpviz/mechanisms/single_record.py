@@ -141,18 +141,18 @@ class RowLog:
             self._visits = np.zeros((1, seeds, n))
             self._noise_count = np.zeros((budgets, seeds, n))
             self._passed = np.zeros((budgets, seeds, n))
-            self._length = np.zeros((budgets, seeds, n))
+            self._noise_norm = np.zeros((budgets, seeds, n))
             self._timeline = np.zeros((budgets, seeds, rounds))
 
-    def step(self, at: int, index: NDArray[np.intp], passed: NDArray[np.bool_], length: Floats) -> None:
+    def step(self, at: int, index: NDArray[np.intp], passed: NDArray[np.bool_], noise_norm: Floats) -> None:
         """One step of round `at`: rows `index` (S,), which passed (E, S), and how long the noise was (E, S)."""
         if not self._active:
             return
-        with_noise = length > 0
+        with_noise = noise_norm > 0
         self._visits[0, self._seeds, index] += 1
         self._noise_count[:, self._seeds, index] += with_noise
         self._passed[:, self._seeds, index] += passed
-        self._length[:, self._seeds, index] += length
+        self._noise_norm[:, self._seeds, index] += noise_norm
         self._timeline[:, :, at] += with_noise
 
     def record(self, where: str, margin: Floats | None) -> NoiseRecord:
@@ -163,7 +163,7 @@ class RowLog:
             where,
             visits=self._visits,
             times_noised=self._noise_count,
-            noise_norm=self._length,
+            noise_norm=self._noise_norm,
             passed=self._passed,
             rule_margin=margin,
             timeline=self._timeline,

@@ -177,7 +177,7 @@ class Model(ABC):
         return self.loss.total(np.ascontiguousarray(margin.T)) / len(rows), hits / len(rows)
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
-        """(n, R) lengths of the rows' data gradients, before clipping."""
+        """(n, R) norms of the rows' data gradients, before clipping."""
         out = np.empty((len(rows), len(theta)))
 
         def keep(block: slice, norms: Floats) -> Floats:

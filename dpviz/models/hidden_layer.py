@@ -125,8 +125,8 @@ class HiddenLayer:
         return e
 
     @staticmethod
-    def lengths(norms: Real, s: Real, e: Real) -> Real:
-        """(b, R) lengths of the score's gradient by the parameters; norms (b,) are those of the rows."""
+    def gradient_norms(norms: Real, s: Real, e: Real) -> Real:
+        """(b, R) norms of the score's gradient by the parameters; norms (b,) are those of the rows."""
         return np.sqrt(np.einsum("brk,brk->br", e, e) * (norms * norms + 1)[:, None] + np.einsum("brk,brk->br", s, s) + 1)
 
     def gather(self, total: Floats, x: Real, s: Real, e: Real, q: Real) -> None:

@@ -49,10 +49,10 @@ class KroneckerCurvature:
         return out
 
     def quadratic(self, rows: Rows) -> tuple[Floats, Floats]:
-        length, kernel = np.empty(len(rows)), np.empty(len(rows))
+        squares, kernel = np.empty(len(rows)), np.empty(len(rows))
         for block, x, e, top in self._layer.factors(self._theta, rows):
             outer, inner = (e @ self._UB) ** 2, (x @ self._UA) ** 2
             moved = top @ self._C
             kernel[block] = ((outer @ self._inverse) * inner).sum(axis=1) + np.einsum("ij,ij->i", top, moved)
-            length[block] = ((outer @ self._inverse**2) * inner).sum(axis=1) + np.einsum("ij,ij->i", moved, moved)
-        return np.sqrt(length), kernel
+            squares[block] = ((outer @ self._inverse**2) * inner).sum(axis=1) + np.einsum("ij,ij->i", moved, moved)
+        return np.sqrt(squares), kernel

@@ -16,7 +16,7 @@ from dpviz.models.products import by_replica
 from dpviz.models.rows import Rows
 from dpviz.models.solvers.many import newton
 
-_SHORTER = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
+_SHRINK = 1 - 2.0**-20  # of a sum in single precision: what rounding may add to a row's contribution, some 2^-22, is taken off
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,17 @@ class LinearModel(Model):
     ) -> Floats:
         precision = theta.dtype.type
         total = rows.products(precision).gradient(theta, self.loss, self._clipping(rows, clip_norm), weights, rule)
-        return total * _SHORTER if precision is np.float32 else total
+        return total * _SHRINK if precision is np.float32 else total
 
     def sum_batches(
         self, theta: Floats, rows: Rows, batches: Drawn, *, clip_norm: float = np.inf, precision: type[np.floating] = np.float64
     ) -> Floats:
         total = rows.products(precision).batches(theta, batches, self.loss, self._clipping(rows, clip_norm))
-        return total * _SHORTER if precision is np.float32 else total
+        return total * _SHRINK if precision is np.float32 else total
 
     def _clipping(self, rows: Rows, clip_norm: float) -> float:
         """The clip norm; infinite where no row's gradient can be longer."""
-        # rows of unit length are often 1 + 1e-16 long, which is not worth a pass over the data
+        # rows of unit norm are often 1 + 1e-16 long, which is not worth a pass over the data
         return clip_norm if clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest else np.inf
 
     def _line_losses(

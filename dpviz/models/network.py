@@ -3,7 +3,7 @@
     f(x) = <a, tanh(W (x, 1))> + c            theta = (W row by row, a, c): m = k (d + 1) + k + 1 for k hidden units
 
 With s = tanh(W (x, 1)), e = a (1 - s^2) elementwise and q = y phi'(y f), a row's data gradient is
-q (e (x, 1)', s, 1), so that its length needs no more than the forward pass ("ghost" clipping, Goodfellow 2015):
+q (e (x, 1)', s, 1), so that its norm needs no more than the forward pass ("ghost" clipping, Goodfellow 2015):
 
     |gradient|^2 = q^2 (|e|^2 (|x|^2 + 1) + |s|^2 + 1)
 
@@ -28,7 +28,7 @@ from dpviz.models.network_derivatives import NetworkDerivatives, NetworkFeatureN
 from dpviz.models.rows import Rows
 from dpviz.models.solvers.network_training import best_of_starts, polish
 
-_SHORTER = 1 - 2.0**-18  # of a sum in single precision: more than rounding may add to a row's contribution
+_SHRINK = 1 - 2.0**-18  # of a sum in single precision: more than rounding may add to a row's contribution
 _INITIAL = 7  # substream of a replica's stream that is the start's alone
 #: what step-size knobs take for L, which a network has not; no guarantee rests on it. At a start |J|^2 is about 4, so that
 #: phi'' |J|^2 <= 1; twice that step learns Adult and breast cancer better at every epsilon tried, four times does not
@@ -132,14 +132,14 @@ class Network(Model):
             from dpviz.models.kernels.network import network_gradient
 
             units = self.layer.split(theta).a.shape[1]
-            return network_gradient(rows, theta, units, self.loss, clip_norm) * _SHORTER
+            return network_gradient(rows, theta, units, self.loss, clip_norm) * _SHRINK
         total = np.zeros(theta.shape)
         measured = np.isfinite(clip_norm) or rule is not None
         for block, x, s in self.layer.passes(theta, rows):
             q = self.layer.score_slopes(rows, block, s, theta)
             e = self.layer.inner(s, theta)
             if measured:
-                norms = np.abs(q) * self.layer.lengths(rows.part("norms", block).astype(s.dtype, copy=False), s, e)
+                norms = np.abs(q) * self.layer.gradient_norms(rows.part("norms", block).astype(s.dtype, copy=False), s, e)
                 if np.isfinite(clip_norm):
                     q *= clip_norm / np.maximum(norms, clip_norm)  # Abadi et al. 2016, Algorithm 1
                     np.minimum(norms, clip_norm, out=norms)
@@ -150,7 +150,7 @@ class Network(Model):
             if rule is not None:
                 q *= rule(block, norms.T).T
             self.layer.gather(total, x, s, e, q)
-        return total * _SHORTER if single else total
+        return total * _SHRINK if single else total
 
     def value_and_gradient(self, theta: Floats, rows: Rows, lam: float) -> tuple[Floats, Floats]:
         """(R,) objectives and (R, m) their gradients, from one pass over the rows."""
@@ -168,12 +168,12 @@ class Network(Model):
         total, r = np.zeros((len(theta), count)), len(theta)
         ends = np.vstack([theta, direction]).astype(np.float32)
         W, a, c = self.layer.split(ends)
-        lengths = (reach[:, None] * np.linspace(0, 1, count)).astype(np.float32)
+        step_sizes = (reach[:, None] * np.linspace(0, 1, count)).astype(np.float32)
         for block in self.layer.blocks(len(rows), 2 * r * W.shape[1]):
             both = (rows.part("extended32", block) @ W.reshape(-1, W.shape[2]).T).reshape(-1, 2 * r, W.shape[1])
             label = rows.part("y", block)[:, None].astype(np.float32)
             for k in range(count):
-                step = lengths[:, k]
+                step = step_sizes[:, k]
                 s = np.tanh(both[:, :r] - step[:, None] * both[:, r:])
                 margin = label * (np.einsum("brk,rk->br", s, a[:r] - step[:, None] * a[r:]) + (c[:r] - step * c[r:]))
                 total[:, k] += self.loss.line_sums(margin, np.zeros_like(margin), 1, clip)[0]
@@ -183,7 +183,7 @@ class Network(Model):
         out = np.empty((len(rows), len(theta)))
         for block, _, s in self.layer.passes(theta, rows):
             q = self.layer.score_slopes(rows, block, s, theta)
-            out[block] = np.abs(q) * self.layer.lengths(rows.part("norms", block), s, self.layer.inner(s, theta))
+            out[block] = np.abs(q) * self.layer.gradient_norms(rows.part("norms", block), s, self.layer.inner(s, theta))
         return out
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:

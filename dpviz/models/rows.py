@@ -103,12 +103,12 @@ class Rows:
 
     @cached_property
     def norms(self) -> Floats:
-        """(n,) lengths of the rows."""
+        """(n,) norms of the rows."""
         return np.sqrt(np.einsum("ij,ij->i", self.X, self.X))
 
     @cached_property
     def longest(self) -> float:
-        """Length of the longest row."""
+        """Norm of the longest row."""
         return float(self.norms.max(initial=0.0))
 
     def part(self, name: str, block: slice) -> NDArray[np.floating]:
@@ -242,7 +242,7 @@ class Batch(Rows):
 
     @cached_property
     def longest(self) -> float:
-        """Length of the parent's longest row: an upper bound."""
+        """Norm of the parent's longest row: an upper bound."""
         return self.parent.longest
 
     @property

@@ -25,7 +25,7 @@ class Facts:
         steps: T.
         inner: steps between two full gradients, called m in DP-SVRG's row; 0 stands for ceil(L/mu).
         influential: k, rows that affect the model significantly; 0 stands for a tenth of n, but at least 1.
-        radius: D, bound on the length of the parameters; 0 stands for G/mu, beyond which no regularised minimiser lies.
+        radius: D, bound on the norm of the parameters; 0 stands for G/mu, beyond which no regularised minimiser lies.
         failure: chance with which a utility bound may fail (delta in the rows of Chaudhuri et al., not the budget's).
 
     Raises:

@@ -107,7 +107,7 @@ def gaussian_path(energy: Floats, steps: int, bound: float, sigma: float, delta:
     Feldman & Zrnic, NeurIPS 2021 (Renyi filters); Koskela, Tobaben, Honkela, ICLR 2023 (Gaussian DP).
 
     Args:
-        energy: (..., n) sum over the steps of the squared length of the row's clipped gradient.
+        energy: (..., n) sum over the steps of the squared norm of the row's clipped gradient.
         steps: number of steps.
         bound: longest gradient that any row may contribute, min(C, G).
         sigma: noise scale on the *sum* of gradients, n times the noise on their mean.
@@ -117,16 +117,16 @@ def gaussian_path(energy: Floats, steps: int, bound: float, sigma: float, delta:
         Epsilon without the row, and a bound over all rows in its place: |g_i - g'| <= |g_i| + bound in every step, so by
         Minkowski mu <= (sqrt(energy) + bound sqrt(steps))/sigma [ours].
     """
-    length = np.sqrt(np.asarray(energy, float))
+    norm = np.sqrt(np.asarray(energy, float))
     scale = positive("sigma", sigma)
-    return gaussian_epsilons(delta, length / scale), gaussian_epsilons(delta, (length + bound * np.sqrt(steps)) / scale)
+    return gaussian_epsilons(delta, norm / scale), gaussian_epsilons(delta, (norm + bound * np.sqrt(steps)) / scale)
 
 
 @dataclass(frozen=True)
 class PoissonPath:
     """Gaussian steps with Poisson batches, looked at from one row: Renyi sums along the realised path.
 
-    Feldman & Zrnic, NeurIPS 2021, with Mironov, Talwar, Zhang 2019: sum_t R(a; q, z/u_t), where u_t is the length of
+    Feldman & Zrnic, NeurIPS 2021, with Mironov, Talwar, Zhang 2019: sum_t R(a; q, z/u_t), where u_t is the norm of
     the row's clipped gradient as a share of the largest one. All steps count, also those whose batch left the row out.
 
     Attributes:
@@ -149,7 +149,7 @@ class PoissonPath:
         two knots lies above it [ours].
 
         Args:
-            shares: (n, T) lengths of clipped gradients as shares of the largest one, in [0, 1].
+            shares: (n, T) norms of clipped gradients as shares of the largest one, in [0, 1].
         """
         if shares.ndim != 2 or not (np.all(shares >= 0) and np.all(shares <= 1 + 1e-9)):
             raise InvalidInput("shares", "must be (rows, steps) numbers in [0, 1]", "Divide clipped norms by the clip norm.")
@@ -197,6 +197,6 @@ def objective_publishable(slope: Floats, curvature: Floats, norm: Floats, lam_su
         rho: probability with which the bound may fail, in (0, 1).
     """
     scale = positive("sigma", sigma)
-    length = np.abs(slope) * norm
+    g_norm = np.abs(slope) * norm
     quantile = -ndtri(in_range("rho", rho, 1e-300, 1.0) / 2)
-    return np.log1p(curvature * norm**2 / positive("lam_sum", lam_sum)) + length**2 / (2 * scale**2) + length * quantile / scale
+    return np.log1p(curvature * norm**2 / positive("lam_sum", lam_sum)) + g_norm**2 / (2 * scale**2) + g_norm * quantile / scale

@@ -59,8 +59,8 @@ def gaussian(size: int, source: random.Random) -> Draws:
 
 def gamma_sphere(size: int, source: random.Random) -> Draws:
     """A draw with density proportional to exp(-|b|)."""
-    length = math.isqrt(sum(_normal(source) ** 2 for _ in range(size + 1)))
-    return [length * _normal(source) for _ in range(size)], _ONE * _ONE
+    norm = math.isqrt(sum(_normal(source) ** 2 for _ in range(size + 1)))
+    return [norm * _normal(source) for _ in range(size)], _ONE * _ONE
 
 
 #: by the names of `dpviz.common.random.STANDARD`

@@ -112,10 +112,10 @@ def weights(run: Any, theme: Theme) -> Chart:
     fig = figure.weights(run.theta, base, names, method_look(run.spec.mechanism, theme), theme)
     strongest = int(np.abs(base).argmax())
     values = run.theta[:, strongest]
-    length = float(np.linalg.norm(run.theta - base, axis=1).mean())
+    distance = float(np.linalg.norm(run.theta - base, axis=1).mean())
     most = f"The {figure.MOST} largest of {len(names)} weights" if len(names) > figure.MOST else "All weights"
     summary = (
-        f"{most}. The private weights stand {words.three(length)} away from the non-private ones on average, whose norm "
+        f"{most}. The private weights stand {words.three(distance)} away from the non-private ones on average, whose norm "
         f"is {words.three(float(np.linalg.norm(base)))}. The strongest, {names[strongest]}, is {words.three(base[strongest])} "
         f"without privacy and between {words.three(values.min())} and {words.three(values.max())} with noise."
     )

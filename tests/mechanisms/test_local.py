@@ -11,7 +11,7 @@ import dpviz
 from dpviz.common.random import single_normals, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.local.ldp_duchi import randomise, report_length
+from dpviz.mechanisms.local.ldp_duchi import randomise, report_norm
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -35,15 +35,15 @@ def reports(epsilon: float, size: float, k: int = 400_000, d: int = 6, seed: int
 
 
 def test_duchi_length() -> None:
-    assert report_length(1.0, 10) == pytest.approx(8.365046665637697, rel=1e-12)
+    assert report_norm(1.0, 10) == pytest.approx(8.365046665637697, rel=1e-12)
     # d = 1 is randomised response: B = coth(eps/2)
-    assert report_length(0.7, 1) == pytest.approx(1 / math.tanh(0.35), rel=1e-12)
-    assert report_length(math.inf, 10) == pytest.approx(8.365046665637697 * math.tanh(0.5), rel=1e-12)
-    assert math.isfinite(report_length(1.0, 10**6))
+    assert report_norm(0.7, 1) == pytest.approx(1 / math.tanh(0.35), rel=1e-12)
+    assert report_norm(math.inf, 10) == pytest.approx(8.365046665637697 * math.tanh(0.5), rel=1e-12)
+    assert math.isfinite(report_norm(1.0, 10**6))
 
 
 def test_duchi_is_uniform_within_a_half_sphere_and_unbiased() -> None:
-    z, d, b = reports(1.0, 0.7), 6, report_length(1.0, 6)
+    z, d, b = reports(1.0, 0.7), 6, report_norm(1.0, 6)
     np.testing.assert_allclose(np.linalg.norm(z, axis=1), b, rtol=1e-5)
     # uniform on the sphere up to the sign of the first coordinate
     law = stats.beta((d - 1) / 2, (d - 1) / 2)
@@ -77,13 +77,13 @@ def test_the_mean_of_duchis_reports_is_off_by_what_the_notes_say(epsilon: float)
     n, size, runs = 50, 0.8, 2000
     z = reports(epsilon, size, k=n * runs).reshape(runs, n, 6)
     off = ((z.mean(axis=1) - np.eye(1, 6)[0] * size) ** 2).sum(axis=1)
-    expected = (report_length(epsilon, 6) ** 2 - size**2) / n
+    expected = (report_norm(epsilon, 6) ** 2 - size**2) / n
     assert abs(off.mean() - expected) < 5 * off.std() / math.sqrt(runs)
     assert abs(0.8 * off.mean() - expected) > 5 * off.std() / math.sqrt(runs), "a fifth less is noticed"
     setting = get_model("logistic").setting(n, 6, 0.1)
     note = next(note for note in build("ldp-duchi").calibrate(setting, Budget(epsilon)).notes if "root mean square" in note)
-    least = math.sqrt((report_length(math.inf, 6) ** 2 - 1) / n)
-    assert f"about {report_length(epsilon, 6) / math.sqrt(n):.3g} (root mean square), and by {least:.3g} at least" in note
+    least = math.sqrt((report_norm(math.inf, 6) ** 2 - 1) / n)
+    assert f"about {report_norm(epsilon, 6) / math.sqrt(n):.3g} (root mean square), and by {least:.3g} at least" in note
 
 
 @pytest.mark.parametrize("params", [{}, {"training": "plain"}, {"release": "gradient"}])

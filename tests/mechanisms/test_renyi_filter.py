@@ -139,7 +139,7 @@ def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.Mo
         return max(spent)
 
     assert 1 - 1e-5 < most() <= 1
-    monkeypatch.setattr(import_module("dpviz.models.linear"), "_SHORTER", 1.0)  # the control: rounding alone goes beyond
+    monkeypatch.setattr(import_module("dpviz.models.linear"), "_SHRINK", 1.0)  # the control: rounding alone goes beyond
     assert most() > 1
 
 

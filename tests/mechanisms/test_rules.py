@@ -184,7 +184,7 @@ def test_lambda_of_an_objective_is_the_least_that_is_enough_for_its_own_noise(na
         setting, budget = get_model("logistic").setting(n, d, rules.regularisation(n, d)), Budget(epsilon, 1e-7)
 
         def wanted(lam: float, setting: Setting = setting, budget: Budget = budget) -> float:
-            own = built.calibrate(replace(setting, lam=lam), budget).noise_length(setting.m)
+            own = built.calibrate(replace(setting, lam=lam), budget).rms_noise(setting.m)
             return rules.against_objective_noise(replace(setting, lam=1e-9), own)
 
         lam = built.automatic_lam(setting, budget)
@@ -216,7 +216,7 @@ def test_lambda_of_noise_on_the_model_is_the_least_that_keeps_it_small(name: str
         setting, budget = get_model("logistic").setting(n, d, rules.regularisation(n, d)), Budget(epsilon, 1e-7)
 
         def on_a_weight(lam: float, setting: Setting = setting, budget: Budget = budget) -> float:
-            length = built.calibrate(replace(setting, lam=lam), budget).noise_length(setting.m)
+            length = built.calibrate(replace(setting, lam=lam), budget).rms_noise(setting.m)
             return length / math.sqrt(setting.m)
 
         lam = built.automatic_lam(setting, budget)

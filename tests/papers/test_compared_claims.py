@@ -22,7 +22,7 @@ def only_started(knobs: dict[str, Any]) -> Mechanism:
 @pytest.fixture
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     """One setting for each method: stand-ins have no hyperparameters."""
-    monkeypatch.setattr(accuracy, "LENGTHS", (50,))
+    monkeypatch.setattr(accuracy, "STEP_COUNTS", (50,))
     monkeypatch.setattr(accuracy, "STEP_SIZES", (1.0,))
 
 

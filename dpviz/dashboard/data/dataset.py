@@ -115,7 +115,7 @@ def balance(dataset: Dataset, theme: Theme) -> None:
     charts.chart(data.label_balance(counts, names, theme), "balance", summary, lambda: table)
 
 
-def lengths(dataset: Dataset, theme: Theme) -> None:
+def row_norms(dataset: Dataset, theme: Theme) -> None:
     """Row norms."""
     st.header("Row norms", anchor=False)
     summary, values = norms(dataset)

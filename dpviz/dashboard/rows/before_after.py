@@ -70,10 +70,10 @@ def _change(spec: RunSpec, dataset: Dataset, row_id: int, noisy: np.ndarray, the
             "after, own units": texts[1],
         }
     )
-    moved, length, image = int(np.abs(noisy - before).argmax()), float(np.linalg.norm(noisy - before)), units.image
+    moved, norm, image = int(np.abs(noisy - before).argmax()), float(np.linalg.norm(noisy - before)), units.image
     far = "Noise more than one range of the row beyond it is black or white." if image else "Hovering shows the data's own units."
     summary = (
-        f"Row {row_id} moved by {words.three(length)}; rows have length 1 at most. The feature that moved most is "
+        f"Row {row_id} moved by {words.three(norm)}; rows have a norm of at most 1. The feature that moved most is "
         f"{dataset.feature_names[moved]}: from {texts[0][moved]} to {texts[1][moved]}. {far}"
     )
     if image is not None:

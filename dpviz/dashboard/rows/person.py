@@ -120,10 +120,10 @@ def _received(run: Inspected, influence: Influence, i: int) -> str:
         return "none is added"
     if run.noise_count is None:
         rows = "none on the row itself"
-        if not run.noise_length > 0:
+        if not run.rms_noise > 0:
             return f"{rows}: it covers all rows together"
-        share = words.percent(float(influence.newton_norm[i]) / run.noise_length)
-        return f"{rows}: the noise moves the parameters by {words.three(run.noise_length)}; this row moves them {share} of that"
+        share = words.percent(float(influence.newton_norm[i]) / run.rms_noise)
+        return f"{rows}: the noise moves the parameters by {words.three(run.rms_noise)}; this row moves them {share} of that"
     if np.isfinite(facts["visits"]) and facts["visits"] == 0:
         return "never used in training"
     used = f"used {words.times(facts['visits'])}, " if np.isfinite(facts["visits"]) else ""
@@ -222,7 +222,7 @@ def _ordinal(rank: int) -> str:
 def _noise(run: Inspected, people: list[int]) -> list[Line]:
     if run.noise_count is None:
         return []
-    lines: list[Line] = [("Length of all its noise", [words.three(v) for v in run.rows["noise_norm"].iloc[people]])]
+    lines: list[Line] = [("Norm of all its noise", [words.three(v) for v in run.rows["noise_norm"].iloc[people]])]
     for view in run.views or ():
         asks = ["trains it without noise" if view.passes[i] else "asks for noise" for i in people]
         values = [f"{words.three(view.statistic[i])}, allowed {limits(view.low, view.high)}" for i in people]

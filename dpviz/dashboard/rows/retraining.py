@@ -53,12 +53,12 @@ def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, 
     )
     at = truth.index
     guess = influence.parameters(at, kind)
-    length, error = np.linalg.norm(guess, axis=1), np.linalg.norm(guess - truth.change, axis=1)
+    norm, error = np.linalg.norm(guess, axis=1), np.linalg.norm(guess - truth.change, axis=1)
     convex = influence.problem.model.convex
     bound = error_bound(influence.problem.setting) if kind == "influence" and convex else float("inf")
     worst = int(error.argmax())
-    both = (length > 0) & (truth.norm > 0)
-    off = np.abs(length[both] / truth.norm[both] - 1)
+    both = (norm > 0) & (truth.norm > 0)
+    off = np.abs(norm[both] / truth.norm[both] - 1)
     limit = (
         f"The proved bound on the error is {words.three(bound)} (Kang-PIDP, Theorem 4), "
         f"{words.three(bound / max(float(error.max()), 1e-300))} times the largest error."
@@ -75,16 +75,16 @@ def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, 
         if len(off)
         else "No row moves the model."
     )
-    same = int(at[truth.norm.argmax()]) == int(at[length.argmax()])
+    same = int(at[truth.norm.argmax()]) == int(at[norm.argmax()])
     summary += f" Both name {'the same row' if same else 'different rows'} as the one that moves the model most."
     if not convex and len(at) > 2:
-        _order(influence, length, truth)
+        _order(influence, norm, truth)
     exact = "exact leave-one-out" if convex else "leave-one-out retraining"
-    fig = against_truth(length, truth.norm, error, run.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
+    fig = against_truth(norm, truth.norm, error, run.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
     data = pd.DataFrame(
         {
             "row id": run.row_ids[at],
-            KINDS[kind]: length,
+            KINDS[kind]: norm,
             exact: truth.norm,
             "error": error,
             "error bound": bound,
@@ -94,11 +94,11 @@ def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, 
     charts.chart(fig, "validation", summary, lambda: data, rows=True, of=run.spec)
 
 
-def _order(influence: Influence, length: Floats, truth: Retrained) -> None:
+def _order(influence: Influence, norm: Floats, truth: Retrained) -> None:
     """The rank correlation of a network's influence with retraining."""
-    likeness = truth.rank_correlation(length)
+    likeness = truth.rank_correlation(norm)
     st.markdown(
-        f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(length)} rows: 1 is the same order, "
+        f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(norm)} rows: 1 is the same order, "
         f"0 is none. The influence is {inspected.approximation(influence)}."
     )
 

@@ -33,8 +33,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_name} of scale {words.three(cal.noise_scale)}"
     if run.noise_count is not None and run.ever is not None and run.ever.any():
-        lengths = run.rows["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
-        strength += f"; a row that receives it gets a vector of length {words.three(float(lengths.mean()))} on average"
+        norms = run.rows["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
+        strength += f"; a row that receives it gets a vector of norm {words.three(float(norms.mean()))} on average"
     panels.note(f"Where noise goes: {where}.{strength}{'.' if strength else ''}")
     if run.views is None:
         _no_rule(run)

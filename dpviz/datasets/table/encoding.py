@@ -83,7 +83,7 @@ Block = OneHot | NDArray[np.float64]
 
 
 def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """((n, d) rows of unit length, with the constant feature where it is wanted; (n,) norms that they had before).
+    """((n, d) rows of unit norm, with the constant feature where it is wanted; (n,) norms that they had before).
 
     The same as `norms.unit` and `add_intercept`, written into one array: categories become wide only here, and nothing else is
     as large as the result.
@@ -152,7 +152,7 @@ def centred(x: NDArray[np.float64], numbers: NDArray[np.bool_]) -> NDArray[np.fl
 
 
 def add_intercept(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(x, 1)/sqrt 2: a constant feature that keeps rows of length <= 1 in the unit ball.
+    """(x, 1)/sqrt 2: a constant feature that keeps rows of norm <= 1 in the unit ball.
 
     The intercept is regularised with the rest; otherwise the objective would not be strongly convex and every
     output- and objective-perturbation guarantee would be void.

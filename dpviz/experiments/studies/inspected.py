@@ -89,7 +89,7 @@ class Inspected:
         return None if self.individual is None else self.individual.epsilon.mean(axis=0)
 
     @cached_property
-    def noise_length(self) -> float:
+    def rms_noise(self) -> float:
         """Root mean square distance of the released parameters from their mean; NaN for one seed."""
         seeds = len(self.theta)
         return float(np.linalg.norm(self.theta - self.theta.mean(axis=0)) / (seeds - 1) ** 0.5) if seeds > 1 else float("nan")

@@ -141,15 +141,15 @@ def _pair(problem: Problem, kind: str, rng: np.random.Generator) -> tuple[Proble
 
 
 def _opposed(problem: Problem, theta: Floats, flat: Floats) -> tuple[Floats, Floats]:
-    """Two signed rows of length 1 whose gradients at theta differ most (for the logistic loss), mostly along `flat`."""
-    length = float(np.linalg.norm(theta))
-    along = theta / length if length > 0 else np.eye(len(theta))[0]
+    """Two signed rows of norm 1 whose gradients at theta differ most (for the logistic loss), mostly along `flat`."""
+    norm = float(np.linalg.norm(theta))
+    along = theta / norm if norm > 0 else np.eye(len(theta))[0]
     across = flat - (flat @ along) * along
     size = float(np.linalg.norm(across))
     if size < 1e-9:
         return along, -along
     across = across / size
-    p, q = logistic_worst_pair(length) if problem.setting.model == "logistic" else (0.0, 0.0)
+    p, q = logistic_worst_pair(norm) if problem.setting.model == "logistic" else (0.0, 0.0)
     return p * along + np.sqrt(1 - p * p) * across, q * along - np.sqrt(1 - q * q) * across
 
 

@@ -76,7 +76,7 @@ def declared(spec: RunSpec) -> dict[str, Knob]:
 def first_pair(spec: RunSpec) -> tuple[str, str] | None:
     """Two settings to begin a search with, None where there are not two: one of the method, and λ.
 
-    Of automatic settings the last one: methods declare the length of their steps after the number of steps, and only rows can
+    Of automatic settings the last one: methods declare their step sizes after the number of steps, and only rows can
     tell how far it may be above what is stable for all rows.
     """
     own = {name: knob for name, knob in declared(spec).items() if name != "lam"}

@@ -282,29 +282,29 @@ class Runs:
             return
         problem, knobs, theta = self.problem, self.knobs, self.theta[who]
         direction = self.noisy[who] / problem.n + problem.lam * theta  # the regulariser is public: added after the noise
-        length = np.linalg.norm(direction, axis=1)
-        direction /= np.maximum(length, 1e-300)[:, None]
-        lengths = self.longest[who, None] * np.linspace(0, 1, knobs.candidates + 1)
-        scores = np.empty(lengths.shape)
-        few = max(1, _WORK // (problem.n * lengths.shape[1]))
+        norm = np.linalg.norm(direction, axis=1)
+        direction /= np.maximum(norm, 1e-300)[:, None]
+        step_sizes = self.longest[who, None] * np.linspace(0, 1, knobs.candidates + 1)
+        scores = np.empty(step_sizes.shape)
+        few = max(1, _WORK // (problem.n * step_sizes.shape[1]))
         for i in range(0, len(who), few):
             tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
             scores[part] = self.rows.line_losses(
-                theta[part], direction[part], self.longest[who[part]], lengths.shape[1], knobs.clip_loss
+                theta[part], direction[part], self.longest[who[part]], step_sizes.shape[1], knobs.clip_loss
             )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
-        scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * lengths * along[:, None] + lengths**2)
-        gumbel = np.array([self.gumbel[r].gumbel(size=lengths.shape[1]) for r in who])
+        scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * step_sizes * along[:, None] + step_sizes**2)
+        gumbel = np.array([self.gumbel[r].gumbel(size=step_sizes.shape[1]) for r in who])
         index = np.argmin(scores - self.gumbel_scale[who, None] * gumbel, axis=1)
-        step = lengths[np.arange(len(who)), index]
+        step = step_sizes[np.arange(len(who)), index]
         moved = index > 0
         self.theta[who] -= step[:, None] * direction
         self._after_steps(who[moved], step[moved])
-        # noise of standard deviation sigma in m coordinates has squared length m sigma^2, known beforehand; where it is less
+        # noise of standard deviation sigma in m coordinates has squared norm m sigma^2, known beforehand; where it is less
         # than half of the direction's, the steps are too long and a better gradient would not help [ours]
         noise = math.sqrt(self.theta.shape[1]) * self.gradient_scale[who] / np.sqrt(self.price[who]) / problem.n
-        too_long = ~moved & (length**2 >= 2 * noise**2) & (knobs.shrink < 1)
+        too_long = ~moved & (norm**2 >= 2 * noise**2) & (knobs.shrink < 1)
         self.longest[who[too_long]] *= knobs.shrink
         self.measure_better(who[~moved & ~too_long])
 
@@ -312,7 +312,7 @@ class Runs:
         self.fresh[who] = True
         self.updates[who] += 1
         self.chosen[who] = np.maximum(self.chosen[who], step)
-        # every 10 steps the grid is fitted to the lengths that were chosen (Lee & Kifer 2018, from the authors' code)
+        # every 10 steps the grid is fitted to the step sizes that were chosen (Lee & Kifer 2018, from the authors' code)
         due = who[self.updates[who] % 10 == 0]
         self.longest[due] = np.minimum(1.1 * self.chosen[due], self.knobs.longest)
         self.chosen[due] = 0.0

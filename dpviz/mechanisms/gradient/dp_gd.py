@@ -60,7 +60,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
         log=True,
         automatic=rules.FULL_STEPS,
     )
-    step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
+    step_size: float = step_size_knob("Size of a step; below 2/L descent is certain.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     noise: str = knob(
         "exact", "Noise", "Exact composition, or the published formula with its open constant c.", options=("exact", "published")

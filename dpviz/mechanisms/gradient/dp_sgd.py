@@ -38,7 +38,7 @@ from dpviz.privacy.individual import IndividualEpsilon
 
 @dataclass(frozen=True)
 class SampledSteps(StepSize):
-    """The length of a step, and the share of the rows that a batch holds on average.
+    """The step size, and the share of the rows that a batch holds on average.
 
     Attributes:
         sampling_rate: q, at which batches are drawn because the noise was computed for it.

@@ -84,7 +84,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
     share: float = knob(
         0.5, "Share of full gradients", "Part of the budget that goes to the full gradients.", low=0.01, high=0.99
     )
-    step_size: float = step_size_knob("Length of a step.", rules.STEP_SIZE)
+    step_size: float = step_size_knob("Size of a step.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     snapshot: str = knob(
         "last",
@@ -274,11 +274,11 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         full, inner = (PoissonPath(Sampled(Gaussian.of_rows(1.0, z), rate)) for z, rate in ((z1, 1.0), (z2, self.sampling_rate)))
 
         def divergence(norms: Floats, path: Floats) -> Floats:
-            length = np.minimum(norms, bound).reshape(len(norms), self.rounds, self.inner_steps)
-            anchor, later = length[:, :, :1], length[:, :, 1:]
+            clipped = np.minimum(norms, bound).reshape(len(norms), self.rounds, self.inner_steps)
+            anchor, later = clipped[:, :, :1], clipped[:, :, 1:]
             points = path.reshape(self.rounds, self.inner_steps, -1)
             limit = np.stack([self._limit(problem, p[1:], p[:1]) for p in points])
-            # a linear model's gradients of one row share a direction; others differ by the sum of their lengths at most
+            # a linear model's gradients of one row share a direction; others differ by the sum of their norms at most
             moved = np.abs(later - anchor) if linear else later + anchor
             shares = np.minimum(moved / limit, 1.0).reshape(len(norms), self.rounds * (self.inner_steps - 1))
             return full.divergence(anchor[:, :, 0] / bound) + inner.divergence(shares)

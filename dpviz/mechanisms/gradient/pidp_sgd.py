@@ -81,7 +81,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
         unit="rows",
     )
     step_size: float = step_size_knob(
-        "Length of a step; the theory has 1/L.",
+        "Size of a step; the theory has 1/L.",
         "0.01 from the non-private model, since noisy steps move away from it; 1 from zero",
         low=0.001,
     )
@@ -215,9 +215,9 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
                 rows_of_step.append((index, passed))
             noise = scale[:, :, None] * draws.noise[:, 0, k]  # line 13
             local -= step * (slope + noise.reshape(e * s, m))  # lines 11 and 14
-            length = np.linalg.norm(noise, axis=2)
+            noise_norm = np.linalg.norm(noise, axis=2)
             for index, passed in rows_of_step:
-                log.step(k // self.local_steps, index, passed, np.where(passed, 0.0, length))
+                log.step(k // self.local_steps, index, passed, np.where(passed, 0.0, noise_norm))
             if (k + 1) % self.local_steps == 0:
                 outer = local.copy()  # line 17
         margin = None

@@ -54,7 +54,7 @@ def visible_note(sigma: float, lipschitz: float, steps: int, used: float, delta:
     if sigma > 0.1 * lipschitz:
         return ()
     return (
-        f"The gradient noise is {sigma:.2g} per coordinate on a single row's gradient of length up to {lipschitz:g}. Where every "
+        f"The gradient noise is {sigma:.2g} per coordinate on a single row's gradient of norm up to {lipschitz:g}. Where every "
         f"model is public, as the paper allows, such a step can show the row it used; T = {steps} steps use a given row with "
         f"probability {used:.2g}, which would all have to fit into δ = {delta:.2g}.",
     )

@@ -191,9 +191,9 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
 
 @dataclass(frozen=True)
 class EqualSteps(PoissonSGD):
-    """Poisson-sampled SGD whose steps all have one length, which follows from the noise where it is automatic."""
+    """Poisson-sampled SGD whose steps all have one size, which follows from the noise where it is automatic."""
 
-    step_size: float = step_size_knob("Length of a step.", rules.STEP_SIZE, high=LONGEST_STEP)
+    step_size: float = step_size_knob("Size of a step.", rules.STEP_SIZE, high=LONGEST_STEP)
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         return self.by_noise(setting, 0.0 if budget is None else self.noise_scale(setting, budget))

@@ -36,7 +36,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
 
     Why this is (epsilon, delta)-DP under replace-one [ours; zCDP form: Feldman, Zrnic 2021; Gaussian form: Koskela,
     Tobaben, Honkela 2023]. Whether a row is active depends on that row and on earlier outputs only. Given those,
-    replacing a row moves step t's sum by at most a_t + b_t, the lengths that the old and the new row contribute, and
+    replacing a row moves step t's sum by at most a_t + b_t, the norms that the old and the new row contribute, and
     along every path sum a_t^2 <= B, sum b_t^2 <= B, so sum (a_t + b_t)^2 <= 4B. Let step t have mu_t = (a_t + b_t)/s,
     predictable from the past, and release once more with what is left of mu^2 = 4B/s^2. The privacy loss is then
     mu^2/2 + S with S = sum mu_t Z_t, and E exp(x S - x^2 mu^2/2) = 1 for every x, so S is exactly N(0, mu^2): the
@@ -78,7 +78,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         high=100.0,
         log=True,
     )
-    step_size: float = step_size_knob("Length of a step; below 2/L descent is certain.", rules.STEP_SIZE)
+    step_size: float = step_size_knob("Size of a step; below 2/L descent is certain.", rules.STEP_SIZE)
     clip_norm: float = clip_norm_knob()
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:

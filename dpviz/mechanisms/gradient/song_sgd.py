@@ -27,7 +27,7 @@ _AT_EPSILON = 2.0  # for which an automatic value is shown where no budget is kn
 
 @dataclass(frozen=True)
 class Batching(StepSize):
-    """The first step's length, and how many batches a pass has.
+    """The first step size, and how many batches a pass has.
 
     Attributes:
         batches: number of batches of one pass.
@@ -105,7 +105,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
         return (steps + 1) // 2 if self.average else 1
 
     def _weights(self, steps: int) -> tuple[float, float]:
-        """A and B for eta_0 = 1: mean training time of the averaged iterates, and the length of the weights of the draws.
+        """A and B for eta_0 = 1: mean training time of the averaged iterates, and the norm of the weights of the draws.
 
         The draw of step t is in those of the k averaged iterates that come after it: its weight is their share over sqrt t.
         """

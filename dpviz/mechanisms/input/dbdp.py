@@ -79,7 +79,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
     rate = r"O\!\left(\frac{m\,G^2\log(1/\delta)\log n}{n^2\varepsilon^2}\right)"
 
     steps: int = steps_knob("Mini-batch steps T", "as many as raise accuracy before the noise dominates, 5 to 200")
-    step_size: float = step_size_knob("Length of a step.", _STEP)
+    step_size: float = step_size_knob("Size of a step.", _STEP)
     average: bool = knob(
         True,
         "Averaging",
@@ -119,7 +119,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         Noise of scale sigma on the rows is a regularisation of weight r = kappa sigma^2, where kappa is the mean curvature of
         the loss: below its bound as far as steps may be longer than that bound allows. After the time s = T eta such a direction
         has gone (1 - e^(-(lambda + r) s))/(lambda + r) times its gradient. As sigma^2 grows with T, few steps do not go far, and
-        many are held back: without lambda and with steps of one length the farthest is where r s = 1.256, the root of
+        many are held back: without lambda and with steps of one size the farthest is where r s = 1.256, the root of
         e^u = 1 + 2u. Noise on the way only asks for fewer steps.
         """
         kappa = _CURVED / rules.longest_step(setting) * min(setting.beta, 1 / setting.unit_step)
@@ -189,14 +189,14 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
         counts = np.array([c.values(Descent).steps for c in training.calibrations])
         steps = int(counts.max())
         first = counts // 2 if self.average else counts - 1  # of the iterates that are averaged
-        lengths = np.zeros((len(streams), n)) if record else np.zeros((0, 0))
+        draw_norms = np.zeros((len(streams), n)) if record else np.zeros((0, 0))
         visits = np.zeros((len(counts), len(streams), n)) if record else np.zeros((0, 0, 0))
 
         def work(g: int, tick: Monitor) -> Floats:
             group = parts[g]
             draws = [row_draws(stream, n, d) for stream in streams[group]]  # lines 3 and 4
             if record:
-                lengths[group] = [np.sqrt(np.einsum("ij,ij->i", draw, draw)) for draw in draws]
+                draw_norms[group] = [np.sqrt(np.einsum("ij,ij->i", draw, draw)) for draw in draws]
             orders = [generator(substreams(stream, 1)[0]) for stream in streams[group]]
             current = np.repeat(start[group, None], len(sigma), axis=1)
             total = np.zeros_like(current)
@@ -215,7 +215,7 @@ class DBDP(NoisesRows, HasWorstPair, CountsSteps):
 
         trained = map_streams(work, len(parts), training.monitor, parallel=heavy, most=most)
         theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
-        log = once_record(self.noise_enters, sigma, n, visits, lengths) if record else NoiseRecord(self.noise_enters)
+        log = once_record(self.noise_enters, sigma, n, visits, draw_norms) if record else NoiseRecord(self.noise_enters)
         return Fit(theta, log)
 
     worst_pair = staticmethod(opposed_pair)

@@ -54,7 +54,7 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         10, "Local steps", "Rows drawn between two rounds (T_local; the experiments use 10).", low=1, high=1000, log=True
     )
     step_size: float = step_size_knob(
-        "Length of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",
+        "Size of a step; Theorem 3 has 1/L, the experiments choose it by cross-validation.",
         "0.001 from the non-private model, since noisy steps move away from it; 0.1 from zero",
         low=0.001,
     )
@@ -92,8 +92,8 @@ class DBDPPI(single.SingleRecord, NoisesRows):
             else f"eq. (15) with w for √w, with c = {self.c:g}",
             notes=(
                 *(() if self.public_start else (single.NOT_PRIVATE_START,)),
-                f"Line 9 compares the length of a vector of {setting.m} ratios with e^ε. Ratios of rows with little influence "
-                f"are near 1, so the length is near √{setting.m}: as written the rule noises every such row where "
+                f"Line 9 compares the norm of a vector of {setting.m} ratios with e^ε. Ratios of rows with little influence "
+                f"are near 1, so the norm is near √{setting.m}: as written the rule noises every such row where "
                 f"ε < ½ ln {setting.m} = {flip:.3g} and none where ε is above, whatever its influence.",
                 "Whether a row receives noise depends on private data, and no budget is spent on that decision.",
                 "A row that passes moves the model by its exact gradient; line 18 publishes such rows unchanged.",
@@ -171,20 +171,20 @@ class DBDPPI(single.SingleRecord, NoisesRows):
         solve = single.solver(problem, problem.optimum)
         start = self.starting_points(problem, [np.random.SeedSequence(0)])[0]
         epsilon = _epsilon(calibration)
-        length = single.statistic(problem, start, solve, lambda c: ratio_norm(start, c))
+        norm = single.statistic(problem, start, solve, lambda c: ratio_norm(start, c))
         largest = self._log_statistic(problem, start, solve, "as-intended")
         low, high = math.exp(-min(epsilon, 700.0)), math.exp(min(epsilon, 700.0))
         written = RuleView(
             name="as written",
-            words="A row passes where the length of the vector of ratios (c + θ)/θ lies between e^-ε and e^ε.",
+            words="A row passes where the norm of the vector of ratios (c + θ)/θ lies between e^-ε and e^ε.",
             formula=r"e^{-\varepsilon}\le\left\lVert\frac{c_t+\theta}{\theta}\right\rVert_2\le e^{\varepsilon}",
-            statistic_label="length of the vector of ratios (c + θ)/θ",
-            statistic=length,
+            statistic_label="norm of the vector of ratios (c + θ)/θ",
+            statistic=norm,
             low=low,
             high=high,
-            passes=(length >= low) & (length <= high),
+            passes=(norm >= low) & (norm <= high),
             used=self.rule == "as-written",
-            notes=(f"{problem.m} ratios near 1 have length √{problem.m} = {math.sqrt(problem.m):.3g}.",),
+            notes=(f"{problem.m} ratios near 1 have norm √{problem.m} = {math.sqrt(problem.m):.3g}.",),
         )
         intended = RuleView(
             name="as intended",

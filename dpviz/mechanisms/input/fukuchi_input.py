@@ -30,7 +30,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
     for the SVM the quadratic of its bend, 9/8 - 3m/2 + m^2/2), so that a row enters through (a y x, k x x') only.
     Xi is symmetric with N(0, s^2) on the diagonal and N(0, s^2/2) beside it: isotropic in Frobenius geometry.
 
-    Sensitivity [ours]: for rows of lengths r, s <= 1 and cosine t of y x and y' x', the squared distance of two reports is
+    Sensitivity [ours]: for rows of norms r, s <= 1 and cosine t of y x and y' x', the squared distance of two reports is
     a^2 (r^2 + s^2 - 2rst) + k^2 (r^4 + s^4 - 2 r^2 s^2 t^2). It is larger at -|t| than at |t|. For t <= 0 it grows with r:
     half its derivative is a^2 (r + s|t|) + 2 k^2 r (r^2 - s^2 t^2) >= 0, because a^2 >= 2 k^2 for both losses; likewise with
     s. At r = s = 1 it is a^2 (2 - 2t) + k^2 (2 - 2t^2), which falls in t, so the maximum is at t = -1: 2a, that is exactly 1
@@ -107,7 +107,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
             draws = row_draws(streams[s], n, d)
             vector_draw = draws.sum(axis=0, dtype=np.float64) / math.sqrt(n)  # unit variance, like the sum's
             matrix_draw = symmetric_draw(generator(substreams(streams[s], 1)[0]), d)
-            lengths = np.sqrt(np.einsum("ij,ij->i", draws, draws)) if record else np.zeros(n)
+            draw_norms = np.sqrt(np.einsum("ij,ij->i", draws, draws)) if record else np.zeros(n)
             out = np.empty((len(scale), d))
             for e, sigma in enumerate(scale):
                 tick(e / len(scale))
@@ -115,13 +115,13 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
                 # a curvature below 0 is noise for sure: eigenvalues of the regularised matrix are floored at lam
                 values = np.maximum(values, 0.0) + problem.lam
                 out[e] = basis @ ((basis.T @ (vector + sigma * vector_draw)) / (n * values))
-            return out, lengths
+            return out, draw_norms
 
-        trained, lengths = zip(
+        trained, draw_norms = zip(
             *map_streams(work, len(streams), training.monitor, parallel=d >= _THREADS_FROM, most=AT_ONCE), strict=True
         )
         theta = np.stack(trained, axis=1)
-        sizes = np.array(lengths) if record else None
+        sizes = np.array(draw_norms) if record else None
         return Fit(theta, once_record(self.noise_enters, scale / math.sqrt(n), n, np.ones((1, 1, n)), sizes))
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:

@@ -66,7 +66,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         "Gradient steps on the perturbed rows",
         "100 to 200 (network: 400), as many as the noise of ε = 2 lets train; fewer where λ is large",
     )
-    step_size: float = step_size_knob("Length of a step.", BY_NOISE)
+    step_size: float = step_size_knob("Size of a step.", BY_NOISE)
     sharing: str = knob(
         "per-record",
         "Noise draw",
@@ -92,7 +92,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             return setting.lam
         # at unit slopes the rows' noise adds up to a random linear term in the sum, the same in every step
         rows = setting.n if self.sharing == "shared" else math.sqrt(setting.n)
-        return rules.against_objective_noise(setting, rows * self.calibrate(setting, budget).noise_length(setting.m))
+        return rules.against_objective_noise(setting, rows * self.calibrate(setting, budget).rms_noise(setting.m))
 
     def _step_size(self, setting: Setting, sigma: float) -> float:
         """Step size in units of 1/L, as set or by the rule for this noise."""
@@ -188,28 +188,28 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
 
             def draw(s: int) -> Floats:
                 noise = row_draws(mine[s], *own)  # Algorithm 1, lines 2 to 4
-                lengths = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
+                draw_norms = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
                 noisy.prepared(problem.rows, noise, kind, draws[s])
-                return lengths
+                return draw_norms
 
             with AllRows(problem, len(current)) as rows:
-                lengths = rows.team.each(draw, len(mine))
+                draw_norms = rows.team.each(draw, len(mine))
                 gradient_at = rows.noisy_gradients(draws, scale)
                 for t in range(steps):
                     tick(t / steps)
                     # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
                     gradient = gradient_at(current) / n
                     current -= step[:, None] * (gradient + problem.lam * current)
-            return current.reshape(len(mine), len(sigma), -1), np.array(lengths)
+            return current.reshape(len(mine), len(sigma), -1), np.array(draw_norms)
 
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
         most = 1 if shared else AT_ONCE // _TOGETHER
-        trained, lengths = zip(*map_streams(work, len(parts), training.monitor, parallel=heavy, most=most), strict=True)
+        trained, draw_norms = zip(*map_streams(work, len(parts), training.monitor, parallel=heavy, most=most), strict=True)
         theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
         visits = np.full((1, 1, n), float(steps))
         return Fit(
             theta,
-            once_record(self.noise_enters, sigma, n, visits, np.concatenate(lengths))
+            once_record(self.noise_enters, sigma, n, visits, np.concatenate(draw_norms))
             if training.record
             else NoiseRecord(self.noise_enters),
         )

@@ -70,13 +70,13 @@ def opposed_pair(model: Model, setting: Setting) -> tuple[Problem, Problem] | No
     return base.replace_row(n - 1, second, 1.0), base.replace_row(n - 1, second, -1.0)
 
 
-def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floats | None) -> NoiseRecord:
+def once_record(where: str, sigma: Floats, n: int, visits: Floats, draw_norms: Floats | None) -> NoiseRecord:
     """The noise record of rows that were all perturbed once, before training.
 
     Args:
         sigma: (E,) noise scales.
         visits: broadcasts to (E, S, n).
-        lengths: (S, n) or (S, 1) lengths of the rows' standard draws; None where they are not recorded.
+        draw_norms: (S, n) or (S, 1) norms of the rows' standard draws; None where they are not recorded.
     """
     scale = sigma[:, None, None]
     noisy = (scale > 0).astype(float)
@@ -84,7 +84,7 @@ def once_record(where: str, sigma: Floats, n: int, visits: Floats, lengths: Floa
         where,
         visits=visits,
         times_noised=noisy * np.ones((1, 1, n)),
-        noise_norm=None if lengths is None else scale * np.broadcast_to(lengths, (len(lengths), n)),
+        noise_norm=None if draw_norms is None else scale * np.broadcast_to(draw_norms, (len(draw_norms), n)),
         passed=np.zeros((1, 1, n)),
         timeline=noisy * n,
     )

@@ -19,8 +19,8 @@ from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsi
 from dpviz.privacy.budget import Budget
 
 
-def report_length(epsilon: float, d: int) -> float:
-    """B, the length of a report: coth(eps/2) sqrt(pi) Gamma((d+1)/2)/Gamma(d/2) (Duchi, Jordan, Wainwright 2018).
+def report_norm(epsilon: float, d: int) -> float:
+    """B, the norm of a report: coth(eps/2) sqrt(pi) Gamma((d+1)/2)/Gamma(d/2) (Duchi, Jordan, Wainwright 2018).
 
     The factor makes E[z] = v; epsilon may be infinite.
     """
@@ -45,12 +45,12 @@ def _epsilon(calibration: Calibration) -> float:
 
 @dataclass(frozen=True)
 class LDPDuchi(LocalMechanism):
-    """Reports a vector of fixed length B from the half sphere around ±v or, with probability 1/(1 + e^eps), the other.
+    """Reports a vector of fixed norm B from the half sphere around ±v or, with probability 1/(1 + e^eps), the other.
 
     v is the signed record y x (or a gradient), |v| <= 1; it is first rounded to ±v/|v| with mean v. E[z] = v, but
     z z' has the same mean whatever v is, because a half sphere and its opposite look alike to even functions. So
     the reports tell the mean record and no covariance: the surrogate keeps its largest curvature beta in every
-    direction, and its minimiser is one gradient step of length 1/L from 0.
+    direction, and its minimiser is one gradient step of size 1/L from 0.
 
     With m = p a - q b, the mean record of classes of shares p > q with mean rows a and b, the sign of <m, x> is that of the
     larger class for all x with <b, x>/<a, x> < p/q, <a, x> > 0, whatever epsilon and n are.
@@ -62,7 +62,7 @@ class LDPDuchi(LocalMechanism):
         "Duchi, Jordan, Wainwright, FOCS 2013 and JASA 113 (2018), the l2 randomiser; "
         "shuffling: Feldman, McMillan, Talwar, FOCS 2021, Theorem 3.1"
     )
-    noise_enters = "Every row: each person reports a random vector of fixed length, more often near their own row."
+    noise_enters = "Every row: each person reports a random vector of fixed norm, more often near their own row."
     guarantee = (
         "ε-LDP of every report, proved; all training is post-processing. "
         "Shuffling can give a smaller central ε, not for every ε and n."
@@ -85,20 +85,20 @@ class LDPDuchi(LocalMechanism):
         local = local_epsilon_for(budget, setting.n) if self.central else budget.epsilon
         # a report is of a vector in the unit ball: features and label divided by √2 where both are reported
         size, stretch = (setting.d, 1.0) if setting.linear else (setting.d + 1, ROOT2)
-        length = stretch * report_length(local, size)
+        norm = stretch * report_norm(local, size)
         # E|mean z - mean v|^2 = (B^2 - mean |v|^2)/n, as |z| = B and E z = v; at epsilon = infinity B is about sqrt(pi d/2)
-        least = stretch * math.sqrt(max(report_length(math.inf, size) ** 2 - 1, 0.0) / setting.n)
+        least = stretch * math.sqrt(max(report_norm(math.inf, size) ** 2 - 1, 0.0) / setting.n)
         guarantee = budget if self.central else Budget(budget.epsilon)
         notes: list[str] = [
             f"Switching the noise off means ε = ∞: a report then always lies in the half sphere around ±v, and is still "
-            f"{stretch * report_length(math.inf, size):.3g} long.",
-            f"The mean of all reports is off by about {length / math.sqrt(setting.n):.3g} (root mean square), and by "
+            f"{stretch * report_norm(math.inf, size):.3g} long.",
+            f"The mean of all reports is off by about {norm / math.sqrt(setting.n):.3g} (root mean square), and by "
             f"{least:.3g} at least, however large ε is; what distinguishes the classes by less is lost, and the model then "
             f"predicts the majority. {self.limit(setting)}".strip(),
             "The table of rows is the data owner's view; a person's report is released without their row id.",
             *self.learns(setting),
         ]
-        details = {"B": length, "expected_noise_norm": length}
+        details = {"B": norm, "expected_noise_norm": norm}
         if budget.delta > 0:
             shuffled = central_epsilon(local, setting.n, budget.delta)
             details |= {
@@ -118,7 +118,7 @@ class LDPDuchi(LocalMechanism):
             sensitivity=sensitivity,
             query=query,
             sensitivity_source=source,
-            noise_scale=length / math.sqrt(size),  # root mean square of a coordinate of a report
+            noise_scale=norm / math.sqrt(size),  # root mean square of a coordinate of a report
             noise_family="duchi-sphere",
             proves=guarantee,
             claims=guarantee,
@@ -137,21 +137,21 @@ class LDPDuchi(LocalMechanism):
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
         epsilon = np.array([_epsilon(c) for c in training.calibrations])
-        lengths = np.zeros((len(epsilon), len(streams), problem.n)) if training.record else None
+        norms = np.zeros((len(epsilon), len(streams), problem.n)) if training.record else None
         plain = self.training == "plain" or not problem.setting.linear
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
         _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
 
         def work(k: int, tick: Monitor) -> Floats:
-            return train(problem, epsilon, streams[k], None if lengths is None else lengths[:, k], tick)
+            return train(problem, epsilon, streams[k], None if norms is None else norms[:, k], tick)
 
         theta = np.stack(
             map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
         )
-        if lengths is None:
+        if norms is None:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
-        return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=lengths))
+        return Fit(theta, NoiseRecord(self.noise_enters, visits=ones, times_noised=ones, noise_norm=norms))
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats | None:
         """(n, d) reports as rows: signed records signed back, y z, or reported features; None for gradient reports."""
@@ -171,19 +171,19 @@ class LDPDuchi(LocalMechanism):
         return out
 
     def _reports(
-        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats | None
+        self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, norms: Floats | None
     ) -> tuple[Floats, np.ndarray]:
         """Reports of all people as `randomise` gives them, in the scale of the records."""
         records = self.reported(problem)
         stretch = 1.0 if problem.setting.linear else ROOT2
         size = np.broadcast_to(np.linalg.norm(records, axis=1) / stretch, (len(epsilon), problem.n))
-        weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, lengths)
-        if lengths is not None:
-            lengths *= stretch
+        weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, norms)
+        if norms is not None:
+            norms *= stretch
         return weights * stretch, sphere
 
     def _surrogate(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, norms: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m): |phi'(0)| mean report / L."""
         coins, directions = _sources(substreams(stream, 2))
@@ -191,17 +191,17 @@ class LDPDuchi(LocalMechanism):
         for block in row_blocks(problem.n):
             v = problem.rows.signed32[block]
             size = np.broadcast_to(problem.rows.norms[block], (len(epsilon), len(v)))
-            weights, sphere = randomise(v, size, epsilon, coins, directions, None if lengths is None else lengths[:, block])
+            weights, sphere = randomise(v, size, epsilon, coins, directions, None if norms is None else norms[:, block])
             total += weights @ sphere
             report(block.stop / problem.n)
         return problem.setting.slope_at_zero * total / problem.n / problem.setting.L
 
     def _plain(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, norms: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         coins, directions = _sources(substreams(stream, 2))
-        weights, sphere = self._reports(problem, epsilon, coins, directions, lengths)
+        weights, sphere = self._reports(problem, epsilon, coins, directions, norms)
         theta = np.empty((len(epsilon), problem.m))
         for e in range(len(epsilon)):
             report(e / len(epsilon))
@@ -209,7 +209,7 @@ class LDPDuchi(LocalMechanism):
         return theta
 
     def _one_pass(
-        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+        self, problem: Problem, epsilon: Floats, stream: np.random.SeedSequence, norms: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) models after one pass in which every person reports one randomised gradient."""
         start, order, *rest = substreams(stream, 4)
@@ -219,12 +219,12 @@ class LDPDuchi(LocalMechanism):
         batches = np.array_split(generator(order).permutation(problem.n), self.batches)
         for t, index in enumerate(batches):
             rows = problem.rows.take(index)
-            # linear models: a row's gradient is its length times -y x/|x|
+            # linear models: a row's gradient is its norm times -y x/|x|
             size = problem.model.gradient_norms(theta, rows).T / bound
-            noise = None if lengths is None else np.empty(size.shape)
+            noise = None if norms is None else np.empty(size.shape)
             weights, sphere = randomise(-rows.signed.astype(np.float32), size, epsilon, coins, directions, noise)
-            if lengths is not None and noise is not None:
-                lengths[:, index] = bound * noise
+            if norms is not None and noise is not None:
+                norms[:, index] = bound * noise
             theta -= step * (bound * (weights @ sphere) / len(index) + problem.lam * theta)
             report((t + 1) / self.batches)
         return theta
@@ -237,18 +237,18 @@ def _sources(streams: list[np.random.SeedSequence]) -> tuple[np.random.Generator
 
 
 def randomise(
-    direction: np.ndarray, size: Floats, epsilon: Floats, coins: np.random.Generator, directions: Normals, lengths: Floats | None
+    direction: np.ndarray, size: Floats, epsilon: Floats, coins: np.random.Generator, directions: Normals, norms: Floats | None
 ) -> tuple[Floats, np.ndarray]:
     """Reports of k people at E budgets from the same draws: report (e, i) is weights[e, i] * sphere[i].
 
     Args:
-        direction: (k, d) vectors that point where v points, of any length.
-        size: (E, k) lengths |v| in [0, 1].
+        direction: (k, d) vectors that point where v points, of any norm.
+        size: (E, k) norms |v| in [0, 1].
         epsilon: (E,) local budgets; infinity is allowed.
-        lengths: (E, k), overwritten with |z - v|; None where not wanted.
+        norms: (E, k), overwritten with |z - v|; None where not wanted.
 
     Returns:
-        weights (E, k), each ±B, and sphere (k, d) of unit length.
+        weights (E, k), each ±B, and sphere (k, d) of unit norm.
     """
     k, d = direction.shape
     sphere = directions((k, d))
@@ -258,10 +258,10 @@ def randomise(
     rounding, flips = coins.random(k), coins.random(k)
     # v is rounded to ±v/|v|, + with probability 1/2 + |v|/2; then the right half sphere with probability e^eps/(1+e^eps)
     sign = np.where(rounding < 0.5 + 0.5 * size, 1.0, -1.0) * np.where(flips < expit(epsilon)[:, None], 1.0, -1.0)
-    b = np.array([report_length(e, d) for e in epsilon])[:, None]
+    b = np.array([report_norm(e, d) for e in epsilon])[:, None]
     weights = b * towards * sign
-    if lengths is not None:
+    if norms is not None:
         norm = np.sqrt(np.einsum("ij,ij->i", direction, direction, dtype=float))
         cosine = along / np.maximum(norm, 1e-300)
-        lengths[:] = np.sqrt(np.maximum(b**2 + size**2 - 2 * weights * cosine * size, 0.0))
+        norms[:] = np.sqrt(np.maximum(b**2 + size**2 - 2 * weights * cosine * size, 0.0))
     return weights, sphere

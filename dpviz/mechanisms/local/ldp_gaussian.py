@@ -103,7 +103,7 @@ class LDPGaussian(LocalMechanism):
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
         s = training.scales
-        lengths = np.zeros((len(streams), problem.n)) if training.record else None
+        noise_norms = np.zeros((len(streams), problem.n)) if training.record else None
         plain = self.training == "plain" or not problem.setting.linear
         if not plain:
             slope = problem.setting.slope_at_zero
@@ -111,7 +111,7 @@ class LDPGaussian(LocalMechanism):
         _ = problem.rows.signed32  # made before the workers start
 
         def work(k: int, tick: Monitor) -> Floats:
-            own = None if lengths is None else lengths[k]
+            own = None if noise_norms is None else noise_norms[k]
             if self.release == "gradient":
                 return self._one_pass(problem, s, streams[k], own, tick)
             if plain:
@@ -121,7 +121,7 @@ class LDPGaussian(LocalMechanism):
         theta = np.stack(
             map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
         )
-        if lengths is None:
+        if noise_norms is None:
             return Fit(theta, NoiseRecord(self.noise_enters))
         ones = np.ones((1, 1, problem.n))
         return Fit(
@@ -130,7 +130,7 @@ class LDPGaussian(LocalMechanism):
                 self.noise_enters,
                 visits=ones,
                 times_noised=np.where(s > 0, 1.0, 0.0)[:, None, None],
-                noise_norm=s[:, None, None] * lengths,
+                noise_norm=s[:, None, None] * noise_norms,
             ),
         )
 
@@ -148,7 +148,7 @@ class LDPGaussian(LocalMechanism):
         problem: Problem,
         s: Floats,
         stream: np.random.SeedSequence,
-        lengths: Floats | None,
+        noise_norms: Floats | None,
         mean: Floats,
         moment: Floats,
         slope: float,
@@ -163,8 +163,8 @@ class LDPGaussian(LocalMechanism):
             total += noise.sum(axis=0, dtype=float)
             cross += signed[block].T @ noise
             square += noise.T @ noise
-            if lengths is not None:
-                lengths[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
+            if noise_norms is not None:
+                noise_norms[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
             report(block.stop / n)
         reported = mean + np.outer(s, total / n)
         theta = np.empty((len(s), d))
@@ -173,20 +173,20 @@ class LDPGaussian(LocalMechanism):
             second = (moment + scale * (cross + cross.T) + scale**2 * square) / n - scale**2 * np.eye(d)
             value, basis = np.linalg.eigh(problem.setting.beta * second)
             # spectral size of the noise in the second moment: 2 s^2 sqrt(d/n) from noise alone (Wigner), 2 s sqrt(d/n)
-            # from its product with rows of length 1 [ours]
+            # from its product with rows of norm 1 [ours]
             edge = problem.setting.beta * 2 * (scale**2 + scale) * math.sqrt(d / n)
             curvature = np.maximum(value, self.floor * edge) + problem.lam
             theta[e] = basis @ ((basis.T @ (slope * reported[e])) / curvature)
         return theta
 
     def _plain(
-        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, noise_norms: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
         records = self.reported(problem)
         noise = single_normals(stream)(records.shape)
-        if lengths is not None:
-            lengths[:] = np.linalg.norm(noise, axis=1)
+        if noise_norms is not None:
+            noise_norms[:] = np.linalg.norm(noise, axis=1)
         theta = np.empty((len(s), problem.m))
         for e, scale in enumerate(s):
             report(e / len(s))
@@ -194,7 +194,7 @@ class LDPGaussian(LocalMechanism):
         return theta
 
     def _one_pass(
-        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, lengths: Floats | None, report: Monitor
+        self, problem: Problem, s: Floats, stream: np.random.SeedSequence, noise_norms: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) models after one pass in which every person reports one noisy gradient."""
         start, order, noise = substreams(stream, 3)
@@ -206,8 +206,8 @@ class LDPGaussian(LocalMechanism):
             for block in row_blocks(len(index)):
                 draw = normals((block.stop - block.start, problem.m))
                 total += draw.sum(axis=0, dtype=float)
-                if lengths is not None:
-                    lengths[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
+                if noise_norms is not None:
+                    noise_norms[index[block]] = np.sqrt(np.einsum("ij,ij->i", draw, draw))
             clean = problem.model.sum_gradient(theta, problem.rows.take(index), clip_norm=problem.setting.G)
             theta -= step * ((clean + np.outer(s, total)) / len(index) + problem.lam * theta)
             report((t + 1) / self.batches)

@@ -40,7 +40,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
     )
     batches: int = knob(20, "Batches", "Steps of the single pass (gradient reports only).", low=1, high=1000, log=True)
     step_size: float = knob(
-        1.0, "Step size", "Length of a step (gradient reports only).", low=0.01, high=10.0, log=True, unit="1/L"
+        1.0, "Step size", "Size of a step (gradient reports only).", low=0.01, high=10.0, log=True, unit="1/L"
     )
     epsilon_is: str = knob(
         "local",
@@ -107,7 +107,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
             )
         return (
             "Released is one noisy gradient per person, taken at the model of the step in which the person reports. It is no "
-            "row and has no units of the data; the person's own values never leave them. The table has the length of the noise."
+            "row and has no units of the data; the person's own values never leave them. The table has the norm of the noise."
         )
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
@@ -115,9 +115,9 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
             records = self.reported(problem)
             return np.broadcast_to(records.ravel(), (len(theta), records.size))
         # linear models: a row's gradient points along -y x
-        lengths = problem.model.gradient_norms(theta, problem.rows).T[:, :, None]
+        norms = problem.model.gradient_norms(theta, problem.rows).T[:, :, None]
         directions = problem.rows.signed / np.maximum(problem.rows.norms, 1e-300)[:, None]
-        return (-lengths * directions).reshape(len(theta), -1)
+        return (-norms * directions).reshape(len(theta), -1)
 
 
 def row_blocks(n: int) -> Iterator[slice]:

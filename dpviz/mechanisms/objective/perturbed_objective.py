@@ -60,7 +60,7 @@ class ObjectivePerturbation(ProtectsQuery):
         # the larger lambda, the less curvature costs and the less noise there is: the least lambda that is enough for its own
         for lam in (lam for lam in rules.LAMS if lam >= setting.lam):
             chosen = replace(setting, lam=lam)
-            if rules.against_objective_noise(chosen, self.calibrate(chosen, budget).noise_length(setting.m)) == lam:
+            if rules.against_objective_noise(chosen, self.calibrate(chosen, budget).rms_noise(setting.m)) == lam:
                 return lam
         return setting.lam
 

@@ -22,7 +22,7 @@ class CMSOutput(MinimiserNoise, BoundsDistance, DeclaresEvent):
     id = "cms-output"
     label = "Output perturbation (CMS)"
     citation = "Chaudhuri, Monteleoni, Sarwate, JMLR 12 (2011), Algorithm 1 and Theorem 6"
-    noise_enters = "The finished parameters: one draw with a Gamma-distributed length is added to the minimiser."
+    noise_enters = "The finished parameters: one draw with a Gamma-distributed norm is added to the minimiser."
     guarantee = "ε-DP, proved: replacing one row moves the minimiser by a bounded distance."
     rate = r"O\!\left(\frac{p^2\log^2(p/\delta)\,(L+\lambda)}{\lambda^2 n^2\varepsilon^2}\right)"
     pure = True

@@ -56,7 +56,7 @@ def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, 
     if not refined:
         return plain + inexact, source, (INEXACT,)
     if setting.model != "logistic":
-        nothing: str = "The refinement gains nothing here: two gradients of this loss can differ by 2G at any length."
+        nothing: str = "The refinement gains nothing here: two gradients of this loss can differ by 2G at any |θ|."
         return plain + inexact, source, (INEXACT, nothing)
     tight, radius = cms_refined(setting.n, setting.lam), minimiser_radius(setting.lam)
     source = f"the minimiser moves by at most D(r)/(nλ), D(r) the diameter of all gradients at |θ| ≤ r = {radius:.4g} [ours]"

@@ -57,7 +57,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
     step_size: float = knob(
         1.0,
         "Step size",
-        "Length of a step. Above 2/(L+μ) the effect of one row shrinks more slowly.",
+        "Size of a step. Above 2/(L+μ) the effect of one row shrinks more slowly.",
         low=0.01,
         high=1.0,
         log=True,
@@ -97,7 +97,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             accountant = "sqrt(2 ln(2/δ)) Δ/ε as published"
             notes.append(
                 f"The published bound is {sensitivity / exact:.3g} times what {steps} steps of this "
-                "length can do; it was stated for the step 1/(L+μ)."
+                "size can do; it was stated for the step 1/(L+μ)."
             )
         return Calibration.proved(
             budget,

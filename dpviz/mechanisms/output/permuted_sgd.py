@@ -72,9 +72,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         share_of_rows=True,
         automatic="follows from the noise at ε = 10",
     )
-    step_size: float = step_size_knob(
-        "Length of a step in the first epoch; later ones decay.", FIRST_STEP, label="First step size"
-    )
+    step_size: float = step_size_knob("Size of a step in the first epoch; later ones decay.", FIRST_STEP, label="First step size")
     decay: str = knob(
         "1/s",
         "Decay of steps",
@@ -122,7 +120,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return int(self.value("epochs", setting))
 
     def first_step(self, setting: Setting) -> float:
-        """Length of a step in the first epoch."""
+        """Size of a step in the first epoch."""
         return float(self.value("step_size", setting) * setting.unit_step)
 
     def _epoch_steps(self, setting: Setting, epochs: int) -> Floats:
@@ -225,7 +223,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         )
 
     def steps(self, setting: Setting) -> Floats:
-        """(T m,) length of every step."""
+        """(T m,) size of every step."""
         return np.repeat(self._epoch_steps(setting, self.epoch_count(setting)), self.batches(setting)[0])
 
     def centre(

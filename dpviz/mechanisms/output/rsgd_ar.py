@@ -17,7 +17,7 @@ class RSGDAR(Permuted):
     guarantee = "(ε, δ)-DP, proved; restarts raise the sensitivity, averaging lowers it; the secret permutation makes it random."
 
     step_size: float = step_size_knob(
-        "Length of a step in the first epoch after a restart; later ones decay.", FIRST_STEP, label="First step size"
+        "Size of a step in the first epoch after a restart; later ones decay.", FIRST_STEP, label="First step size"
     )
     tau: int = knob(5, "Interval τ", "Epochs between averagings and restarts.", low=1, high=1000, log=True)
     averaging: bool = knob(True, "Averaging", "Replace the iterate by the mean of the last τ epochs (Algorithm 3, line 13).")

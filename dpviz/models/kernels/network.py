@@ -68,9 +68,9 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
             score = _product(second, s, np.uint64(0), K) + offset
             squares = _product(e, e, np.uint64(0), K) * (norms[i] * norms[i] + one) + _product(s, s, np.uint64(0), K) + one
             q = labels[i] * slope_at(labels[i] * score, one, *loss)
-            length = abs(q) * np.sqrt(squares)
-            if length > clip_norm:
-                q *= clip_norm / length  # Abadi et al. 2016, Algorithm 1
+            norm = abs(q) * np.sqrt(squares)
+            if norm > clip_norm:
+                q *= clip_norm / norm  # Abadi et al. 2016, Algorithm 1
             for u in range(K):
                 e[u] *= q
                 above[u] += q * s[u]

@@ -187,11 +187,11 @@ class Batch:
         """
         direction = self.direction(index, gradient)
         start = dot(direction, gradient)
-        length = np.ones(len(index))
+        step_size = np.ones(len(index))
         new = np.empty_like(gradient)
         todo = np.arange(len(index))
         for _ in range(40):
-            there = self.theta[index[todo]] + length[todo, None] * direction[todo]
+            there = self.theta[index[todo]] + step_size[todo, None] * direction[todo]
             new[todo] = self.gradient(rows, kind, index[todo], there, report)
             end = dot(direction[todo], new[todo])
             far = end > -0.5 * start[todo]
@@ -199,8 +199,8 @@ class Batch:
                 break
             # to where the slope vanishes if it is linear in between
             todo, end = todo[far], end[far]
-            length[todo] *= np.clip(start[todo] / (start[todo] - end), 0.1, 0.7)
-        return length[:, None] * direction, new
+            step_size[todo] *= np.clip(start[todo] / (start[todo] - end), 0.1, 0.7)
+        return step_size[:, None] * direction, new
 
 
 def _weighted(rows: NDArray[np.float32], weight: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -124,9 +124,9 @@ def _threads(rows: int, width: int) -> Iterator[Each]:
 
 def _rounding(batch: Batch, index: Indices, n: int) -> Floats:
     """A norm below which rounding of a gradient's own terms hides the rest."""
-    length = np.sqrt(dot(batch.theta[index], batch.theta[index]))
-    terms = np.sqrt(dot(batch.linear[index], batch.linear[index])) + batch.lam[index] * length
-    return 8 * _ULP * (terms + batch.loss.curvature_bound * length / n)
+    norm = np.sqrt(dot(batch.theta[index], batch.theta[index]))
+    terms = np.sqrt(dot(batch.linear[index], batch.linear[index])) + batch.lam[index] * norm
+    return 8 * _ULP * (terms + batch.loss.curvature_bound * norm / n)
 
 
 def newton(
@@ -200,15 +200,15 @@ def _newton_one(
         hessian[np.diag_indices_from(hessian)] += lam
         step = cho_solve(cho_factor(hessian), gradient)
         slope = float(gradient @ step)
-        length = 1.0
+        step_size = 1.0
         while True:
-            trial = theta - length * step
+            trial = theta - step_size * step
             trial_margin = signed @ trial
             trial_value = value(trial, trial_margin)
             # rounding hides the last decreases: near the minimum a full step is accepted on equal values
-            if trial_value <= current - 1e-4 * length * slope + 1e-14 * abs(current) or length < 1e-10:
+            if trial_value <= current - 1e-4 * step_size * slope + 1e-14 * abs(current) or step_size < 1e-10:
                 break
-            length *= 0.5
+            step_size *= 0.5
         theta, margin, current = trial, trial_margin, trial_value
     gradient = signed.T @ (w * loss.slope(margin)) / n + lam * theta + b
     if np.linalg.norm(gradient) <= tolerance:

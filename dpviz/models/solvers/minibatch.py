@@ -38,20 +38,20 @@ def minibatch_descent(
         orders: (S, n) order of the rows per replica; None is one replica with the rows as they stand.
         average_every: epochs after which the iterate becomes the mean of the iterates since the last averaging
             (Chen 2019, Algorithm 3, line 13); 0 for never.
-        stops: with (T m,) lengths, E numbers of updates after each of which a training ends: the shorter ones are the beginnings
+        stops: with (T m,) step sizes, E numbers of updates after which a training ends: the shorter ones are the beginnings
             of the longest, so that all are one training.
 
     Returns:
         (S, m) parameters, or (E, S, m).
     """
-    lengths, rows = np.atleast_2d(steps), problem.rows.products(np.float64)
+    step_sizes, rows = np.atleast_2d(steps), problem.rows.products(np.float64)
     count, bounds, most = 1 if orders is None else len(orders), _bounds(problem.n, batches), -(-problem.n // batches)
 
     def work(s: int, tick: Monitor) -> Floats:
         order, loss, window = None if orders is None else orders[s], problem.model.loss, average_every * batches
-        return rows.descend(loss, problem.lam, lengths, bounds, order, window=window, stops=stops, monitor=tick)
+        return rows.descend(loss, problem.lam, step_sizes, bounds, order, window=window, stops=stops, monitor=tick)
 
-    heavy = most * problem.m * len(lengths) >= THREADS_FROM or problem.rows.table is not None
+    heavy = most * problem.m * len(step_sizes) >= THREADS_FROM or problem.rows.table is not None
     out = np.stack(map_streams(work, count, monitor, parallel=heavy), axis=1)
     monitor(1.0)
     return out if steps.ndim == 2 or stops else out[0]

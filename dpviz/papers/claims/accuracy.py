@@ -19,7 +19,7 @@ from dpviz.papers.verdict import Outcome, Picture, Verdict
 
 Grid = Sequence[dict[str, Any]]
 DP_SGD: Grid = tuple({"epochs": e, "step_size": s} for e in (5.0, 20.0) for s in (1.0, 0.3))
-LENGTHS, STEP_SIZES = (50, 500, 5000), (1.0, 0.1, 0.01)
+STEP_COUNTS, STEP_SIZES = (50, 500, 5000), (1.0, 0.1, 0.01)
 TUNED = (
     "Hyperparameters are the best of a small grid at every budget, for every method alike: by "
     f"{TRIALS} noise draws on a quarter of the training rows. Test rows choose nothing."
@@ -47,7 +47,7 @@ def leads(one: Measured, other: Measured) -> str:
 
 
 #: hyperparameters for T steps on n rows; Kang et al. take T/10 rounds in DBDP-ERM PI and leave their number open in PIDP-SGD
-_LENGTH: Mapping[str, Callable[[int, int], dict[str, Any]]] = {
+_KNOBS_OF_STEPS: Mapping[str, Callable[[int, int], dict[str, Any]]] = {
     "dbdp": lambda steps, n: {"steps": steps},
     "dbdp-pi": lambda steps, n: {"rounds": steps // 10, "local_steps": 10},
     "pidp-sgd": lambda steps, n: {"rounds": 5, "local_steps": steps // 5},
@@ -57,8 +57,8 @@ _LENGTH: Mapping[str, Callable[[int, int], dict[str, Any]]] = {
 
 def tried(mechanism: str, model: str, n: int) -> Grid:
     """Settings that a method is tuned over: the same numbers of steps and step sizes for all; batches have about √n rows."""
-    lengths = LENGTHS if light(model) else LENGTHS[:2]  # more steps of a network take minutes
-    return [_LENGTH[mechanism](steps, n) | {"step_size": size} for steps in lengths for size in STEP_SIZES]
+    counts = STEP_COUNTS if light(model) else STEP_COUNTS[:2]  # more steps of a network take minutes
+    return [_KNOBS_OF_STEPS[mechanism](steps, n) | {"step_size": size} for steps in counts for size in STEP_SIZES]
 
 
 def untestable(model: str, methods: Sequence[str]) -> Verdict | None:

@@ -56,7 +56,7 @@ def influential_are_found(context: Context) -> Verdict:
 
 
 def _influence(spec: RunSpec) -> pd.Series:
-    """Length of each training row's influence, by row id."""
+    """Norm of each training row's influence, by row id."""
     return influence_of(replace(spec, seeds=1)).frame()["influence"]
 
 

@@ -13,7 +13,7 @@ _CHEN_GIVEN = (
     "δ = 1e-8 (1e-12 on KDDCup99)",
     "λ = 0.001",
     "mini-batches of 4,000 for RSGD-AR, √n for SGD-MA",
-    "categories one-hot, numbers scaled to [0, 1], rows scaled to length 1",
+    "categories one-hot, numbers scaled to [0, 1], rows scaled to norm 1",
 )
 # steps η₀/s: Algorithm 3
 _CHEN_METHODS = {

@@ -47,7 +47,7 @@ def zhang(n: int, mu: float, L: float, G: float = 1.0) -> float:
 
 
 def gradient_descent(n: int, steps: int, step: float, mu: float, L: float, G: float = 1.0) -> float:
-    """(2 eta G/n)(1 - rho^T)/(1 - rho): T full-batch steps of fixed length, exact value of the recursion.
+    """(2 eta G/n)(1 - rho^T)/(1 - rho): T full-batch steps of fixed size, exact value of the recursion.
 
     Chen et al. 2019, Lemma 2 with one batch, unrolled over T steps; T -> inf is Proposition 2 [ours: finite T].
     """
@@ -211,15 +211,15 @@ def _worst_pair(radius: float) -> tuple[float, float, float]:
 
 
 def minimiser_radius(lam: float) -> float:
-    """Bound on the length of the regularised logistic minimiser: min(1/lam, sqrt(2 ln 2/lam)) [ours, elementary].
+    """Bound on the norm of the regularised logistic minimiser: min(1/lam, sqrt(2 ln 2/lam)) [ours, elementary].
 
-    lam |theta*| is the length of a mean of gradients, each at most 1; lam/2 |theta*|^2 <= F(theta*) <= F(0) = ln 2.
+    lam |theta*| is the norm of a mean of gradients, each at most 1; lam/2 |theta*|^2 <= F(theta*) <= F(0) = ln 2.
     """
     return min(1 / positive("lam", lam), math.sqrt(2 * math.log(2) / lam))
 
 
 def cms_refined(n: int, lam: float) -> float:
-    """D(r)/(n lam) with r the bound on the minimiser's length: `cms` for the logistic loss, tighter [ours].
+    """D(r)/(n lam) with r the bound on the minimiser's norm: `cms` for the logistic loss, tighter [ours].
 
     F' - F = (l(z') - l(z))/n and strong convexity give lam |theta - theta'| <= |g(theta', z) - g(theta', z')|/n.
     """
