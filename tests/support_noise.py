@@ -97,7 +97,7 @@ def filled(n: int = 30, d: int = 36, lam: float = 0.05) -> Problem:
 
 @dataclass(frozen=True)
 class Trial:
-    """A mechanism that is told to use `share` of the noise that it declares; 1 but for controls."""
+    """A mechanism that uses `share` of the noise that it declares; 1 but for controls."""
 
     built: Any
     share: float = 1.0

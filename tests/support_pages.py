@@ -64,6 +64,6 @@ def address(page: AppTest) -> dict[str, str]:
 
 
 def settled(page: AppTest) -> AppTest:
-    """The page when its jobs have ended; one that is paused belongs to a page of another test, and nobody goes on with it."""
+    """The page when its jobs have ended; one that is paused belongs to a page of another test, and is not resumed."""
     until(lambda: all(job.over or job.state is State.PAUSED for job in pool.pool().jobs()), "the end of all jobs")
     return page.run()

@@ -1,4 +1,4 @@
-"""Numbers that an earlier version gave, kept: a change of one that nobody meant is seen here, in every form of every mechanism.
+"""Numbers that an earlier version gave, kept: an unintended change of one is seen here, in every form of every mechanism.
 
 Other tests say why a number is right; this one says that it is still the same, of what mechanisms give. Closed forms,
 accountants, audits and searches have no numbers here: their own tests compare each with another formula. Where a change is meant,

@@ -133,7 +133,7 @@ def test_a_number_taken_from_details_is_noticed() -> None:
 
 @of_each(FILES)
 def test_errors_are_named_where_they_are_caught(path: Path) -> None:
-    """What nobody foresaw stops at `dpviz.common.boundary`, which logs it, and nowhere else."""
+    """An unforeseen error stops at `dpviz.common.boundary`, which logs it, and nowhere else."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"line {node.lineno}"

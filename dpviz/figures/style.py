@@ -263,7 +263,7 @@ def figure(
         # the same revision keeps a reader's zoom while controls move
         "uirevision": "keep",
         "dragmode": False,
-        # labels that are turned lie over the title
+        # labels that are rotated lie over the title
         "xaxis": {"tickangle": 0} | _axis(theme, x),
         "yaxis": _axis(theme, y | {"title": ""}),
     }

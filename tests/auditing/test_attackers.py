@@ -66,7 +66,7 @@ def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monk
 
 
 def test_the_cut_half_way_is_fixed_before_the_game_also_where_a_learning_attacker_wins() -> None:
-    """The Gaussian test and the share of correct guesses count errors of the exact attacker, whoever has the larger bound.
+    """The Gaussian test and the share of correct guesses count errors of the exact attacker, whichever has the larger bound.
 
     The noise here comes from a seed of six bits and repeats, which only the learning attacker sees. Its errors half-way would
     be those of the better of two attackers, chosen by the runs that are counted.
@@ -89,7 +89,7 @@ def test_the_cut_half_way_is_fixed_before_the_game_also_where_a_learning_attacke
 
 @pytest.mark.parametrize("name", ["lda", "qda"])
 def test_where_the_origin_lies_does_not_matter_to_a_learning_attacker(name: str) -> None:
-    """Spread is measured around each side's own mean: outputs far from zero are told apart as well as others."""
+    """Spread is measured around each side's own mean: outputs far from zero are distinguished as well as others."""
     rng, far = np.random.default_rng(4), np.array([30.0, -20.0, 10.0])
     sides = [mean + rng.standard_normal((200, 3)) * [1.0, 2.0, 0.5] for mean in (np.zeros(3), np.array([0.5, 0.2, 0.1]))]
     fit = fitters(SVM_PAIR.first, SVM_PAIR.second, 0, 1)[name]
@@ -161,7 +161,7 @@ def test_outputs_that_are_not_finite_are_no_evidence() -> None:
 
 
 def test_the_threshold_of_declared_distributions_needs_no_runs() -> None:
-    """At one centre on both sides nothing can be told; of noise of random length it is the best of many draws."""
+    """At one centre on both sides nothing can be distinguished; of noise of random norm it is the best of many draws."""
     centre = np.zeros(3)
     same = OutputNoise(centre, np.array([0.5]), "gaussian")
     at = {"trials": 1000, "delta": 1e-5, "confidence": 0.95, "seed": 0}

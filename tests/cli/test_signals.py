@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the exit code says so, children end, and nobody reads a traceback, from the first moment on."""
+"""Ctrl-C and SIGTERM: the exit code says so, children end, and no traceback is printed, from the first moment on."""
 
 import functools
 import os

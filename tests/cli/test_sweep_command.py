@@ -168,7 +168,7 @@ def test_progress_bar() -> None:
     with Bar(True, log) as bar:
         for k in range(101):
             bar(k / 100)
-    assert log.getvalue() == ""  # no terminal: nobody watches
+    assert log.getvalue() == ""  # no terminal: no progress
     silent = io.StringIO()
     Bar(False, silent)(0.5)
     assert silent.getvalue() == ""

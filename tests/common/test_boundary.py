@@ -44,7 +44,7 @@ def test_signals_and_what_is_let_through_are_raised() -> None:
 
 
 def test_no_hash_of_rows_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A run's key holds one; whoever knows all rows but one could try values for the last against it."""
+    """A run's key holds one; an attacker who knows all rows but one could try values for the last against it."""
     run = dpviz.resolve(dpviz.RunSpec("census-100"))
     key, digest = run.key(), dpviz.setup_for(run.spec).dataset.sha256
     assert digest in key

@@ -1,4 +1,4 @@
-"""A demonstration takes nobody's data and fetches none."""
+"""A demonstration takes no uploads and fetches no data."""
 
 from pathlib import Path
 

@@ -110,7 +110,7 @@ def test_cancelling_takes_ones_own_interest_away_and_nobody_elses(slow: Slow, po
     pool.cancel(job, "bob")
     assert job.state is State.CANCELLED
     until(lambda: not pool._alive)
-    assert start(pool, who="carl") is job, "somebody else asks for it"
+    assert start(pool, who="carl") is job, "another session asks for it"
     slow.go.set()
     until(lambda: job.over)
     assert job.state is State.DONE
@@ -160,7 +160,7 @@ def test_finished_jobs_are_bounded(monkeypatch: pytest.MonkeyPatch, pool: jobs.P
 
 
 class Watched(jobs.Pool):
-    """Counts how often a job was told that somebody waits."""
+    """Counts how often a job was notified that a session waits."""
 
     asked = 0
 

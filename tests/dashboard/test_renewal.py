@@ -19,7 +19,7 @@ pytest.importorskip("websockets")
 from benchmarks import sessions
 from benchmarks.servers import Server
 
-#: the app with a short patience; it keeps memory as soon as somebody is there, and counts its starts
+#: the app with a short patience; it keeps memory as soon as a session is there, and counts its starts
 APP = """
 import threading, time
 from dpviz.dashboard.shell import renewal, server, session

@@ -1,4 +1,4 @@
-"""Sessions that were left: everything of them goes, though nobody else comes."""
+"""Sessions that were left: everything of them goes, though no other comes."""
 
 import ctypes
 import gc
@@ -117,7 +117,7 @@ def test_what_sessions_share_goes_with_the_last_of_them(server: Server) -> None:
     server.active = {"b"}
     look(server, 0.0)
     assert look(server, LINGER + 1) == ["a"]
-    assert memory.held()["of this test"] == 1, "somebody is there"
+    assert memory.held()["of this test"] == 1, "a session is there"
     server.active = set()
     look(server, 1000.0)
     assert look(server, 1000.0 + LINGER) == ["b"]
@@ -185,7 +185,7 @@ def test_work_that_only_a_session_wants_that_was_left_is_paused_and_its_interest
     assert PAUSE + 2 * session._TICK <= 60
     server.active = {"a", "b"}
     look(server, PAUSE + 1)
-    assert not hers.state.stopped, "somebody is back"
+    assert not hers.state.stopped, "its session is back"
     server.active = {"b"}
     look(server, 100.0)
     look(server, 100.0 + LINGER)

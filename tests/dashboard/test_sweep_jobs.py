@@ -65,7 +65,7 @@ def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: P
     assert state_of(pool, job).state is State.CANCELLED, "said at once"
     until(lambda: not pool._alive)
     assert start(pool) is job
-    assert job.state is State.CANCELLED, "nobody asked to go on"
+    assert job.state is State.CANCELLED, "no session asked to go on"
     slow.go.set()
     pool.go_on(job, "me")
     until(lambda: job.over)

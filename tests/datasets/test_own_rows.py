@@ -47,7 +47,7 @@ def test_the_name_is_random_and_the_same_for_the_same_content_of_one_process() -
 
 
 def test_the_name_tells_nothing_about_the_rows() -> None:
-    """Whoever knows all rows but one could else try values for it against a name in a report. Another process, another name."""
+    """An attacker who knows all rows but one could try values for it against a name in a report. Each process has its own."""
     x, y = rows()
     code = "import numpy as np, dpviz; print(dpviz.dataset(*np.load('r.npz').values()).name)"
     with tempfile.TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ def test_no_person_is_trained_on_and_tested_on(folds: int) -> None:
     assert rows.persons is not None
     for seed in range(10):
         split = rows.split(seed, folds)
-        assert len(split.train) == rows.train_size(folds)  # public, whoever has many rows
+        assert len(split.train) == rows.train_size(folds)  # public, whichever person has many rows
         assert not set(rows.persons[split.train]) & set(rows.persons[split.test])
         assert len(split.test) > 0
 

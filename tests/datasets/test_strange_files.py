@@ -94,7 +94,7 @@ def test_a_number_that_can_be_read_in_two_ways_leaves_its_column_out() -> None:
     assert "numbers with other signs" in made(content).left_out["pay"]
 
 
-#: bytes that nobody can read surely, the field and what the error says: cause and what to do
+#: bytes that cannot be read surely, the field and what the error says: cause and what to do
 REFUSED: dict[str, tuple[bytes, str, str]] = {
     "a name is missing in the middle": (text("age,,y", "{age},{job},{y}"), "header", "column 2 has no name.*Name every column"),
     "one row has more": (

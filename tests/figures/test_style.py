@@ -1,4 +1,4 @@
-"""Colours mean one thing and can be told apart."""
+"""Colours mean one thing and can be distinguished."""
 
 import itertools
 import tomllib

@@ -55,7 +55,7 @@ def test_no_bound_is_above_that_of_epsilon_and_delta(mechanism: str) -> None:
 def test_the_headline_is_what_the_whole_curve_says(mechanism: str, epsilon: float) -> None:
     """Guesses are right as often as the curve allows at its largest distance, though the curve is not computed for it."""
     found = attack_of(mechanism, epsilon)
-    assert "table" not in vars(found), "the curve waits until somebody looks at it"
+    assert "table" not in vars(found), "the curve waits until it is read"
     even = 0.5 + (found.best[1] - found.best[0]) / 2
     assert found.accuracy == pytest.approx(even, abs=1e-4), "four decimals, so the shown per cent is the same"
     assert "table" in vars(found)
@@ -69,7 +69,7 @@ def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None
     assert result.individual is not None
     own = [attack_on_person(result.individual, i, anybody) for i in range(0, result.setup.problem.n, 20)]
     assert max(own) <= anybody.accuracy
-    assert min(own) < anybody.accuracy  # somebody is protected better than the worst case
+    assert min(own) < anybody.accuracy  # some row is protected better than the worst case
 
 
 @pytest.mark.parametrize("gaussian", [False, True])

@@ -48,7 +48,7 @@ def test_every_mechanism_with_individual_epsilon(mechanism: str, model_id: str) 
     if found.replace is not None:
         assert (found.replace >= found.epsilon).all()
         proved = result.calibration.proved_budget
-        # no replacement costs a person more than the worst case that is proved for everybody
+        # no replacement costs a person more than the worst case that is proved for all rows
         assert proved is None or found.replace.max() <= proved.epsilon * (1 + 1e-6)
     if result.record is not None and result.record.path is not None:  # what the rows' gradients were depends on the rows
         assert any("without that proof" in words for words in found.conditions)

@@ -157,7 +157,7 @@ def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, para
     by_hand = along_by_hand(problem, mechanism, params, path, rows)
     np.testing.assert_allclose(own[rows], by_hand, rtol=0.02)
     assert np.all(own[rows] >= by_hand * (1 - 1e-9))
-    # the control: 5 % less noise is told apart
+    # the control: 5 % less noise is detected
     less = along_by_hand(problem, mechanism, params, path, rows, noise=0.95)
     assert not np.any(np.isclose(own[rows], less, rtol=0.02))
 

@@ -12,7 +12,7 @@ from dpviz.models.losses import Loss
 
 @dataclass(frozen=True)
 class PseudoHuber(Loss):
-    """phi(m) = sqrt(w^2 + (1 - m)^2) - w, a loss of somebody else's: squares for small errors, absolute error for large ones."""
+    """phi(m) = sqrt(w^2 + (1 - m)^2) - w, a loss of another package: squares for small errors, absolute error for large ones."""
 
     name: str = "pseudo-huber"
     slope_bound: float = 1.0

@@ -206,7 +206,7 @@ def test_long_training_is_at_a_minimum_and_below_the_linear_model() -> None:
     gradient = problem.model.sum_gradient(problem.optimum[None], rows)[0] / len(rows) + 1e-3 * problem.optimum
     assert np.linalg.norm(gradient) < 1e-6
     assert problem.optimal_value < Problem(rows, MODELS["logistic"], 1e-3).optimal_value
-    # nobody knows the least value; none of four further starts is better by more than half a percent
+    # the least value is not known; none of four further starts is better by more than half a percent
     others = problem.model.initial(problem.m, np.random.SeedSequence(99).spawn(4))
     ends = np.array([problem.model.minimise(rows, 1e-3, start) for start in others])
     assert problem.optimal_value <= problem.objective(ends).min() * 1.005

@@ -25,5 +25,5 @@ def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 def _failures_end_with_their_test() -> Iterator[None]:
     yield
     for job in pool().jobs():
-        if job.state is State.FAILED:  # stays so until somebody starts it again
+        if job.state is State.FAILED:  # stays so until it is started again
             pool().remove(job)

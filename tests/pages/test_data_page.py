@@ -159,7 +159,7 @@ def test_round_ranges_are_taken_at_a_click_stay_proposals_and_what_they_clip_is_
     mine = uploads._live[page.selectbox(key="dataset").value]
     assert set(mine.spec.ranges) == {"size", "age"}
     assert mine.spec.ranges["age"] == (20.0, 70.0)
-    assert mine.dataset(True).looked_at == ("size", "age"), "nobody stated them"
+    assert mine.dataset(True).looked_at == ("size", "age"), "they are not declared"
     high = mine.spec.ranges["size"][1]
     assert f"1 value of size outside [0, {high:g}] was clipped" in text(page)
 
@@ -229,7 +229,7 @@ def test_forget_it_now_frees_the_rows_and_leaves_no_name_in_what_streamlit_knows
     assert all(word in known() for word in words), known()[:200]
     page.button(key=f"drop-{name}").click().run()
     assert not uploads.there(name)
-    assert mine.table.frame.empty, "whoever still holds the object"
+    assert mine.table.frame.empty, "whatever still holds the object"
     assert "dpviz.table" not in page.session_state, "the first rows of the file are not shown either"
     assert page.session_state["dataset"] == dpviz.RunSpec.dataset
     assert not [word for word in words if word in known()]

@@ -48,7 +48,7 @@ def test_one_step_releases_the_derived_distribution(mechanism: str, row: tuple[f
     z, deviation = released(mechanism, row, 0.02)
     q = 0.1 if mechanism == "dbdp" else 1.0
     assert kstest(z, mixture(q, shift, deviation)).pvalue > 1e-3
-    assert kstest(z, mixture(q, shift, 1.3 * deviation)).pvalue < 1e-6, "30 % more noise is told apart"
+    assert kstest(z, mixture(q, shift, 1.3 * deviation)).pvalue < 1e-6, "30 % more noise is detected"
     if shift:
         assert kstest(z, mixture(q, 0.0, deviation)).pvalue < 1e-3
 

@@ -16,7 +16,7 @@ TEST = list_claims()["small-groups-lose-more"].test
         (0.1, 0.05, 0.01, Outcome.HOLDS),
         (0.1, -0.05, 0.01, Outcome.FAILS),
         (0.1, 0.005, 0.05, Outcome.CANNOT_TELL),
-        (0.1, 0.002, 1e-4, Outcome.FAILS),  # more by a fifth of a point, told apart from 0: no size that counts
+        (0.1, 0.002, 1e-4, Outcome.FAILS),  # more by a fifth of a point, significant: no size that counts
         (0.0, 0.002, 1e-4, Outcome.CANNOT_TELL),  # neither loses anything
         (0.0, 0.0, 0.0, Outcome.CANNOT_TELL),
     ],

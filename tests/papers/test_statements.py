@@ -103,7 +103,7 @@ ACCURACY_RULES = [check for check, yes, _ in CASES if "quantity" not in yes]
 
 @pytest.mark.parametrize("check", ACCURACY_RULES)
 def test_where_nothing_can_be_gained_no_rule_decides(check: Check) -> None:
-    """Everybody is within a point of majority: whether ahead, similar or rising, the data cannot show it."""
+    """All methods are within a point of majority: whether ahead, similar or rising, the data cannot show it."""
     near = {"a": [0.9, 0.9015, 0.903], "b": [0.9, 0.8965, 0.8965], "c": [0.9, 0.9, 0.9]}
     tied = table(spread=(-1e-5, 1e-5, 2e-5, -2e-5), **near).assign(non_private_accuracy=0.9001, majority_accuracy=0.9)
     verdict = check(tied)

@@ -78,7 +78,7 @@ def test_probabilities_are_those_of_the_model_and_a_label_has_none(folder: Path)
     ],
 )
 def test_classes_are_shown_so_that_nothing_obeys_them(classes: list[str], shown: set[str], folder: Path, shell: Shell) -> None:
-    """Whoever made the model chose these texts; they reach a terminal and a spreadsheet."""
+    """The model's author chose these texts; they reach a terminal and a spreadsheet."""
     values = json.loads(Path("model/model.json").read_text())
     Path("model/model.json").write_text(json.dumps(values | {"classes": classes}))
     lines = table(shell(["predict", "model", "whole.csv", "--proba"]))
@@ -114,7 +114,7 @@ def test_nothing_is_overwritten_and_places_are_checked_before_work(
 
 
 def test_a_release_refuses_a_seed(folder: Path, shell: Shell) -> None:
-    """Whoever knows a seed subtracts the noise. That of a link belongs to the explorer and is left out."""
+    """An attacker who knows a seed subtracts the noise. That of a link belongs to the explorer and is left out."""
     assert "subtract the noise" in shell.refused(["release", "--dataset=census-100", "--seed=3", "--out=new"])
     with pytest.raises(InvalidInput, match="subtract its noise"):
         dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", seed=3))

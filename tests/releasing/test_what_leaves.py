@@ -119,7 +119,7 @@ def test_a_private_number_in_card_or_file_is_noticed(
 
 
 def digests(moved: bool) -> list[str]:
-    """Hashes of the table that somebody could compute who guesses it: of the file, of the content, of rows in training."""
+    """Hashes of the table that an attacker could compute who guesses it: of the file, of the content, of rows in training."""
     content = own.from_file(Path("mine.csv"), target="y", positive=["yes"], ranges={"age": [18, 90], "income": [0, 100]})
     made = [content.digest, content.dataset("x", True).sha256]
     file = Path("mine.csv").read_bytes()
@@ -132,7 +132,7 @@ def digests(moved: bool) -> list[str]:
 def test_no_hash_of_the_rows_leaves(
     named_by_a_hash: bool, tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever knows all rows but one could try values for it against a hash. The control names tables by one, as before."""
+    """An attacker with all rows but one could try values for it against a hash. The control names tables by one, as before."""
     tables(False)
     if named_by_a_hash:
         by_hash = hashlib.sha256(Path("mine.csv").read_bytes()).hexdigest()

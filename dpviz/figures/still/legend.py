@@ -140,4 +140,4 @@ def colour_bar(
             write(root, str(text), beside + thick + 5, middle - (2 * share - 1) * half, size=size - 2, colour=ink, across="left")
     if not lies:  # one that lies has its title written by the figure
         title = (bar.get("title") or {}).get("text", "")
-        write(root, title, beside + thick + 40, middle, size=size, colour=ink, across="left", turned=True)
+        write(root, title, beside + thick + 40, middle, size=size, colour=ink, across="left", rotated=True)

@@ -121,8 +121,8 @@ def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
             ends = [(a, across), (b, across)] if lies else [(across, a), (across, b)]
             parts.append("M{} {}L{} {}".format(*(short(v) for end in ends for v in end)))
             for ex, ey in ends if cap else []:
-                start, turn = ((ex, ey - cap), "v") if lies else ((ex - cap, ey), "h")
-                parts.append(f"M{short(start[0])} {short(start[1])}{turn}{short(2 * cap)}")
+                start, command = ((ex, ey - cap), "v") if lies else ((ex - cap, ey), "h")
+                parts.append(f"M{short(start[0])} {short(start[1])}{command}{short(2 * cap)}")
         look = {"fill": "none", "stroke": bar.get("color", colour), "stroke_width": float(bar.get("thickness", 2))}
         add(on.inside, "path", d="".join(parts), **look)
 

@@ -283,5 +283,5 @@ def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str
     across = note.get("xanchor") or ("center" if refs[0] != "paper" else _third(note["x"], "left", "center", "right"))
     down = note.get("yanchor") or ("middle" if refs[1] != "paper" else _third(note["y"], "bottom", "middle", "top"))
     look: Trace = {"size": float(font.get("size", size)), "colour": str(font.get("color", ink)), "paper": note.get("bgcolor")}
-    place: Trace = {"across": str(across), "down": str(down), "turned": float(note.get("textangle", 0)) == -90}
+    place: Trace = {"across": str(across), "down": str(down), "rotated": float(note.get("textangle", 0)) == -90}
     write(root, str(note.get("text", "")), x, y, **place, **look)

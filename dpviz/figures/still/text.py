@@ -75,7 +75,7 @@ def write(
     colour: str,
     across: str = "center",
     down: str = "middle",
-    turned: bool = False,
+    rotated: bool = False,
     paper: str | None = None,
 ) -> None:
     """Writes a text.
@@ -84,11 +84,11 @@ def write(
         x, y: the place of its anchor.
         across: "left", "center" or "right": where the anchor is in the text.
         down: "top", "middle" or "bottom": the same.
-        turned: whether it is read from bottom to top; the anchor is that of the turned text.
+        rotated: whether it is read from bottom to top; the anchor is that of the rotated text.
         paper: colour behind it.
     """
     text_lines, tall = lines(text), height(text, size)
-    if turned:
+    if rotated:
         shift = {"left": 0.0, "center": -tall / 2, "right": -tall}[across]
         anchor = {"bottom": "start", "middle": "middle", "top": "end"}[down]
         x += shift + size

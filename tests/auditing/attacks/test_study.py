@@ -194,7 +194,7 @@ def test_on_an_overfitted_network_lira_and_rmia_find_more_than_the_loss_threshol
     """The published order, without privacy on 32 units, and its control: under DP-SGD at epsilon = 1 no attack is ahead.
 
     A member's margin is never below 4, where the regulariser holds it, and easy rows have margins up to 90 whether they are
-    members or not: the loss threshold finds easy rows, and rows that can be told apart have to be found by their own spread.
+    members or not: the loss threshold finds easy rows, and rows that can be distinguished have to be found by their own spread.
     """
     known = registry._all() | {"overfitted": Overfitted}
     monkeypatch.setattr(registry, "_all", lambda: known)

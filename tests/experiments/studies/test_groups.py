@@ -88,7 +88,7 @@ def test_expected_accuracy_of_groups_is_the_mean_over_many_draws() -> None:
         drawn, expected = part["accuracy"], part["expected_accuracy"].iloc[0]
         assert abs(drawn.mean() - expected) < 4 * drawn.std() / len(drawn) ** 0.5 + 1e-12
         half = part["accuracy"] + 5 * drawn.std() / len(drawn) ** 0.5
-        assert abs(half.mean() - expected) > drawn.std() / len(drawn) ** 0.5, "a shifted mean would be told apart"
+        assert abs(half.mean() - expected) > drawn.std() / len(drawn) ** 0.5, "a shifted mean would be detected"
     assert found.curves()["exact"].all()
 
 
