@@ -200,6 +200,11 @@ class Mutant:
         added, removed = ([text(line) for line in self.change if line[0] == sign] for sign in "+-")
         return self.function, " ".join(added or ["without", *removed])
 
+    @property
+    def compiled(self) -> bool:
+        """True where kernels hold the function."""
+        return fnmatch.fnmatch(self.module, COMPILED) or self.module == "dpviz/models/losses.py"
+
     def compiles(self) -> bool:
         """True where the changed source is Python."""
         source = (ROOT / self.module).read_text("utf-8")
@@ -214,7 +219,7 @@ class Mutant:
         some = ["-k", about(self.module)] if about(self.module) else []
         tests = sorted(tests_of(self.module), key=lambda test: test in LAST)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # kernels are compiled anew with the mistake
-            fresh = {"NUMBA_CACHE_DIR": folder} if self.module.startswith("dpviz/models/") else {}
+            fresh = {"NUMBA_CACHE_DIR": folder} if self.compiled else {}
             done = planted(f"{self.module}:{self.start}:{self.stop}:{self.new}", [*some, *tests], seconds, **fresh)
         survived = done is not None and done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         return replace(self, outcome="" if done is None else "survived" if survived else "noticed")

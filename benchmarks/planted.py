@@ -78,7 +78,7 @@ def try_all(drawn: Sequence[Mutant], children: int, seconds: float) -> list[Muta
     end = time.monotonic() + seconds
 
     def one(mutant: Mutant) -> Mutant:
-        limit = min(end - time.monotonic(), mutants.TOO_LONG * (5 if fnmatch.fnmatch(mutant.module, mutants.COMPILED) else 1))
+        limit = min(end - time.monotonic(), mutants.TOO_LONG * (5 if mutant.compiled else 1))
         tried = mutant.tried(limit) if limit > 0 else mutant
         print(f"{tried.outcome or 'not tried':9} {mutant.function}", flush=True)
         if tried.outcome == "survived":
