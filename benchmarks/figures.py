@@ -30,8 +30,8 @@ START = """# The papers' figures, statement by statement
 
 Made by `python -m benchmarks.figures --save`, with the noise draws and points of the page Trade-off ("Figures of the papers").
 First the verdicts on whole figures, over all panels that were computed, which the page Paper claims shows too. Then each panel,
-judged on the dataset that its heading names; the settings of a figure stand below its first panel. Panels of Adult, Bank,
-KDDCup99 and IPUMS are older than today's automatic steps of linear models (27 November 2026).
+judged on the dataset that its heading names; the settings of a figure stand below its first panel. The panels of IPUMS-BR are
+older than today's automatic steps of linear models (27 November 2026).
 """
 TIMES = "times"
 NUMBERS = Path(__file__).with_name("panels")
