@@ -363,12 +363,6 @@ def everything() -> list[str]:
     return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "dpviz").rglob("*.py"))]
 
 
-def changed(since: str) -> list[str]:
-    """Files that differ from a commit."""
-    command = ["git", "diff", "--name-only", since, "--", "dpviz"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-
-
 def tests_of(module: str) -> tuple[str, ...]:
     """The tests that should notice a mistake in a module, those of its own name first; () where it is not privacy-critical."""
     found = next((tests for pattern, tests in TESTS.items() if fnmatch.fnmatch(module, pattern)), ())
