@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dpviz.models.kernels.table import SparseTable
 
 
-_MOST_FILLED = 0.2  # share of non-zero entries up to which kernels are faster than dense products
-_LEAST_ENTRIES = 1 << 18  # of a table; below, the products are so short that preparing them takes as long
+_MOST_FILLED = 0.35  # share of non-zero entries up to which kernels are faster than dense products
+_LEAST_ENTRIES = 1 << 15  # of a table; below, the products are so short that preparing them takes as long
 _SHARED = 1 << 26  # multiplications of a Hessian that is worth several threads
 
 K = TypeVar("K")

@@ -50,7 +50,7 @@ def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path, pool: jobs.Po
         store.put(cell, cell.compute())
     job = start(pool, store=store)
     until(lambda: len(job.tables()) == 2)
-    assert len(job.table()) == 2 * 2 * 2
+    assert len(job.table()) == 2 * 2 * 10
     assert not job.over
     assert 0 < state_of(pool, job).done < 1
     slow.go.set()

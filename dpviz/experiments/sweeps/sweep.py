@@ -22,8 +22,6 @@ from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cell
 from dpviz.experiments.sweeps.curves import by_mechanism
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-COARSE = 2  # seeds of the first, quick pass over all mechanisms
-
 __all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
 
 
@@ -43,7 +41,7 @@ class SweepSpec(RunSettings):
     >>> SweepSpec("iris", mechanisms=["dp-gd"], epsilons=[1, 0.1], seeds=20).epsilons
     (0.1, 1.0)
     >>> [cell.replicas for cell in SweepSpec("iris", mechanisms=["dp-gd"], seeds=20).cells()]
-    [range(0, 2), range(2, 10), range(10, 20)]
+    [range(0, 10), range(10, 20)]
     """
 
     dataset: str = "breast-cancer"
@@ -100,9 +98,8 @@ class SweepSpec(RunSettings):
         return [self._run(name, params, self.epsilons[0]) for name, params in self.named.items()]
 
     def cells(self) -> list[Cell]:
-        """All cells, coarse picture first: two seeds of every mechanism, then the others in blocks up to each tenth."""
-        ends = sorted({min(COARSE, self.seeds), *range(SEED_BLOCK, self.seeds, SEED_BLOCK), self.seeds})
-        blocks = [range(start, stop) for start, stop in zip([0, *ends], ends, strict=False)]
+        """All cells: the first ten seeds of every mechanism, then the next ten."""
+        blocks = [range(first, min(first + SEED_BLOCK, self.seeds)) for first in range(0, self.seeds, SEED_BLOCK)]
         together = [(e,) for e in self.epsilons] if self.ranges == PRIVATE else [tuple(self.epsilons)]  # rows differ with epsilon
         return [
             Cell(replace(run, epsilon=some[0]), some, block, tuple(self.metrics))

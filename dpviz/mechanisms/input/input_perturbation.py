@@ -35,7 +35,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
 
-_TOGETHER, _MOST_TOGETHER = 2, 8  # seeds trained in one computation, and where threads share the rows of small tables
+_TOGETHER, _MOST_TOGETHER = 2, 10  # seeds trained in one computation, and where threads share the rows of small tables
 _ENTRIES = 1 << 26  # of noise in such a computation
 _USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget

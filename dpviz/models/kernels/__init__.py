@@ -28,7 +28,7 @@ def available() -> bool:
     return True
 
 
-WIDTHS = (16, 32, 80, 112)  # replicas of a kernel: few, because each is compiled by itself; 80 are 8 seeds of 10 budgets
+WIDTHS = (16, 32, 64, 112)  # replicas of a kernel: few, because each is compiled by itself; a figure trains 100
 WIDEST = WIDTHS[-1]
 IN_DOUBLE = WIDTHS[:2]  # of gradients in double precision, few of which are computed on large tables
 WIDE = WIDTHS[1:]  # of sums over all rows, which are quick for few replicas too

@@ -13,7 +13,7 @@ from dpviz.models.elementary import limited
 from dpviz.models.kernels import BLOCK, CHUNK, DENSE, SIMD, SUMS, WIDEST
 from dpviz.models.kernels.compiling import piece, prefetch, stack
 
-ZERO, ONE, FIVE = np.uint64(0), np.uint64(1), np.uint64(DENSE)
+ZERO, ONE, TWO, FIVE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(DENSE)
 _L, _CHUNK, _SLOPES, _NEAR = np.uint64(SIMD), np.uint64(CHUNK), CHUNK * WIDEST, CHUNK * DENSE
 
 
@@ -116,9 +116,11 @@ def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total)
 @piece
 def add_batch(slope_at, one, table, order, start, stop, theta, norms, clip_norm, loss, W, total):  # type: ignore[no-untyped-def]
     """Adds the clipped gradients of the rows order[start] to order[stop - 1]; eight ahead, rows are asked for (`prefetch`)."""
-    margin, slopes, near, sums = stack(WIDEST, theta), stack(_SLOPES, theta), stack(_NEAR, theta), stack(SUMS, theta)
+    slopes, near, sums = stack(_SLOPES, theta), stack(_NEAR, theta), stack(SUMS, theta)
+    margin = stack(WIDEST, theta)
     for first in range(start, stop, _CHUNK):
         last = min(first + _CHUNK, stop)
+        # one loop after the other: what a row waits for then does not hold up the next one
         for at in range(first, last):
             row, later, to = order[at], order[min(at + np.uint64(8), np.uint64(len(order) - 1))], (at - first) * W
             prefetch(table[1], table[0][later])
@@ -128,8 +130,13 @@ def add_batch(slope_at, one, table, order, start, stop, theta, norms, clip_norm,
                 near[(at - first) * FIVE + c] = table[3][row * FIVE + c]
             row_margin(table, row, theta, W, margin)
             for r in range(W):
-                slopes[to + r] = slope_at(margin[r], one, *loss)
-            if clip_norm < np.inf:
-                clip_slopes(slopes, to, W, norms[row], clip_norm)
-            add_sparse(table, row, slopes, to, W, total)
+                slopes[to + r] = margin[r]
+        for to in range(ZERO, (last - first) * W, W):
+            for r in range(W):
+                slopes[to + r] = slope_at(slopes[to + r], one, *loss)
+        if clip_norm < np.inf:
+            for at in range(first, last):
+                clip_slopes(slopes, (at - first) * W, W, norms[order[at]], clip_norm)
+        for at in range(first, last):
+            add_sparse(table, order[at], slopes, (at - first) * W, W, total)
         add_dense(near, ZERO, last - first, table[4], slopes, ZERO, W, sums, total)

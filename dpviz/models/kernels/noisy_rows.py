@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpviz.models.kernels import BLOCK, SIMD, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, prefetch, stack, table_of
-from dpviz.models.kernels.inline import ONE, ZERO, add_columns, row_margin
+from dpviz.models.kernels.inline import ONE, TWO, ZERO, add_columns, row_margin
 
 GROUP = 10  # replicas of one draw whose sums are in registers
 TILE = GROUP * SIMD
@@ -45,7 +45,7 @@ def _noise_of_group(noise, z, d, count, moved, at, slope_at, loss, slopes, place
     Args:
         by_replica: the slopes as (GROUP, SOME), 0 behind the last row.
     """
-    sums = stack(TILE, noise)
+    sums, others = stack(TILE, noise), stack(TILE, noise)
     for i in range(ZERO, count, _L):
         for t in range(_G):
             for c in range(_L):
@@ -63,15 +63,21 @@ def _noise_of_group(noise, z, d, count, moved, at, slope_at, loss, slopes, place
         for t in range(size):
             for c in range(_L):
                 slopes[place + (i + c) * W + t] = by_replica[t * _SOME + i + c]
-    for j in range(d):
+    for j in range(ZERO, d, TWO):  # two features at a time, so that each slope is loaded once for both
+        next_j = min(j + ONE, d - ONE)
         for k in range(_G * _L):
-            sums[k] = 0
+            sums[k], others[k] = 0, 0
         for i in range(ZERO, count, _L):
             for t in range(_G):
                 for c in range(_L):
-                    sums[t * _L + c] += by_replica[t * _SOME + i + c] * noise[z + i * d + j * _L + c]
+                    slope = by_replica[t * _SOME + i + c]
+                    sums[t * _L + c] += slope * noise[z + i * d + j * _L + c]
+                    others[t * _L + c] += slope * noise[z + i * d + next_j * _L + c]
         for k in range(_G * _L):
             short[(at + j * _G) * _L + k] += sums[k]
+        if next_j > j:
+            for k in range(_G * _L):
+                short[(at + next_j * _G) * _L + k] += others[k]
 
 
 @cache

@@ -138,9 +138,9 @@ class KernelProducts(Products):
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // table.entries)
         for first, width in parts_of(len(steps), IN_DOUBLE):
             mine = steps[first : first + width]
-            eta = np.zeros((updates, width))
+            eta = zeros("step sizes", (updates, width), np.float64)
             eta[:, : len(mine)] = mine.T
-            w, *others = (np.zeros((table.d, width)) for _ in range(3))
+            w, *others = (zeros(name, (table.d, width), np.float64) for name in ("columns", "gradients", "sums"))
             kernel = descent_of(width, slope_of(loss), len(loss.constants))
             before = (table.rows(np.float64), taken + np.uint64(self.rows.first), np.array(bounds, np.uint64))
             after = (eta.reshape(-1), lam, window, self._constants(loss), *(each.reshape(-1) for each in (w, *others)))
@@ -149,7 +149,7 @@ class KernelProducts(Products):
                 kernel(*before, a, b, *after)
                 ends[b] = w[:, 0].copy()
                 monitor(b / updates)
-            found.append(np.array([ends[stop] for stop in stops]) if stops else w[:, : len(mine)].T)
+            found.append(np.array([ends[stop] for stop in stops]) if stops else w[:, : len(mine)].T.copy())
         return np.concatenate(found)
 
     def prepared(self, noise: Array, out: Array | None = None) -> Array:

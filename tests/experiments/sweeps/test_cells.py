@@ -78,7 +78,7 @@ def test_workers_begin_with_noisy_rows_and_hand_out_tables_in_order(monkeypatch:
 
     monkeypatch.setattr(Cell, "attempt", attempt)
     names = ["dp-gd", "cms-output", "input-perturbation", "dp-sgd"]
-    spec = SweepSpec("teaching", mechanisms=names, epsilons=[1.0], seeds=3)
+    spec = SweepSpec("teaching", mechanisms=names, epsilons=[1.0], seeds=12)
     for workers, first in ((1, "dp-gd"), (2, "input-perturbation")):
         begun.clear()
         monkeypatch.setattr(cells, "workers_for", lambda _, workers=workers: workers)
@@ -124,7 +124,7 @@ def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_larg
 
 
 def test_cells_of_a_sweep_calibrate_each_budget_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[0.1, 1.0], seeds=5)
+    spec = SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[0.1, 1.0], seeds=12)
     cls, asked = get_mechanism("dp-gd"), []
     true = cls.calibrate
 
