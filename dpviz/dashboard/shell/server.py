@@ -183,14 +183,24 @@ def _warm() -> None:
 
 
 def _load() -> None:
-    """Loads what the first page does not need and a class does, for half a second in which no session waits for a page."""
+    """Loads what the first page does not need and a class does, while no session waits for a page."""
     from dpviz import dashboard, papers
     from dpviz.dashboard.work import front
+    from dpviz.models import kernels
+    from dpviz.models.losses import Logistic
 
-    while front.page_waits():
-        time.sleep(front.TOGETHER)
+    def give_way() -> None:
+        while front.page_waits():
+            time.sleep(front.TOGETHER)
+
+    give_way()
     importlib.import_module("sklearn.datasets")  # and scipy.stats with it
     private.load_icons()
     for package in (dashboard, papers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
+    if kernels.available():  # on a fresh machine they are compiled, for a second each
+        from dpviz.models.kernels.products import compiled_ahead
+
+        for _ in compiled_ahead(Logistic()):
+            give_way()

@@ -1,7 +1,7 @@
 """The sums of `models.products` by kernels, over a table of rows without their zeros."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +25,19 @@ from dpviz.models.row_budget import RowBudget
 from dpviz.models.rows import Batch, Rows
 
 _REPORT_ENTRIES = 10_000_000  # of rows that updates read between two reports, in less than 0.1 s
+
+
+def compiled_ahead(loss: Loss) -> Iterator[object]:
+    """The kernels that tables of less than a million entries take, all of whose rows are summed in double precision."""
+    slope, constants = slope_of(loss), len(loss.constants)
+    for width in IN_DOUBLE:
+        yield gradient_of(width, np.float64, slope, constants)
+        yield descent_of(width, slope, constants)
+        for precision in (np.float64, np.float32):
+            yield batches_of(width, precision, slope, constants)
+    for width in WIDE:
+        yield margins_of(width, np.float64)
+        yield line_losses_of(width)
 
 
 class KernelProducts(Products):
