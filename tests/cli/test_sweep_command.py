@@ -19,8 +19,8 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 
-SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[0.3, 3.0], seeds=4)
-FLAGS = "--dataset teaching --mechanisms dp-gd,cms-output --set dp-gd.steps=5 --epsilons 0.3,3 --seeds 4"
+SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[0.3, 3.0], seeds=12)
+FLAGS = "--dataset teaching --mechanisms dp-gd,cms-output --set dp-gd.steps=5 --epsilons 0.3,3 --seeds 12"
 
 
 @pytest.fixture(autouse=True)
