@@ -15,6 +15,7 @@ from dpviz.common import threads
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import server
 from dpviz.dashboard.work import cached_runs
+from tests.models.tables import needs_kernels
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,6 +60,24 @@ def test_a_server_has_one_thread_for_matrix_products_until_it_ends(monkeypatch: 
     assert happened == ["one thread", "first model"]
     server._forever.close()
     assert happened[2:] == ["as before"]
+
+
+@needs_kernels
+def test_a_kernel_that_cannot_be_compiled_does_not_keep_the_server_from_starting_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpviz.models.kernels import products
+
+    def broken(loss: object) -> Iterator[object]:
+        yield "a kernel"
+        raise RuntimeError("gradient cannot be compiled")
+
+    happened: list[str] = []
+    monkeypatch.setattr(products, "compiled_ahead", broken)
+    monkeypatch.setattr(server, "LATER", 0.0)
+    monkeypatch.setattr(server, "_warm", lambda: None)
+    monkeypatch.setattr(server.private, "load_icons", lambda: happened.append("icons"))
+    monkeypatch.setattr(server.renewal, "started", lambda: happened.append("renewal"))
+    server._start()
+    assert happened == ["icons", "renewal"]
 
 
 def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,5 +202,6 @@ def _load() -> None:
     if kernels.available():  # on a fresh machine they are compiled, for a second each
         from dpviz.models.kernels.products import compiled_ahead
 
-        for _ in compiled_ahead(Logistic()):
-            give_way()
+        with contextlib.suppress(RuntimeError):  # a page that needs the kernel meets the same problem and tells the person
+            for _ in compiled_ahead(Logistic()):
+                give_way()
