@@ -20,7 +20,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -> None:
     page = settled(opened("Guarantees", seed="7"))
-    assert "2 of 4 methods are proved, 1 is only claimed, audits refute 1." in text(page)
+    assert "2 of 4 methods are proved, 1 only claimed, 1 refuted." in text(page)
     found = page.table[0].value
     shown = {name.replace("\\", ""): str(status).replace("\\", "") for name, status in found["Status"].items()}
     assert shown["DBDP-ERM, performance improving"].startswith("✗ refuted by audit")

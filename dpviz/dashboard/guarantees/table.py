@@ -131,8 +131,8 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
     parts = [
         f"{counts[0]} of {len(methods)} methods are proved",
         f"{counts[1]} under conditions" if counts[1] else "",
-        f"{counts[2]} {'is' if counts[2] == 1 else 'are'} only claimed" if counts[2] else "",
-        f"audits refute {counts[3]}" if counts[3] else "",
+        f"{counts[2]} only claimed" if counts[2] else "",
+        f"{counts[3]} refuted" if counts[3] else "",
     ]
     own = words.label(calibration_of(spec), spec.build())[0].removesuffix(" if …")
     panels.headline(f"{words.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
