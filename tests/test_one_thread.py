@@ -19,6 +19,7 @@ class Hide:
 sys.meta_path.insert(0, Hide())
 for name in HIDDEN:
     sys.modules.pop(name, None)
+sys.modules["numba"] = None  # asked for by `find_spec`, which then finds none, as where it is not installed
 def forbidden(*_, **__):
     raise RuntimeError("can't start new thread or process")
 threading.Thread.start = forbidden
