@@ -42,6 +42,16 @@ def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.f
 
 
 @pytest.mark.parametrize(("kind", "error"), KINDS)
+def test_margins_are_those_of_numpy(kind: type[np.floating], error: float) -> None:
+    rows, dense = pair()
+    theta, some = 3 * np.random.default_rng(0).standard_normal((20, D)), np.random.default_rng(1).integers(N, size=300)
+    others = (dense, dense.batch(some), dense.take(slice(1024, 2048)))
+    for mine, other in zip((rows, rows.batch(some), rows.parts(3)[1][1]), others, strict=True):
+        found = mine.products(kind).margins(theta, slice(7, 250))
+        np.testing.assert_allclose(found, other.signed[7:250] @ theta.T, rtol=0, atol=10 * error)
+
+
+@pytest.mark.parametrize(("kind", "error"), KINDS)
 def test_weights_and_rules_of_any_kind_are_applied(kind: type[np.floating], error: float) -> None:
     rows, dense = pair()
     rng = np.random.default_rng(0)
