@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FILLED = 0.35  # share of non-zero entries up to which kernels are faster than dense products
-_LEAST_ENTRIES = 1 << 15  # of a table; below, the products are so short that preparing them takes as long
+_LEAST_ENTRIES = 1 << 15  # of a table; below, a first page would wait longer for compiling than it gains
 _SHARED = 1 << 26  # multiplications of a Hessian that is worth several threads
 
 K = TypeVar("K")

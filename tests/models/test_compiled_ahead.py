@@ -1,4 +1,4 @@
-"""What a server compiles before anybody comes."""
+"""Kernels that a server compiles before a session begins."""
 
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 from dpviz.models.losses import Logistic

@@ -22,6 +22,7 @@ from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cell
 from dpviz.experiments.sweeps.curves import by_mechanism
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
 __all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
 
 

@@ -151,7 +151,7 @@ class KernelProducts(Products):
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // table.entries)
         for first, width in parts_of(len(steps), IN_DOUBLE):
             mine = steps[first : first + width]
-            eta = zeros("step sizes", (updates, width), np.float64)
+            eta = np.zeros((updates, width))  # not kept by the thread: there may be millions
             eta[:, : len(mine)] = mine.T
             w, *others = (zeros(name, (table.d, width), np.float64) for name in ("columns", "gradients", "sums"))
             kernel = descent_of(width, slope_of(loss), len(loss.constants))
