@@ -96,12 +96,6 @@ def gamma_sphere(rng: np.random.Generator, size: int) -> Floats:
     return np.asarray(rng.gamma(size) * direction / np.linalg.norm(direction))
 
 
-def single_normals(stream: np.random.SeedSequence) -> Normals:
-    """Standard normal draws in single precision from the start of a stream on."""
-    rng = generator(stream)
-    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
-
-
 def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
     """Standard normal draws (S, m), a vector of each generator at every call; nothing else may draw from them meanwhile."""
     ahead = max(1, min(_AHEAD, _AHEAD_ENTRIES // (len(rngs) * m)))
