@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from dpviz.models import Rows, get_model, kernels
 from dpviz.models.elementary import exponential, limited
@@ -21,6 +22,7 @@ if kernels.available():
     from numba import njit
 
     from dpviz.models.kernels.functions import tangent
+    from dpviz.models.kernels.merging import merged
     from dpviz.models.kernels.table import SparseTable
 
 
@@ -82,17 +84,51 @@ def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch, asked_ane
     assert rows.table is not None
 
 
+def expanded(by_column: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Rows in their own columns, from rows in these and merged ones."""
+    whole, d = by_column.copy(), by_column.shape[1] - len(pairs) // 2
+    for p in range(len(pairs) // 2 - 1, -1, -1):
+        for column in pairs[2 * p : 2 * p + 2].astype(int):
+            whole[:, column] += whole[:, d + p]
+    return whole[:, :d]
+
+
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_a_table_by_blocks_has_the_entries_of_its_rows(precision: type[np.floating]) -> None:
     table = SparseTable(thin())
-    (ends, columns, values, dense, which), (starts, places, others) = table.rows(precision), table.blocks(precision)
-    by_row, by_block = np.zeros((table.n, table.d)), np.zeros((table.n, table.d))
+    (ends, columns, values, dense, which, pairs), (starts, places, others) = table.rows(precision), table.blocks(precision)
+    by_row, by_block = np.zeros((table.n, table.width)), np.zeros((table.n, table.width))
     by_row[np.repeat(np.arange(table.n), np.diff(ends.astype(int))), columns] = values
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts.astype(int)))
-    by_block[group // table.d * kernels.BLOCK + places, group % table.d] = others
+    by_block[group // table.width * kernels.BLOCK + places, group % table.width] = others
     np.testing.assert_array_equal(by_block, by_row)
-    by_row[:, which] += dense.reshape(table.n, -1)
-    np.testing.assert_array_equal(by_row, thin().astype(precision))
+    assert table.width == table.d + len(pairs) // 2 > table.d
+    own = expanded(by_row, pairs)
+    own[:, which] += dense.reshape(table.n, -1)
+    np.testing.assert_array_equal(own, thin().astype(precision))
+
+
+def test_columns_that_often_occur_together_are_merged() -> None:
+    rng = np.random.default_rng(0)
+    x = (rng.random((2000, 8)) < [0.5, 0.5, 0.5, 0.02, 0, 0.9, 0.9, 0.3]).astype(float)
+    x[:, 1] = x[:, 2] = x[:, 0]  # three columns that are there together, and then one
+    x[:, 5] *= 0.7  # often there with the next column, whose entries are other ones
+    x[:1000] *= 0.5
+    found, pairs = merged(csr_array(x))
+    np.testing.assert_array_equal(expanded(found.toarray(), pairs), x)
+    assert found.nnz < 0.7 * np.count_nonzero(x)
+    stands_for = {8 + p: {int(a), int(b)} for p, (a, b) in enumerate(pairs.reshape(-1, 2))}
+    assert {0, 1} <= stands_for[8] or {1, 2} <= stands_for[8] or {0, 2} <= stands_for[8], "the most frequent pair first"
+    assert 8 in stands_for[9], "merged columns are merged again"
+    assert all(5 not in pair for pair in stands_for.values())
+
+
+def test_tables_with_nothing_to_merge_stay_as_they_are() -> None:
+    numbers = np.random.default_rng(0).standard_normal((300, 5))
+    for x in (numbers, np.eye(300), np.ones((20, 1100)), np.zeros((40, 3))):
+        found, pairs = merged(csr_array(x))
+        assert len(pairs) == 0
+        np.testing.assert_array_equal(found.toarray(), x)
 
 
 @pytest.mark.parametrize("units", [3, 40, 150])

@@ -1,6 +1,6 @@
 """Compiled sums over rows that are mostly zeros (numba, `pip install 'dpviz[fast]'`): one file a kernel.
 
-`gradient`, `batches`, `descent`, `noisy_rows`, `line_losses` and `network` hold one kernel each.
+`gradient`, `batches`, `descent`, `noisy_rows`, `line_losses`, `network` and `draws` hold one kernel each.
 `inline` has the pieces that they share, `functions` e^x and tanh, `compiling` how they are compiled, `table` the rows as they
 take them, `products` the interface. A kernel looks at no bounds: what calls it makes or checks every array that it gets.
 
@@ -9,6 +9,7 @@ Key terms:
     width: replicas of one kernel, a constant when it is compiled, so that loops over replicas become SIMD instructions and
         their sums stay in registers. Parameters of 0 fill what is left over.
     dense columns: those with most entries, kept with their zeros, so that no index is looked up (`table`).
+    merged columns: columns that stand for two others each where both entries of a row are equal (`merging`).
 """
 
 import os
@@ -28,14 +29,14 @@ def available() -> bool:
     return True
 
 
-WIDTHS = (16, 32, 64, 112)  # replicas of a kernel: few, because each is compiled by itself; a figure trains 100
+WIDTHS = (16, 32, 112)  # replicas of a kernel: few, because each is compiled by itself; a figure trains 100
 WIDEST = WIDTHS[-1]
-IN_DOUBLE = WIDTHS[:2]  # of gradients in double precision, few of which are computed on large tables
+IN_DOUBLE = WIDTHS[:1]  # of sums in double precision, few of which are computed on large tables
 WIDE = WIDTHS[1:]  # of sums over all rows, which are quick for few replicas too
 SIMD = 16  # numbers that are worked on at once
 DENSE = 5  # columns in which most rows have an entry: these are multiplied without looking up which they are
 SUMS = DENSE * SIMD
-CHUNK = 64  # rows of a batch whose dense columns are summed in registers
+CHUNK = 128  # rows of a batch that are summed in the precision of the rows
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products; parts of a table begin with a block
 
 

@@ -56,7 +56,7 @@ def blocks_of(scalar: Any) -> Any:
 
 def table_of(scalar: Any) -> Any:
     """The type of a table in one precision: where rows begin, columns, values; numbers of dense columns, and which these are."""
-    return types.Tuple((INDEX, COLUMN, flat(scalar), flat(scalar), types.UniTuple(types.uint64, DENSE)))
+    return types.Tuple((INDEX, COLUMN, flat(scalar), flat(scalar), types.UniTuple(types.uint64, DENSE), INDEX))
 
 
 def kernel(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import ZERO, add_batch
+from dpviz.models.kernels.inline import ZERO, add_batch, expand, scatter
 
 
 @cache
@@ -37,7 +37,9 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
         for t in range(first, last):
             k = t % np.uint64(len(bounds) - 1)
             a, b, eta = bounds[k], bounds[k + np.uint64(1)], t * W
-            add_batch(slope_at, one, table, order, a, b, w, steps, np.inf, loss, W, gradient)
+            expand(w, table[5], W)
+            add_batch(slope_at, one, table, order, a, b, w, steps, np.inf, loss, W, gradient, gradient)
+            scatter(gradient, table[5], W)
             for r in range(W):  # divisions take long
                 shrunk[r], step[r] = one - steps[eta + r] * lam, steps[eta + r] / (b - a)
             for j in range(ZERO, size, W):

@@ -19,7 +19,7 @@ from numba import types
 
 from dpviz.models.kernels import BLOCK, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import add_columns, clip_slopes, row_margin
+from dpviz.models.kernels.inline import add_columns, clip_slopes, expand, row_margin, scatter
 
 
 @cache
@@ -51,6 +51,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
         """
         spent, stride, first_replica, limit = budget
         margin, sums = stack(width, norms), stack(SUMS, norms)
+        expand(theta, table[5], W)
         for start in range(span[0], span[1], R):
             stop = min(start + R, span[1])
             for i in range(start, stop):
@@ -70,5 +71,6 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                         slopes[to + r] = 0 if over else slopes[to + r]
                         active[r] += 0 if over else 1
             add_columns(table, blocks, start, stop, slopes, W, np.uint64(64), margin, sums, total)
+        scatter(total, table[5], W)
 
     return gradient

@@ -16,7 +16,7 @@ from numba import types
 
 from dpviz.models.elementary import exponential, limited
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, stack, table_of
-from dpviz.models.kernels.inline import row_margin
+from dpviz.models.kernels.inline import expand, row_margin
 
 _LOW, _ONE, _MASK, _BIAS = np.float32(-1), np.int32(127 << 23), np.int32((1 << 23) - 1), np.int32(127)
 
@@ -37,6 +37,8 @@ def line_losses_of(width: int) -> Callable[..., None]:
             products, powers: (count, W) flat.
         """
         odds, factor = stack(width, theta), stack(width, theta)
+        expand(theta, table[5], W)
+        expand(step, table[5], W)
         for i in range(span[0], span[1]):
             row_margin(table, i, theta, W, odds)
             row_margin(table, i, step, W, factor)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, stack, table_of
-from dpviz.models.kernels.inline import row_margin
+from dpviz.models.kernels.inline import expand, row_margin
 
 
 @cache
@@ -19,6 +19,7 @@ def margins_of(width: int, precision: Any) -> Callable[..., None]:
     def margins(table, span, theta, out):  # type: ignore[no-untyped-def]
         """Writes `out`, (rows, W) flat; other arguments as of `gradient`, of which a range may begin anywhere."""
         margin = stack(width, theta)
+        expand(theta, table[5], W)
         for i in range(span[0], span[1]):
             row_margin(table, i, theta, W, margin)
             for r in range(W):

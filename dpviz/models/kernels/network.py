@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpviz.models.kernels import WIDTHS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, slope_of, stack, table_of
 from dpviz.models.kernels.functions import tangent
-from dpviz.models.kernels.inline import add_row, row_margin
+from dpviz.models.kernels.inline import add_row, expand, row_margin, scatter
 from dpviz.models.kernels.table import scratch, zeros
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Batch, Rows
@@ -57,6 +57,8 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
         """
         K, size = np.uint64(len(second)), np.uint64(len(first)) // (np.uint64(len(second)) // W)
         parts, part = K // W, stack(width, norms)
+        for p in range(parts):
+            expand(first[p * size : (p + np.uint64(1)) * size], table[5], W)
         for at in range(len(index)):
             i = index[at]
             for p in range(parts):
@@ -86,6 +88,8 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
                 for u in range(K):
                     total[np.uint64(len(first)) + u] += above[u]
                     above[u] = 0
+        for p in range(parts):
+            scatter(total[p * size : (p + np.uint64(1)) * size], table[5], W)
 
     return network
 
@@ -97,9 +101,9 @@ def network_gradient(rows: Rows, theta: NDArray[Any], units: int, loss: Loss, cl
     index = (rows.index if isinstance(rows, Batch) else np.arange(len(rows))) + rows.first
     if len(index) and not 0 <= index.min() <= index.max() < table.n:
         raise IndexError(f"{table.n} rows have no row {index.max()}")
-    parts = -(-units // WIDTHS[-1])
-    width = min(each for each in WIDTHS if each * parts >= units)
-    K, D = parts * width, table.d
+    width = min(WIDTHS, key=lambda each: (-(-units // each) * each, -each))  # so that least is left over
+    parts = -(-units // width)
+    K, D = parts * width, table.width
     known = index.astype(np.uint64), rows.table_labels.astype(f32), rows.table_norms(f32)
     constants = tuple(f32(constant) for constant in loss.constants)
     first, second = scratch("first", (parts, D, width), f32), scratch("second", (K,), f32)
@@ -111,11 +115,11 @@ def network_gradient(rows: Rows, theta: NDArray[Any], units: int, loss: Loss, cl
             each.fill(0)
         for p, a in enumerate(range(0, units, width)):  # units next to each other
             b = min(a + width, units)
-            first[p, :, : b - a] = at[a * table.d : b * table.d].reshape(b - a, table.d).T
+            first[p, : table.d, : b - a] = at[a * table.d : b * table.d].reshape(b - a, table.d).T
         second[:units] = at[last:-1]
         before = (table.rows(f32), *known, first.reshape(-1), second, at[-1], f32(clip_norm), constants)
         kernel(*before, *memory, total)
         weights = total[: D * K].reshape(parts, D, width)
-        sums[:last] = weights.transpose(0, 2, 1).reshape(K, table.d)[:units].reshape(-1)
+        sums[:last] = weights[:, : table.d].transpose(0, 2, 1).reshape(K, table.d)[:units].reshape(-1)
         sums[last:-1], sums[-1] = total[D * K : D * K + units], total[-1]
     return out

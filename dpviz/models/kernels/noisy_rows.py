@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpviz.models.kernels import BLOCK, SIMD, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, prefetch, stack, table_of
-from dpviz.models.kernels.inline import ONE, TWO, ZERO, add_columns, row_margin
+from dpviz.models.kernels.inline import ONE, TWO, ZERO, add_columns, expand, row_margin, scatter
 
 GROUP = 10  # replicas of one draw whose sums are in registers
 TILE = GROUP * SIMD
@@ -27,14 +27,26 @@ _SUMMED = np.uint64(16 * BLOCK)  # rows whose sums over SOME rows are added in s
 _L, _G, _SOME = np.uint64(SIMD), np.uint64(GROUP), np.uint64(SOME)
 
 
+@cache
+def _strips() -> Callable[..., None]:
+    many, whole = flat(types.float32), types.uint64
+
+    @kernel(many, flat(types.float64), whole, many)
+    def strips(noise, labels, d, out):  # type: ignore[no-untyped-def]
+        n = np.uint64(len(labels))
+        for start in range(ZERO, n, _L):
+            count = min(_L, n - start)
+            for j in range(d):
+                for c in range(count):
+                    out[start * d + j * count + c] = np.float32(labels[start + c]) * noise[(start + c) * d + j]
+
+    return strips
+
+
 def in_strips(noise: NDArray[Any], labels: NDArray[Any], out: NDArray[Any] | None) -> NDArray[Any]:
     """Noise (n, d) times labels (n,) in strips of 16 rows, each feature by feature; the last strip has the rows that are left."""
-    (n, d), whole = noise.shape, len(noise) // SIMD * SIMD
-    out = np.empty((n, d), np.float32) if out is None else out
-    for rows, size in ((slice(0, whole), SIMD), (slice(whole, n), n - whole)):
-        if rows.start < rows.stop:
-            strips, y = noise[rows].reshape(-1, size, d).transpose(0, 2, 1), labels[rows].reshape(-1, 1, size)
-            np.multiply(strips, y.astype(np.float32), out=out[rows].reshape(-1, d, size), casting="same_kind")
+    out = np.empty(noise.shape, np.float32) if out is None else out
+    _strips()(noise.astype(np.float32, copy=False).reshape(-1), labels, noise.shape[1], out.reshape(-1))
     return out
 
 
@@ -102,6 +114,7 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
             own: (G, d, GROUP) flat, in double precision.
         """
         margin, sums = stack(width, theta), stack(SUMS, theta)
+        expand(theta, table[5], W)
         for start in range(span[0], span[1], B):
             end = min(start + B, span[1])
             for i in range(start, end):
@@ -127,5 +140,6 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                     for c in range(_L):
                         own[k] += short[k * _L + c]
                         short[k * _L + c] = 0
+        scatter(total, table[5], W)
 
     return noisy_gradients

@@ -32,7 +32,8 @@ def compiled_ahead(loss: Loss) -> Iterator[object]:
     slope, constants = slope_of(loss), len(loss.constants)
     for width in IN_DOUBLE:
         yield gradient_of(width, np.float64, slope, constants)
-        yield descent_of(width, slope, constants)
+        for trainings in (1, width):
+            yield descent_of(trainings, slope, constants)
         for precision in (np.float64, np.float32):
             yield batches_of(width, precision, slope, constants)
     for width in WIDE:
@@ -81,13 +82,13 @@ class KernelProducts(Products):
         if rule is not None and (len(rule.spent) != len(self.rows) or len(rule.active) != len(theta)):
             raise ValueError(f"a budget of {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
         for first, width in parts_of(len(theta), WIDE if kind is np.float32 else IN_DOUBLE):
-            total, active = zeros("sums", (table.d, width), np.float64), np.zeros(width)
+            total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
             slopes = scratch("slopes", (BLOCK * width,), kind)
             budget = (np.empty(0), 0, 0, 0.0) if rule is None else rule.for_kernel(first)
             kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants))
             before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta, first, width))
             kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
-            out[first : first + width] = total[:, : len(theta) - first].T
+            out[first : first + width] = total[: table.d, : len(theta) - first].T
             if rule is not None:
                 rule.add_active(active[: len(theta) - first], first)
         return out
@@ -103,14 +104,15 @@ class KernelProducts(Products):
             raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {table.n}")
         index, cuts = batches.index.astype(np.uint64), batches.cuts.astype(np.uint64)
         for first, width in parts_of(theta.shape[1], WIDTHS if kind is np.float32 else IN_DOUBLE):
-            columns = zeros("columns", (len(theta), table.d, width), kind)
+            columns = zeros("columns", (len(theta), table.width, width), kind)
             some = theta[:, first : first + width]
-            columns[:, :, : some.shape[1]] = some.transpose(0, 2, 1)
+            columns[:, : table.d, : some.shape[1]] = some.transpose(0, 2, 1)
             total = zeros("sums", columns.shape, np.float64)
             kernel = batches_of(width, kind, slope_of(loss), len(loss.constants))
+            short = zeros("short", columns.shape[1:], kind)
             before = (table.rows(kind), index, cuts, columns.reshape(-1), self._norms(clip_norm))
-            kernel(*before, kind(clip_norm), self._constants(loss), total.reshape(-1))
-            out[:, first : first + width] = total[:, :, : some.shape[1]].transpose(0, 2, 1)
+            kernel(*before, kind(clip_norm), self._constants(loss), short.reshape(-1), total.reshape(-1))
+            out[:, first : first + width] = total[:, : table.d, : some.shape[1]].transpose(0, 2, 1)
         return out
 
     def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:
@@ -149,20 +151,20 @@ class KernelProducts(Products):
         if taken.max() >= len(self.rows):
             raise IndexError(f"row {taken.max()} of {len(self.rows)}")
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // table.entries)
-        for first, width in parts_of(len(steps), IN_DOUBLE):
+        for first, width in parts_of(len(steps), IN_DOUBLE if len(steps) > 1 else (1,)):
             mine = steps[first : first + width]
             eta = np.zeros((updates, width))  # not kept by the thread: there may be millions
             eta[:, : len(mine)] = mine.T
-            w, *others = (zeros(name, (table.d, width), np.float64) for name in ("columns", "gradients", "sums"))
+            w, *others = (zeros(name, (table.width, width), np.float64) for name in ("columns", "gradients", "sums"))
             kernel = descent_of(width, slope_of(loss), len(loss.constants))
             before = (table.rows(np.float64), taken + np.uint64(self.rows.first), np.array(bounds, np.uint64))
             after = (eta.reshape(-1), lam, window, self._constants(loss), *(each.reshape(-1) for each in (w, *others)))
             ends = {}
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
                 kernel(*before, a, b, *after)
-                ends[b] = w[:, 0].copy()
+                ends[b] = w[: table.d, 0].copy()
                 monitor(b / updates)
-            found.append(np.array([ends[stop] for stop in stops]) if stops else w[:, : len(mine)].T.copy())
+            found.append(np.array([ends[stop] for stop in stops]) if stops else w[: table.d, : len(mine)].T.copy())
         return np.concatenate(found)
 
     def prepared(self, noise: Array, out: Array | None = None) -> Array:
@@ -184,13 +186,13 @@ class KernelProducts(Products):
             parts = np.array([(s, first - start, count) for s, first, count in here], np.uint64)
             for g, (_, first, count) in enumerate(here):
                 moving[g, :, :count] = moved[first : first + count].T
-            total = zeros("sums", (table.d, width), np.float64)
+            total = zeros("sums", (table.width, width), np.float64)
             sizes = {"noise": SIMD * d, "by replica": GROUP * SOME, "short": sums.size * SIMD, "slopes": BLOCK * width + GROUP}
             memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
             before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta[start:stop], 0, width))
             between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
             noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, total.reshape(-1), sums.reshape(-1))
-            out[start:stop] = total[:, : stop - start].T
+            out[start:stop] = total[: table.d, : stop - start].T
             for g, (_, first, count) in enumerate(here):
                 own[first : first + count] = sums[g, :, :count].T
         return out, own
@@ -199,9 +201,9 @@ class KernelProducts(Products):
         return self.precision is np.float32 and not isinstance(self.rows, Batch) and rows == len(self.rows)
 
     def _columns(self, theta: Floats, first: int, width: int, name: str = "columns") -> Array:
-        """(d, W) flat parameters of some replicas; further replicas are 0."""
-        columns, some = zeros(name, (self._table.d, width), self.precision), theta[first : first + width]
-        columns[:, : len(some)] = some.T
+        """(columns, W) flat parameters of some replicas; further replicas and merged columns are 0."""
+        columns, some = zeros(name, (self._table.width, width), self.precision), theta[first : first + width]
+        columns[: self._table.d, : len(some)] = some.T
         return columns.reshape(-1)
 
     def _norms(self, clip_norm: float) -> Array:

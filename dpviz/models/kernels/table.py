@@ -10,10 +10,11 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csc_array, csr_array
 
 from dpviz.models.kernels import BLOCK, DENSE
+from dpviz.models.kernels.merging import merged
 
 _own = threading.local()
 Arrays = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any]]
-Table = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any], NDArray[Any], tuple[int, ...]]
+Table = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[Any], NDArray[Any], tuple[int, ...], NDArray[np.uint64]]
 
 
 class SparseTable:
@@ -21,12 +22,15 @@ class SparseTable:
 
     Attributes:
         n, d: rows and columns.
+        width: columns and merged columns.
     """
 
     def __init__(self, rows: NDArray[np.floating]) -> None:
         """From rows (n, d)."""
         self.n, self.d = rows.shape
-        self._rows, self._dense, self._which = _split(csr_array(rows))
+        split, self._dense, self._which = _split(csr_array(rows))
+        self._rows, self._pairs = merged(split)
+        self.width = self._rows.shape[1]
 
     @property
     def entries(self) -> int:
@@ -43,18 +47,18 @@ class SparseTable:
 
     @cached_property
     def _double(self) -> Table:
-        return (*_arrays(self._rows), self._dense, self._which)
+        return (*_arrays(self._rows), self._dense, self._which, self._pairs)
 
     @cached_property
     def _single(self) -> Table:
-        return (*_in_single(self._double[:3]), self._dense.astype(np.float32), self._which)
+        return (*_in_single(self._double[:3]), self._dense.astype(np.float32), self._which, self._pairs)
 
     @cached_property
     def _double_blocks(self) -> Arrays:
         rows = self._rows
         block = np.repeat(np.arange(self.n) // BLOCK, np.diff(rows.indptr))
-        shape = (self.n, -(-self.n // BLOCK) * self.d)
-        by_column = csr_array((rows.data, rows.indices + block * self.d, rows.indptr), shape=shape).tocsc()
+        shape = (self.n, -(-self.n // BLOCK) * self.width)
+        by_column = csr_array((rows.data, rows.indices + block * self.width, rows.indptr), shape=shape).tocsc()
         by_column.indices %= BLOCK
         return _arrays(by_column)
 
