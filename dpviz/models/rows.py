@@ -173,6 +173,15 @@ class Rows:
             return [(0, self)]
         return _once(self._kept, f"{count} parts", lambda: self._cut(count))
 
+    def sample(self, count: int) -> Rows:
+        """Rows y_i x_i in single precision of as many rows at random, the same ones at each call; kept as `parts` are."""
+
+        def drawn() -> Rows:
+            chosen = np.sort(np.random.default_rng(0).choice(len(self), count, replace=False))
+            return Rows(self.signed32[chosen].astype(float), np.ones(count))
+
+        return _once(self._kept, f"{count} at random", drawn)
+
     def _cut(self, count: int) -> list[tuple[int, Rows]]:
         unit, found = kernels.BLOCK if self.table is not None else 1, []
         for part in groups(-(-len(self) // unit), count):

@@ -14,9 +14,9 @@ from dpviz.mechanisms.base import Floats, Training
 from dpviz.mechanisms.gradient.clip_count import ClipCount
 from dpviz.models.problem import Problem
 
-SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays near 1e-4 of the sensitivity
+SINGLE_ROWS = 10_000  # largest batch summed in single precision: its rounding stays below 1e-3 of the sensitivity
 ROUNDING: str = (
-    f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (about 1e-4 of the sensitivity at "
+    f"Batches of at most {SINGLE_ROWS:,} rows are summed in single precision; rounding (some 1e-4 of the sensitivity at "
     "4,000 rows) is outside the proof, as it is in double precision."
 )
 

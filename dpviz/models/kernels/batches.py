@@ -1,7 +1,7 @@
 """Sums of clipped gradients over batches of rows, each for W replicas of its own: the formula of `gradient`.
 
-A row's two products follow one another: a batch has no blocks by column. Sums over CHUNK rows are in the precision of the rows,
-and go on in double precision.
+A row's two products follow one another: a batch has no blocks by column. Sums over CHUNK rows are in single precision, where
+the rows are, and go on in double precision.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dpviz.models.kernels import CHUNK
+from dpviz.models.kernels import BLOCK, CHUNK
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, real, table_of
 from dpviz.models.kernels.inline import add_batch, expand, scatter
 
@@ -19,7 +19,8 @@ from dpviz.models.kernels.inline import add_batch, expand, scatter
 @cache
 def batches_of(width: int, precision: Any, slope_at: Callable[..., Any], constants: int) -> Callable[..., None]:
     """The kernel for `width` replicas of each batch; arguments as of `gradient_of`."""
-    W, C, one, number = np.uint64(width), np.uint64(CHUNK), precision(1), real(precision)
+    W, one, number = np.uint64(width), precision(1), real(precision)
+    C = np.uint64(CHUNK if precision is np.float32 else BLOCK)
     many, loss = flat(number), types.UniTuple(number, constants)
 
     @kernel(table_of(number), INDEX, INDEX, many, many, number, loss, many, flat(types.float64))

@@ -56,25 +56,24 @@ def minimise_many(
     """
     n, d = rows.X.shape
     size, out, large = max(1, min(_REPLICAS, (1 << 25) // d**2)), np.zeros(linear.shape), n > 2 * _SAMPLE
-    chosen = np.sort(np.random.default_rng(0).choice(n, _SAMPLE, replace=False)) if large else slice(None)
-    sample = rows.signed32[chosen]
+    sample = rows.sample(_SAMPLE) if large else None
     with _threads(n, min(size, len(linear)) * d) as each:
         for first in range(0, len(linear), size):
             part = slice(first, first + size)
-            batch = Batch(loss, lam[part], linear[part], out[part], sample, each)
+            batch = Batch(loss, lam[part], linear[part], out[part], (rows if sample is None else sample).signed32, each)
 
             def tick(norm: Floats, first: int = first) -> None:
                 # from gradient norm 1 to the tolerance, on a logarithmic scale
                 share = np.log(np.clip(norm, tolerance, 1.0)) / np.log(min(tolerance, 0.5))
                 monitor((first + float(share.mean()) * min(size, len(linear) - first)) / len(linear))
 
-            _solve(batch, rows, large, tolerance, strict, tick)
+            _solve(batch, rows, sample, tolerance, strict, tick)
             out[part] = batch.theta
     return out
 
 
-def _solve(batch: Batch, rows: Rows, sampled: bool, tolerance: float, strict: bool, tick: Callable[[Floats], None]) -> None:
-    """Brings one batch to its minima; `sampled` where the sample is a part of the rows only."""
+def _solve(batch: Batch, rows: Rows, sample: Rows | None, tolerance: float, strict: bool, tick: Callable[[Floats], None]) -> None:
+    """Brings one batch to its minima; without a sample where all rows are few."""
 
     def coarse(index: Indices) -> Floats:
         return np.full(len(index), max(_COARSE, tolerance))
@@ -87,12 +86,11 @@ def _solve(batch: Batch, rows: Rows, sampled: bool, tolerance: float, strict: bo
             return np.full(len(index), tolerance)
         return np.maximum(tolerance, _rounding(batch, index, len(rows)))
 
-    if sampled:
-        sample = Rows(batch.sample.astype(float), np.ones(len(batch.sample)))
+    if sample is not None:
         batch.descend(sample, np.float32, coarse, tick, max_steps=40, renew_above=1.0)
         batch.precondition(batch.share(rows.signed32))
         batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
-    left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=sampled)
+    left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=sample is not None)
     for r in left:
         tick(np.full(1, tolerance))
         enough = float(precise(np.array([r]))[0])
