@@ -10,7 +10,7 @@ from planting import MISTAKES, ROOT, Mistake
 from benchmarks.mutants import planted
 
 #: tried by the README's command; the first of each module is tried by the gate, as each needs an interpreter of its own
-QUICK = ("a δ above 1/n passes", "a refutation holds for every form")
+QUICK = ("a refutation holds for every form",)
 FIRST = {mistake.module: mistake.name for mistake in reversed(MISTAKES)}
 
 

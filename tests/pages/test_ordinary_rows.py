@@ -48,6 +48,7 @@ def test_the_page_says_what_the_engine_finds_and_explains_it_when_asked() -> Non
     assert names["found"].table.equals(found.table)  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_influence_and_other_epsilons_are_compared_on_request() -> None:
     page = settled(opened("Audit", **ASKED))
     page = pressed(page, "Compare the rows")
