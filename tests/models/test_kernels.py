@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from dpviz.models import Rows, get_model, kernels
 from dpviz.models.elementary import exponential, limited
-from tests.models.tables import D, needs_kernels, pair, thin
+from tests.models.tables import D, labels, needs_kernels, pair, thin
 
 pytestmark = needs_kernels
 
@@ -23,6 +23,7 @@ if kernels.available():
 
     from dpviz.models.kernels.functions import tangent
     from dpviz.models.kernels.merging import merged
+    from dpviz.models.kernels.noisy_rows import in_strips
     from dpviz.models.kernels.table import SparseTable
 
 
@@ -129,6 +130,18 @@ def test_tables_with_nothing_to_merge_stay_as_they_are() -> None:
         found, pairs = merged(csr_array(x))
         assert len(pairs) == 0
         np.testing.assert_array_equal(found.toarray(), x)
+
+
+def test_noise_in_strips_is_noise_with_labels() -> None:
+    noise, y = np.random.default_rng(0).standard_normal((37, 3)), labels(37)
+    out = np.empty((37, 3), np.float32)
+    assert in_strips(noise, y, out) is out
+    signed = (noise.astype(np.float32) * y[:, None].astype(np.float32)).reshape(-1, 3)
+    for first in (0, 16, 32):
+        strip = signed[first : first + 16]
+        np.testing.assert_array_equal(out[first : first + 16].reshape(3, -1), strip.T)
+    with pytest.raises(ValueError, match="strides"):
+        in_strips(noise, y, np.empty((3, 37), np.float32).T)
 
 
 @pytest.mark.parametrize("units", [3, 40, 150])

@@ -29,6 +29,7 @@ _L, _G, _SOME = np.uint64(SIMD), np.uint64(GROUP), np.uint64(SOME)
 
 @cache
 def _strips() -> Callable[..., None]:
+    """The kernel of `in_strips`."""
     many, whole = flat(types.float32), types.uint64
 
     @kernel(many, flat(types.float64), whole, many)
@@ -44,8 +45,14 @@ def _strips() -> Callable[..., None]:
 
 
 def in_strips(noise: NDArray[Any], labels: NDArray[Any], out: NDArray[Any] | None) -> NDArray[Any]:
-    """Noise (n, d) times labels (n,) in strips of 16 rows, each feature by feature; the last strip has the rows that are left."""
+    """Noise (n, d) times labels (n,) in strips of 16 rows, each feature by feature; the last strip has the rows that are left.
+
+    Args:
+        out: (n, d) single precision, contiguous; made where there is none.
+    """
     out = np.empty(noise.shape, np.float32) if out is None else out
+    if not out.flags.c_contiguous:
+        raise ValueError(f"strips of {noise.shape} in an array with strides {out.strides}")
     _strips()(noise.astype(np.float32, copy=False).reshape(-1), labels, noise.shape[1], out.reshape(-1))
     return out
 
