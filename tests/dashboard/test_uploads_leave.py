@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import LIMIT, mostly_long, of_each
+from support import LIMIT, of_each
 
 from dpviz.common import memory
 from dpviz.dashboard.rows import influence_map, selection
@@ -80,7 +80,8 @@ def empty() -> Iterator[None]:
     jobs.pool().clear()
 
 
-@pytest.mark.parametrize("how", mostly_long(["forgotten", "last reference"], "forgotten"))
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["forgotten", "last reference"])
 def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went(how: str) -> None:
     others = {id(thing): thing for thing in holding_rows()}  # of other tests of this process; held, so that no id comes again
     mine = upload()

@@ -61,6 +61,11 @@ def combinations(name: str) -> Iterator[dict[str, Any]]:
             yield changed
 
 
+def in_twos(name: str) -> Iterator[dict[str, Any]]:
+    """Every two options that are not the default, together; the other choices keep theirs."""
+    yield from (chosen for chosen in combinations(name) if len(chosen) == 2)
+
+
 def trial(name: str, params: dict[str, Any], share: float = 1.0) -> Trial:
     return Trial(ALL[name].from_params(RECIPES[name][1] | params), share, MORE.get(name, 500))
 
@@ -96,25 +101,8 @@ def test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(name: s
         assert not all(recipe(trial(name, params, share=0.95)))
 
 
-def in_twos(name: str) -> Iterator[dict[str, Any]]:
-    """Every two options that are not the default, together; the other choices keep theirs."""
-    yield from (chosen for chosen in combinations(name) if len(chosen) == 2)
-
-
-def in_more(name: str) -> Iterator[dict[str, Any]]:
-    """The other combinations."""
-    yield from (chosen for chosen in combinations(name) if len(chosen) > 2)
-
-
-def combined() -> list[Any]:
-    """Cases of all combinations; quick are two options of methods that add noise in many places of their training."""
-    many = {name for name, cls in ALL.items() if cls.family in ("gradient", "local")} - {"pidp-sgd", "ldp-duchi"}
-    quick = [case.id for case in cases(in_twos) if case.values[0] in many]
-    both = [*cases(in_twos), *cases(in_more)]
-    return [pytest.param(*c.values, id=c.id, marks=() if c.id in quick else pytest.mark.long) for c in both]
-
-
-@pytest.mark.parametrize(("name", "params"), combined())
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "params"), cases(combinations))
 def test_so_it_is_where_options_are_combined(name: str, params: dict[str, Any]) -> None:
     try:
         trial(name, params).declared(filled())
@@ -131,6 +119,7 @@ def test_so_it_is_at_other_numbers(name: str, params: dict[str, Any]) -> None:
     test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(name, params)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "params"), cases(ends))
 def test_so_it_is_at_either_end_of_a_share(name: str, params: dict[str, Any]) -> None:
     test_the_noise_is_what_is_declared_and_five_per_cent_less_is_noticed(name, params)

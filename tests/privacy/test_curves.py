@@ -29,7 +29,7 @@ def test_the_advantage_is_that_of_one_epsilon(rate: float, count: int) -> None:
     assert curves.advantage(event) == pytest.approx(largest, rel=2e-3), "the curve's largest distance"
 
 
-@pytest.mark.parametrize("rate", [0.3, 1e-3])
+@pytest.mark.parametrize("rate", mostly_long([0.3, 1e-3], 0.3))
 def test_the_advantage_over_one_batch_is_exact(rate: float) -> None:
     """A row is in the batch with probability q: q N(m) + (1 - q) N(0) and the same with m' differ by q TV(N(m), N(m')).
 
