@@ -1,5 +1,7 @@
 """Normal draws for whole tables: numpy's numbers, whatever computes them."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -33,3 +35,11 @@ def test_a_stream_goes_on_as_it_began(monkeypatch: pytest.MonkeyPatch, first: in
     for count in (first, 3, MANY):
         np.testing.assert_array_equal(draw((count,)), expected.standard_normal(count, dtype=np.float32))
     assert len(asked) == (first >= MANY)
+
+
+def test_a_numba_without_tables_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "available", lambda: True)
+    monkeypatch.setitem(sys.modules, "dpviz.models.kernels.draws", None)  # which is an ImportError
+    stream = spawn(5, 1)[0]
+    expected = generator(stream).standard_normal(MANY, dtype=np.float32)
+    np.testing.assert_array_equal(single_normals(stream)((MANY,)), expected)
