@@ -1,6 +1,6 @@
 """Compiled sums over rows that are mostly zeros (numba, `pip install 'dpviz[fast]'`): one file a kernel.
 
-`gradient`, `batches`, `descent`, `noisy_rows`, `line_losses`, `network` and `draws` hold one kernel each.
+`gradient`, `batches`, `descent`, `margins`, `line_losses`, `network` and `draws` hold one kernel each, `noisy_rows` two.
 `inline` has the pieces that they share, `functions` e^x and tanh, `compiling` how they are compiled, `table` the rows as they
 take them, `products` the interface. A kernel looks at no bounds: what calls it makes or checks every array that it gets.
 

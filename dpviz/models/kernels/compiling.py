@@ -55,7 +55,7 @@ def blocks_of(scalar: Any) -> Any:
 
 
 def table_of(scalar: Any) -> Any:
-    """The type of a table in one precision: where rows begin, columns, values; numbers of dense columns, and which these are."""
+    """The type of a table in one precision: where rows begin, columns, values; dense columns, which these are; pairs."""
     return types.Tuple((INDEX, COLUMN, flat(scalar), flat(scalar), types.UniTuple(types.uint64, DENSE), INDEX))
 
 

@@ -31,7 +31,7 @@ def descent_of(width: int, slope_at: Callable[..., Any], constants: int) -> Call
             order: the rows as they are taken; bounds (m + 1,): ends of the batches, of which update t takes number t mod m.
             steps: (T, W) flat, eta.
             window: after so many updates w becomes the mean of the iterates since the last time; 0 for never.
-            w, gradient, total: (d, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
+            w, gradient, total: (columns, W) flat; the gradient is 0, and `total` the sum of the iterates of this window.
         """
         one, size, shrunk, step = 1.0, np.uint64(len(w)), stack(width, steps), stack(width, steps)
         for t in range(first, last):

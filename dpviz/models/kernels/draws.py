@@ -1,4 +1,4 @@
-"""Standard normal draws in single precision, the numbers of `numpy.random.Generator.standard_normal` in a third of the time.
+"""Standard normal draws in single precision, the numbers of `numpy.random.Generator.standard_normal` in half of the time.
 
 The ziggurat of Marsaglia & Tsang (2000): 8 bits of a random number choose one of 256 layers, 1 bit the sign, 23 bits how far.
 Layer k ends at width[k] 2^23; what lies within the next layer (inside[k]) is accepted, the rest by a second random number.

@@ -41,7 +41,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
         Args:
             table, blocks: as of `inline`.
             span: (2,) first row, the first of a block, and last row of the range, this one excluded.
-            theta, total: (d, W) flat; `total` in double precision.
+            theta, total: (columns, W) flat; `total` in double precision.
             norms: (n,) of the rows; not looked at where the clip norm is infinite and rows have no budget.
             loss: the loss's constants.
             budget: sums of squared norms, of the range's rows and all replicas (rows, stride) flat; the stride, and the first of

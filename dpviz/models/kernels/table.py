@@ -38,7 +38,7 @@ class SparseTable:
         return self._rows.nnz + len(self._dense)
 
     def rows(self, precision: type[np.floating]) -> Table:
-        """Starts of the rows, columns, values; values of the dense columns, and positions of these."""
+        """Starts of the rows, columns, values; values of the dense columns, and positions of these; pairs that were merged."""
         return self._double if precision is np.float64 else self._single
 
     def blocks(self, precision: type[np.floating]) -> Arrays:
