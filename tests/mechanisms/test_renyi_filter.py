@@ -132,8 +132,11 @@ def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.Mo
             row = Rows(x / np.linalg.norm(x), np.ones(1))
             theta = (-4.0 * row.X).astype(np.float32)
             budget = steps * clip**2
-            rule = _Filter(1, 1, budget, True, slack=1e-6, free=0)
-            sums = [model.sum_gradient(theta, row, clip_norm=clip, rule=rule)[0] for _ in range(steps + 3)]  # type: ignore[arg-type]
+            rule = _Filter(1, 1, budget, True, slack=1e-6, free=steps, precision=np.float32)
+            sums = []
+            for _ in range(steps + 3):
+                sums.append(model.sum_gradient(theta, row, clip_norm=clip, rule=rule)[0])  # type: ignore[arg-type]
+                rule.take_active()
             assert rule.visits[0, 0] >= steps
             spent.append(sum(float(s @ s) for s in sums) / budget)
         return max(spent)
@@ -146,7 +149,7 @@ def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("record", [True, False])
 @pytest.mark.parametrize("free", [0, 1])
 def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(record: bool, free: int) -> None:
-    rule = _Filter(10, 2, 1.0, record, slack=1e-12, free=free)
+    rule = _Filter(10, 2, 1.0, record, slack=1e-12, free=free, precision=np.float64)
     costs = np.zeros((2, 10))
     costs[0, :4] = costs[1, 4] = 4.0  # four and one rows demand more than they have
     costs[:, 9] = 1.0  # demands all it has

@@ -72,7 +72,7 @@ def test_budgets_of_rows_are_those_of_their_own_gradients(n: int) -> None:
     X, y = table(n)
     rng, clip, budget = np.random.default_rng(1), 0.3, 0.1
     problem = Problem(Rows(X, y), get_model("logistic"), 1e-2)
-    rule, spent, left = RowBudget(n, R, budget, slack=1e-6), np.zeros((R, n)), 0
+    rule, spent, left = RowBudget(n, R, budget, slack=1e-6, precision=np.float32), np.zeros((R, n)), 0
     for _ in range(3):
         theta = rng.standard_normal((R, D)).astype(np.float32)
         g, norms = by_row(X, y, theta.astype(float), clip)

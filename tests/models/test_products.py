@@ -222,7 +222,7 @@ def test_descents_are_those_of_numpy(budgets: int) -> None:
 def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind: type[np.floating], error: float) -> None:
     tables, rng, replicas = pair(), np.random.default_rng(5), 20
     x, norms = tables[1].signed, tables[1].norms
-    rules, by_hand = [RowBudget(N, replicas, 0.09) for _ in tables], np.zeros((N, replicas))
+    rules, by_hand = [RowBudget(N, replicas, 0.09, precision=kind) for _ in tables], np.zeros((N, replicas))
     for everyone in (True, False, False):
         theta = rng.standard_normal((replicas, D)).astype(kind)
         slopes = Logistic().slope(x @ theta.T.astype(float))
@@ -237,6 +237,22 @@ def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind:
             np.testing.assert_array_equal(rule.take_active(), there.sum(axis=0))
             np.testing.assert_allclose(rule.spent[:, :replicas], by_hand, rtol=0, atol=10 * error)
     assert 0 < there.sum() < there.size
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_no_row_has_spent_more_than_is_counted(kind: type[np.floating]) -> None:
+    steps, theta = 300, np.zeros((20, D), kind)  # all slopes are 1/2
+    squares = np.square(pair()[0].table_norms(kind).astype(np.longdouble) / 2)
+    nearest = np.zeros(N, kind)
+    for _ in range(steps):
+        nearest += squares.astype(kind)
+    assert (nearest < steps * squares).any(), "the control: sums rounded to the nearest number are below the truth"
+    for table in pair():
+        rule = RowBudget(N, 20, 1.0, precision=kind)
+        for _ in range(steps):
+            table.products(kind).gradient(theta, Logistic(), rule=rule)
+        share = rule.spent[:, :20] / (steps * squares[:, None])
+        assert 1 <= share.min() <= share.max() < 1 + 6 * steps * np.finfo(kind).eps
 
 
 @pytest.mark.parametrize("name", ["dp-gd", "renyi-filter", "dp-agd", "input-perturbation"])

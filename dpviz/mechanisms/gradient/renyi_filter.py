@@ -181,6 +181,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             # precision, and in single by less than half of what all contributions are scaled down by
             slack=1e-12 if kind is np.float64 else 1e-6,
             free=paid,
+            precision=kind,
         )
         step_sizes = np.repeat(training.step_sizes, s)[:, None]
         timeline = np.zeros((e * s, steps))
@@ -218,15 +219,18 @@ class _Filter:
         spent: (R, n) sum of squared gradients that were used, at most B.
     """
 
-    def __init__(self, n: int, replicas: int, budget: float, record: bool, *, slack: float, free: int) -> None:
+    def __init__(
+        self, n: int, replicas: int, budget: float, record: bool, *, slack: float, free: int, precision: type[np.floating]
+    ) -> None:
         """
         Args:
             record: whether visits and spent are kept.
             slack: share of B by which rounding may exceed it.
             free: steps all of whose gradients B pays for.
+            precision: of the gradients.
         """
         self.budget = budget
-        self._rule = RowBudget(n, replicas, budget, slack=slack)
+        self._rule = RowBudget(n, replicas, budget, slack=slack, precision=precision)
         kept = (n if record else 0, replicas)
         self.demand = self._rule.spent[:, :replicas].T
         self.visits: NDArray[np.int32] = np.zeros(kept, np.int32).T

@@ -78,8 +78,8 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
             notes=(
                 "The publication's own constants are not followed: a quadratic stands in for the loss, which makes the "
                 "sensitivity exact. Its minimiser is not the non-private one even without noise.",
-                "Only the sum of the matrix reports is drawn, from its exact distribution; the noise shown is that of the vector "
-                "report.",
+                "Only the sums of the reports' noise are drawn, from their exact distribution; the noise shown is that of the "
+                "vector reports, drawn given its sum.",
             ),
             mu=mu,
             details={
@@ -104,10 +104,8 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
         vector, matrix = a * problem.rows.signed.sum(axis=0), k * (problem.rows.X.T @ problem.rows.X)
 
         def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
-            draws = row_draws(streams[s], n, d)
-            vector_draw = draws.sum(axis=0, dtype=np.float64) / math.sqrt(n)  # unit variance, like the sum's
-            matrix_draw = symmetric_draw(generator(substreams(streams[s], 1)[0]), d)
-            draw_norms = np.sqrt(np.einsum("ij,ij->i", draws, draws)) if record else np.zeros(n)
+            vector_draw, matrix_draw = _sum_draws(streams[s], d)
+            draw_norms = np.linalg.norm(_report_draws(streams[s], n, d), axis=1) if record else np.zeros(n)
             out = np.empty((len(scale), d))
             for e, sigma in enumerate(scale):
                 tick(e / len(scale))
@@ -138,13 +136,28 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
         n, d = problem.rows.X.shape
         a, _ = _quadratic(problem.setting)
         spread = calibration.noise_scale / (a * math.sqrt(n))
-        return problem.rows.X + problem.rows.y[:, None] * spread * row_draws(stream, n, d)
+        return problem.rows.X + problem.rows.y[:, None] * spread * _report_draws(stream, n, d)
 
     def rows_in_words(self, setting: Setting) -> str:
         return (
             "Released are two reports: the signed record y·x, scaled, and its square x·xᵀ, both with noise. Shown is the first, "
             "scaled back and with this row's own label multiplied in again, which only who knows the label can do."
         )
+
+
+def _sum_draws(stream: np.random.SeedSequence, d: int) -> tuple[Floats, Floats]:
+    """(d,) and (d, d) noise of the summed vector and matrix reports at noise scale 1."""
+    matrix, vector = substreams(stream, 2)
+    return generator(vector).standard_normal(d), symmetric_draw(generator(matrix), d)
+
+
+def _report_draws(stream: np.random.SeedSequence, n: int, d: int) -> Floats:
+    """(n, d) standard normal draws of the vector reports, which sum to sqrt(n) times that of `_sum_draws`.
+
+    Given their sum, normal draws are distributed as any others that are all moved until they have that sum.
+    """
+    draws = row_draws(stream, n, d)
+    return draws + (_sum_draws(stream, d)[0] / math.sqrt(n) - draws.mean(axis=0, dtype=float))
 
 
 def symmetric_draw(rng: np.random.Generator, d: int) -> Floats:

@@ -4,7 +4,7 @@ With rows x_i (labels multiplied in), parameters theta_r, clip norm C, and the l
 
     s_ir = phi'(<theta_r, x_i>) min(1, C / (|phi'(<theta_r, x_i>)| |x_i|)),      gradient_r = sum_i x_i s_ir
 
-Where rows have a budget B, |s_ir x_i|^2 is added to `spent` (n, W), and row i adds nothing once that is above B.
+Where rows have a budget B, |s_ir x_i|^2 is added to `spent` (n, W), rounded up, and row i adds nothing once that is above B.
 
 Slopes of a block of rows stay in the processor's cache between the two products. A column's sum takes at most 64 terms in the
 precision of the rows before it goes on in double precision, so that rounding is far below a row's contribution.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dpviz.models.kernels import BLOCK, SUMS
+from dpviz.models.kernels import BLOCK, ROUNDED_UP, SUMS
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, real, stack, table_of
 from dpviz.models.kernels.inline import add_columns, clip_slopes, expand, row_margin, scatter
 
@@ -32,7 +32,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
     """
     W, R, one, number = np.uint64(width), np.uint64(BLOCK), precision(1), real(precision)
     many, doubles, table, loss = flat(number), flat(types.float64), table_of(number), types.UniTuple(number, constants)
-    budget = types.Tuple((doubles, types.uint64, types.uint64, types.float64))
+    budget, up = types.Tuple((many, types.uint64, types.uint64, number)), precision(1 + ROUNDED_UP * np.finfo(precision).eps)
 
     @kernel(table, blocks_of(number), INDEX, many, many, number, loss, budget, many, doubles, doubles)
     def gradient(table, blocks, span, theta, norms, clip_norm, loss, budget, slopes, active, total):  # type: ignore[no-untyped-def]
@@ -64,8 +64,8 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
                 if len(spent) > 0:
                     norm, place = norms[i], (i - span[0]) * stride + first_replica
                     for r in range(W):
-                        size = np.float64(slopes[to + r] * norm)
-                        spent[place + r] += size * size
+                        size = slopes[to + r] * norm
+                        spent[place + r] = (spent[place + r] + size * size) * up
                         # what is not a number is not above: a training that diverged stays one
                         over = spent[place + r] > limit
                         slopes[to + r] = 0 if over else slopes[to + r]

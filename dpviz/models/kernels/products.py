@@ -79,12 +79,12 @@ class KernelProducts(Products):
             return self._over_batches(theta[None], Drawn.of([self.rows.index + self.rows.first]), loss, clip_norm)[0]
         table, kind, out = self._table, self.precision, np.empty(theta.shape)
         norms = self._norms(clip_norm if rule is None else 0.0)
-        if rule is not None and (len(rule.spent) != len(self.rows) or len(rule.active) != len(theta)):
-            raise ValueError(f"a budget of {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
+        if rule is not None and (len(rule.spent), len(rule.active), rule.spent.dtype) != (len(self.rows), len(theta), kind):
+            raise ValueError(f"a budget of {rule.spent.dtype} {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
         for first, width in parts_of(len(theta), WIDE if kind is np.float32 else IN_DOUBLE):
             total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
             slopes = scratch("slopes", (BLOCK * width,), kind)
-            budget = (np.empty(0), 0, 0, 0.0) if rule is None else rule.for_kernel(first)
+            budget = (np.empty(0, kind), 0, 0, kind(0)) if rule is None else rule.for_kernel(first)
             kernel = gradient_of(width, kind, slope_of(loss), len(loss.constants))
             before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta, first, width))
             kernel(*before, norms, kind(clip_norm), self._constants(loss), budget, slopes, active, total.reshape(-1))
