@@ -23,11 +23,15 @@ T = TypeVar("T")
 
 THREADS_FROM = 200_000  # multiplications in a step from which threads gain more than they lose
 MOST_GROUPS = 4
+#: seconds that a thread may hold the interpreter while another one waits for it; Python's own 0.005 are many short steps, and
+#: make a page that is drawn beside two sweeps several times slower
+_SWITCH = 0.0005
 _LISTEN = 0.1  # seconds between two calls of a monitor
 
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
+_switch = 0.0
 _here = threading.local()  # `group` that the thread works in; `helped`: processor time of threads that worked for it
 
 
@@ -69,16 +73,17 @@ def _controller() -> Any:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Matrix products run on the calling thread only.
+def thread_settings() -> Iterator[None]:
+    """For threads that compute side by side: matrix products take one thread each, and none waits long for the interpreter.
 
     Products of mini-batches are too small to share, sums come out in the same order on every machine, and workers
-    do not fight over processors. The setting is the process's: it ends when the last of overlapping users leaves.
+    do not fight over processors. The settings are the process's: they end when the last of overlapping users leaves.
     """
-    global _holders, _limit
+    global _holders, _limit, _switch
     with _lock:
         if _holders == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            _limit, _switch = _controller().limit(limits=1, user_api="blas"), sys.getswitchinterval()
+            sys.setswitchinterval(min(_SWITCH, _switch))
         _holders += 1
     try:
         yield
@@ -87,6 +92,7 @@ def one_blas_thread() -> Iterator[None]:
             _holders -= 1
             if _holders == 0:
                 _limit.restore_original_limits()
+                sys.setswitchinterval(_switch)
 
 
 def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
@@ -218,7 +224,7 @@ def map_streams(
     def listen(shares: Sequence[float]) -> None:
         monitor(sum(shares) / count)
 
-    with _helpers(min(count, most or count) - 1 if parallel else 0) as others, one_blas_thread():
+    with _helpers(min(count, most or count) - 1 if parallel else 0) as others, thread_settings():
         return list(_by_threads(work, count, listen, 1 + others, _group()) if others else _alone(work, count, listen))
 
 
@@ -241,7 +247,7 @@ def side_by_side(
         with group.at_work():
             return work(k, tick)
 
-    with one_blas_thread():
+    with thread_settings():
         yield from _by_threads(piece, count, listen, workers, group)
 
 

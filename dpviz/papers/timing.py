@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpviz.common.progress import Monitor, part, silent
 from dpviz.common.random import spawn
-from dpviz.common.threads import one_blas_thread
+from dpviz.common.threads import thread_settings
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.mechanisms import Mechanism, Training, list_mechanisms
 from dpviz.models import Rows, get_model
@@ -58,7 +58,7 @@ def in_turns(
         rows = []
         for r, (name, built, calibration) in enumerate(ready):
             clock = _Clock(part(monitor, (turn + r / len(ready)) / (turns + 1), 1 / len(ready) / (turns + 1)))
-            with one_blas_thread():  # threads of a product wait for each other busily, which is no work
+            with thread_settings():  # threads of a product wait for each other busily, which is no work
                 clock.start()
                 built.fit(Training(problem, [calibration], spawn(seed, 1), record=False, monitor=clock))
                 rows.append((name, problem.n, turn, clock.stop()))

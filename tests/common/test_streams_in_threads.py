@@ -95,17 +95,19 @@ def test_an_error_in_a_worker_comes_out_and_stops_the_others(workers: int, monke
     assert processors() >= 1
 
 
-def test_blas_threads_are_given_back() -> None:
-    """In a process of its own: the number is the process's, and here it is 1 from the start."""
+def test_settings_for_threads_end_with_the_last_user() -> None:
+    """In a process of its own: they are the process's, and here there is one thread from the start."""
     script = (
-        "import numpy, threadpoolctl\n"
-        "from dpviz.common.threads import one_blas_thread\n"
-        "def number(): return {lib['num_threads'] for lib in threadpoolctl.threadpool_info() if lib['user_api'] == 'blas'}\n"
+        "import numpy, sys, threadpoolctl\n"
+        "from dpviz.common.threads import thread_settings\n"
+        "def number():\n"
+        "    blas = {lib['num_threads'] for lib in threadpoolctl.threadpool_info() if lib['user_api'] == 'blas'}\n"
+        "    return *blas, sys.getswitchinterval()\n"
         "threadpoolctl.threadpool_limits(2, 'blas')\n"
-        "with one_blas_thread():\n"
-        "    with one_blas_thread(): inside = number()\n"
+        "with thread_settings():\n"
+        "    with thread_settings(): inside = number()\n"
         "    between = number()\n"
-        "print(inside, between, number())\n"
+        "print(inside == between == (1, 0.0005), number())\n"
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["{1}", "{1}", "{2}"], ran.stderr
+    assert ran.stdout.strip() == "True (2, 0.005)", ran.stderr

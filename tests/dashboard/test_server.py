@@ -53,7 +53,7 @@ def test_a_server_has_one_thread_for_matrix_products_until_it_ends(monkeypatch: 
         happened.append("first model")
         raise OSError("no data")
 
-    monkeypatch.setattr(threads, "one_blas_thread", one_thread)
+    monkeypatch.setattr(threads, "thread_settings", one_thread)
     monkeypatch.setattr(cached_runs, "outcome", outcome)
     server._warm()
     gc.unfreeze()
@@ -84,7 +84,6 @@ def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: py
     started: list[str] = []
     monkeypatch.setattr(server, "_guard", None)
     monkeypatch.setattr(server, "_start", lambda: started.append("warm"))
-    monkeypatch.setattr(server.sys, "setswitchinterval", lambda seconds: started.append(f"switch {seconds}"))
     monkeypatch.setattr(server.memory, "c_library", lambda name, *numbers: started.append(f"{name} {numbers}"))
     monkeypatch.setattr(server.private, "stay_inside", lambda: started.append("inside"))
     monkeypatch.setattr(server.private, "look_keys_up", lambda: started.append("keys"))
@@ -94,7 +93,7 @@ def test_the_process_is_set_up_once_whichever_command_started_it(monkeypatch: py
     for thread in threading.enumerate():
         if thread.name == "dpviz-warm":
             thread.join(LIMIT)
-    assert sorted(started) == ["client", "inside", "keys", "mallopt (-8, 1)", f"switch {server.SWITCH}", "warm"]
+    assert sorted(started) == ["client", "inside", "keys", "mallopt (-8, 1)", "warm"]
 
 
 def test_the_address_is_printed_and_opened_where_a_person_sits_here(

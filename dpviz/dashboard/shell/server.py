@@ -20,10 +20,6 @@ from dpviz.common.limits import DEMO, Limits
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.shell import guard, private, renewal
 
-#: seconds that a computing thread may hold the interpreter while a page waits for it; Python's own 0.005 makes a page that
-#: is drawn beside two sweeps several times slower
-SWITCH = 0.0005
-
 LATER = 5.0  # seconds after the start in which the first page comes, beside which nothing is loaded
 
 _lock = threading.Lock()
@@ -140,7 +136,6 @@ def prepare(guarded: Middleware) -> None:
         if _guard is not None:
             return
         _guard = guarded
-    sys.setswitchinterval(SWITCH)
     # M_ARENA_MAX: of many heaps, one for a few threads each, all are left full of holes
     memory.c_library("mallopt", -8, 1)
     private.stay_inside()
@@ -167,12 +162,12 @@ def _start() -> None:
 
 def _warm() -> None:
     """Loads the libraries and trains the first page's model while the server and the browser start."""
-    from dpviz.common.threads import one_blas_thread
+    from dpviz.common.threads import thread_settings
     from dpviz.dashboard.work import cached_runs
     from dpviz.experiments.run.spec import RunSpec
 
     # threads of a matrix product wait for each other busily: on a busy machine up to half of the server's processor time
-    _forever.enter_context(one_blas_thread())
+    _forever.enter_context(thread_settings())
     # the page meets the same problem and tells the person
     with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):
         cached_runs.outcome(RunSpec())

@@ -260,7 +260,8 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     right = measured.pop(METRICS["accuracy"].column)
     beside = [str(name) for name in measured]
     base = first.setup.baselines_in(with_all(metrics)) if metrics else first.setup.baselines
-    table = pd.concat([_seeds(r) for r in results], ignore_index=True)
+    each = [_seeds(r) for r in results]
+    table = pd.DataFrame({name: np.concatenate([columns[name] for columns in each]) for name in each[0]})
     table.insert(7, "accuracy", right.to_numpy(float))
     return table.assign(
         **{name: measured[name].to_numpy() for name in beside},
@@ -269,36 +270,35 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     )
 
 
-def _seeds(r: Result) -> pd.DataFrame:
-    """One row per seed of a result: what is known beside the metrics on the test rows; NaN for what there is not."""
+def _seeds(r: Result) -> dict[str, NDArray[Any]]:
+    """Columns, an entry per seed: what is known of a result beside the metrics on the test rows; NaN for what there is not."""
     cal = r.calibration
     claimed, proved = (math.nan if budget is None else budget.epsilon for budget in (cal.claimed_budget, cal.proved_budget))
     exact = (r.expected_accuracies, r.expected_balanced_accuracies)
     accuracy, balanced = (math.nan if values is None else values for values in exact)
-    return pd.DataFrame(
-        {
-            "dataset": r.spec.dataset,
-            "model": r.spec.model,
-            "mechanism": r.spec.mechanism,
-            "epsilon": r.spec.epsilon,
-            "delta": r.budget.delta,
-            "lam": r.setup.problem.lam,
-            "seed": np.array(r.replicas),
-            "train_accuracy": r.train_accuracy,
-            "objective": r.objective,
-            "optimality_gap": r.optimality_gap,
-            "expected_accuracy": accuracy,
-            "sensitivity": cal.sensitivity,
-            "noise_scale": cal.noise_scale,
-            "claimed_epsilon": claimed,
-            "proved_epsilon": proved,
-            "status": cal.status.value,
-            "neighbouring": cal.neighbouring.value,
-            "non_private_accuracy": r.non_private.accuracy,
-            "majority_accuracy": r.majority.accuracy,
-            "expected_balanced_accuracy": balanced,
-        }
-    )
+    columns = {
+        "dataset": r.spec.dataset,
+        "model": r.spec.model,
+        "mechanism": r.spec.mechanism,
+        "epsilon": r.spec.epsilon,
+        "delta": r.budget.delta,
+        "lam": r.setup.problem.lam,
+        "seed": np.array(r.replicas),
+        "train_accuracy": r.train_accuracy,
+        "objective": r.objective,
+        "optimality_gap": r.optimality_gap,
+        "expected_accuracy": accuracy,
+        "sensitivity": cal.sensitivity,
+        "noise_scale": cal.noise_scale,
+        "claimed_epsilon": claimed,
+        "proved_epsilon": proved,
+        "status": cal.status.value,
+        "neighbouring": cal.neighbouring.value,
+        "non_private_accuracy": r.non_private.accuracy,
+        "majority_accuracy": r.majority.accuracy,
+        "expected_balanced_accuracy": balanced,
+    }
+    return {name: np.broadcast_to(column, len(r.replicas)) for name, column in columns.items()}
 
 
 def public_setting(spec: RunSpec, n: int, d: int) -> Setting:

@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import Team, one_blas_thread, processors
+from dpviz.common.threads import Team, thread_settings, processors
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
 from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
@@ -107,7 +107,7 @@ def _threads(rows: int, width: int) -> Iterator[Each]:
     Args:
         width: parameters of all replicas together, columns of a product.
     """
-    with one_blas_thread():
+    with thread_settings():
         if rows < _THREADS_FROM_ROWS or width < _THREADS_FROM_WIDTH:
             yield map
             return
@@ -162,7 +162,7 @@ def newton(
     theta = np.zeros_like(b) if start is None else np.broadcast_to(start, b.shape).copy()
     # steps on some rows cost little, and few are left for all rows
     some = np.ascontiguousarray(signed[::_EVERY]) if start is None and len(signed) >= _EVERY * _SOME_ROWS * d else None
-    with one_blas_thread():  # more gain nothing here
+    with thread_settings():  # more gain nothing here
         for r in range(len(b)):
             if some is not None:
                 with suppress(NotConverged):

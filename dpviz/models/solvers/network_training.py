@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, seldom, silent
-from dpviz.common.threads import map_streams, one_blas_thread
+from dpviz.common.threads import map_streams, thread_settings
 from dpviz.models.base import regulariser
 from dpviz.models.rows import Rows
 
@@ -40,7 +40,7 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
     model.prepare(rows)
     model.prepare(rows, np.float32)
     first = 0.0
-    with one_blas_thread():
+    with thread_settings():
         if len(rows) > _MANY:
             first = 0.7
             starts = _adam(model, rows, lam, starts, lambda share: monitor(first * share))
