@@ -276,7 +276,7 @@ def _seeds(r: Result) -> dict[str, NDArray[Any]]:
     claimed, proved = (math.nan if budget is None else budget.epsilon for budget in (cal.claimed_budget, cal.proved_budget))
     exact = (r.expected_accuracies, r.expected_balanced_accuracies)
     accuracy, balanced = (math.nan if values is None else values for values in exact)
-    columns = {
+    columns: dict[str, Any] = {
         "dataset": r.spec.dataset,
         "model": r.spec.model,
         "mechanism": r.spec.mechanism,

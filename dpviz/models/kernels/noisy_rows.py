@@ -17,14 +17,14 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from dpviz.models.kernels import BLOCK, SIMD, SUMS
-from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, prefetch, stack, table_of
+from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, piece, prefetch, stack, table_of
 from dpviz.models.kernels.inline import ONE, TWO, ZERO, add_columns, expand, row_margin, scatter
 
 GROUP = 10  # replicas of one draw whose sums are in registers
-TILE = GROUP * SIMD
-SOME = 256  # rows at a time
+TILE, SQUARE = GROUP * SIMD, SIMD * SIMD
+SOME = SIMD * SIMD  # rows at a time: as many strips as a strip has rows
 _SUMMED = np.uint64(16 * BLOCK)  # rows whose sums over SOME rows are added in single precision before they go on in double
-_L, _G, _SOME = np.uint64(SIMD), np.uint64(GROUP), np.uint64(SOME)
+_L, _G, _SOME, _HALF = np.uint64(SIMD), np.uint64(GROUP), np.uint64(SOME), np.uint64(SQUARE // 2)
 
 
 @cache
@@ -57,31 +57,45 @@ def in_strips(noise: NDArray[Any], labels: NDArray[Any], out: NDArray[Any] | Non
     return out
 
 
+@piece
+def transpose(source, at, step, target, to, stride):  # type: ignore[no-untyped-def]
+    """Writes 16 columns of 16 numbers of `source` as rows of `target`: halves of a square are interleaved four times."""
+    square, other = stack(SQUARE, source), stack(SQUARE, source)
+    for k in range(_L):
+        for c in range(_L):
+            square[k * _L + c] = source[at + k * step + c]
+    for _ in range(TWO):
+        for k in range(_HALF):
+            other[TWO * k], other[TWO * k + ONE] = square[k], square[_HALF + k]
+        for k in range(_HALF):
+            square[TWO * k], square[TWO * k + ONE] = other[k], other[_HALF + k]
+    for k in range(_L):
+        for c in range(_L):
+            target[to + k * stride + c] = square[k * _L + c]
+
+
 @njit(inline="always")  # numba's inlining: as a `piece` it takes 1.08 times as long
-def _noise_of_group(noise, z, d, count, moved, at, slope_at, loss, slopes, place, W, size, by_replica, short):  # type: ignore[no-untyped-def]
+def _noise_of_group(noise, z, later, ahead, d, count, moved, at, slope_at, loss, slopes, place, short):  # type: ignore[no-untyped-def]
     """Margins without noise become slopes, in `slopes` from `place` on; adds z times slopes of `count` rows to `short`.
 
     Args:
-        by_replica: the slopes as (GROUP, SOME), 0 behind the last row.
+        later, ahead: where noise lies that is read next.
+        slopes: (W, SOME) flat.
     """
     sums, others = stack(TILE, noise), stack(TILE, noise)
     for i in range(ZERO, count, _L):
         for t in range(_G):
             for c in range(_L):
-                sums[t * _L + c] = slopes[place + (i + c) * W + t]
+                sums[t * _L + c] = slopes[place + t * _SOME + i + c]
         for j in range(d):
-            prefetch(noise, z + (_SOME + i) * d + j * _L)
+            prefetch(later, ahead + i * d + j * _L)
             for t in range(_G):
                 value = moved[at + j * _G + t]
                 for c in range(_L):
                     sums[t * _L + c] += value * noise[z + i * d + j * _L + c]
         for t in range(_G):
             for c in range(_L):
-                slope = slope_at(sums[t * _L + c], np.float32(1), *loss)
-                by_replica[t * _SOME + i + c] = slope if i + c < count else np.float32(0)
-        for t in range(size):
-            for c in range(_L):
-                slopes[place + (i + c) * W + t] = by_replica[t * _SOME + i + c]
+                slopes[place + t * _SOME + i + c] = slope_at(sums[t * _L + c], np.float32(1), *loss)
     for j in range(ZERO, d, TWO):  # two features at a time, so that each slope is loaded once for both
         next_j = min(j + ONE, d - ONE)
         for k in range(_G * _L):
@@ -89,7 +103,7 @@ def _noise_of_group(noise, z, d, count, moved, at, slope_at, loss, slopes, place
         for i in range(ZERO, count, _L):
             for t in range(_G):
                 for c in range(_L):
-                    slope = by_replica[t * _SOME + i + c]
+                    slope = slopes[place + t * _SOME + i + c]
                     sums[t * _L + c] += slope * noise[z + i * d + j * _L + c]
                     others[t * _L + c] += slope * noise[z + i * d + next_j * _L + c]
         for k in range(_G * _L):
@@ -106,21 +120,22 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
     many, doubles, tables, whole = flat(number), flat(types.float64), (table_of(number), blocks_of(number)), types.uint64
     loss = types.UniTuple(number, constants)
 
-    @kernel(*tables, INDEX, many, whole, many, whole, many, whole[:, ::1], loss, *[many] * 4, doubles, doubles)
+    @kernel(*tables, INDEX, many, whole, many, whole, many, INDEX, loss, *[many] * 4, doubles, doubles)
     def noisy_gradients(  # type: ignore[no-untyped-def]
-        table, blocks, span, theta, d, noise, stride, moved, groups, loss, near, by_replica, short, slopes, total, own
+        table, blocks, span, theta, d, noise, stride, moved, draws, loss, near, by_replica, short, slopes, total, own
     ):
         """Adds to `total` and `own`.
 
         Args:
             table, blocks, span, theta, loss, total: as of `gradient`.
             noise, stride: noise of the range's rows in strips, the first numbers of two draws `stride` apart.
-            moved: (G, d, GROUP) flat: groups of at most GROUP replicas of one draw each.
-            groups: (G, 3) the draw of each group, its first replica and how many it has.
-            near, by_replica, short, slopes: (d, SIMD), (GROUP, SOME), (G, d, GROUP, SIMD), (BLOCK, W) + GROUP numbers, all 0.
+            moved: (G, d, GROUP) flat, for the first G GROUP replicas: GROUP of each draw, some of which may be 0.
+            draws: (G,) which draw it is.
+            near, by_replica, short, slopes: (SOME, d), (W, SOME), (G, d, GROUP, SIMD) and (BLOCK, W), all 0.
             own: (G, d, GROUP) flat, in double precision.
         """
-        margin, sums = stack(width, theta), stack(SUMS, theta)
+        margin, sums, some = stack(width, theta), stack(SUMS, theta), np.uint64(len(draws))
+        tiles = W // _L * _SOME // _L
         expand(theta, table[5], W)
         for start in range(span[0], span[1], B):
             end = min(start + B, span[1])
@@ -128,19 +143,27 @@ def noisy_gradients_of(width: int, slope_at: Callable[..., Any], constants: int)
                 row_margin(table, i, theta, W, margin)
                 for r in range(W):
                     slopes[(i - start) * W + r] = margin[r]
-            for g in range(np.uint64(len(groups))):
-                draw, first_replica, size, at = groups[g, ZERO], groups[g, ONE], groups[g, ONE + ONE], g * d * _G
-                first = start
-                while first < end:
-                    place, z, left = (first - start) * W + first_replica, draw * stride + (first - span[0]) * d, end - first
-                    count, read = min(_SOME, left // _L * _L), noise
-                    if left < _L:  # the last strip: `near` has zeros behind it
+            for first in range(start, end, _SOME):
+                here, whole = (first - start) * W, min(end - first, _SOME) // _L * _L
+                for k in range(tiles):
+                    replica, strip = k // _L * _L, k % _L * _L
+                    transpose(slopes, here + strip * W + replica, W, by_replica, replica * _SOME + strip, _SOME)
+                for g in range(some):
+                    at, row, after = g * d * _G, first - span[0], g + ONE if g + ONE < some else ZERO
+                    z = draws[g] * stride + row * d
+                    ahead = draws[after] * stride + (row if after > ZERO else row + _SOME) * d
+                    read, count, left = noise, whole, min(end - first, _SOME) - whole
+                    if left > 0:  # the last strip of all gets zeros behind it
+                        for k in range(whole * d):
+                            near[k] = noise[z + k]
                         for j in range(d):
                             for c in range(left):
-                                near[j * _L + c] = noise[z + j * left + c]
-                        count, read, z = left, near, ZERO
-                    _noise_of_group(read, z, d, count, moved, at, slope_at, loss, slopes, place, W, size, by_replica, short)
-                    first += count
+                                near[whole * d + j * _L + c] = noise[z + whole * d + j * left + c]
+                        count, read, z = whole + _L, near, ZERO
+                    _noise_of_group(read, z, noise, ahead, d, count, moved, at, slope_at, loss, by_replica, g * _G * _SOME, short)
+                for k in range(tiles):
+                    replica, strip = k // _L * _L, k % _L * _L
+                    transpose(by_replica, replica * _SOME + strip, _SOME, slopes, here + strip * W + replica, W)
             add_columns(table, blocks, start, end, slopes, W, np.uint64(64), margin, sums, total)
             if (end - span[0]) % _SUMMED == 0 or end == span[1]:
                 for k in range(np.uint64(len(own))):

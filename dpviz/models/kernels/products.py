@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
 from dpviz.common.random import Drawn
-from dpviz.models.kernels import BLOCK, IN_DOUBLE, SIMD, WIDE, WIDTHS, parts_of
+from dpviz.models.kernels import BLOCK, IN_DOUBLE, SIMD, WIDE, WIDEST, WIDTHS, parts_of
 from dpviz.models.kernels.batches import batches_of
 from dpviz.models.kernels.compiling import slope_of
 from dpviz.models.kernels.descent import descent_of
@@ -80,7 +80,9 @@ class KernelProducts(Products):
         table, kind, out = self._table, self.precision, np.empty(theta.shape)
         norms = self._norms(clip_norm if rule is None else 0.0)
         if rule is not None and (len(rule.spent), len(rule.active), rule.spent.dtype) != (len(self.rows), len(theta), kind):
-            raise ValueError(f"a budget of {rule.spent.dtype} {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas")
+            raise ValueError(
+                f"a budget of {rule.spent.dtype} {rule.spent.shape} for {len(self.rows)} rows and {len(theta)} replicas"
+            )
         for first, width in parts_of(len(theta), WIDE if kind is np.float32 else IN_DOUBLE):
             total, active = zeros("sums", (table.width, width), np.float64), np.zeros(width)
             slopes = scratch("slopes", (BLOCK * width,), kind)
@@ -176,26 +178,26 @@ class KernelProducts(Products):
         kind, table, (draws, rows, d) = np.float32, self._table, noise.shape
         if d != table.d or noise.dtype != kind or noise.strides[1:] != (4 * d, 4) or len(theta) % draws:
             raise ValueError(f"noise of {noise.dtype} {noise.shape} for {theta.shape} parameters and {table.d} columns")
-        each, stride, (out, own) = len(theta) // draws, noise.strides[0] // 4, np.empty((2, *theta.shape))
+        stride, per = noise.strides[0] // 4, -(-len(theta) // draws // GROUP)  # groups of replicas for each draw
         flat = np.lib.stride_tricks.as_strided(noise, ((draws - 1) * stride + rows * d,), (4,))
-        groups = [(s, each * s + first, min(GROUP, each - first)) for s in range(draws) for first in range(0, each, GROUP)]
-        for here in (groups[k : k + WIDTHS[-1] // GROUP] for k in range(0, len(groups), WIDTHS[-1] // GROUP)):
-            start, stop = here[0][1], here[-1][1] + here[-1][2]
-            width = next(each for each in WIDE if each >= stop - start)
-            moving, sums = np.zeros((len(here), d, GROUP), kind), np.zeros((len(here), d, GROUP))
-            parts = np.array([(s, first - start, count) for s, first, count in here], np.uint64)
-            for g, (_, first, count) in enumerate(here):
-                moving[g, :, :count] = moved[first : first + count].T
-            total = zeros("sums", (table.width, width), np.float64)
-            sizes = {"noise": SIMD * d, "by replica": GROUP * SOME, "short": sums.size * SIMD, "slopes": BLOCK * width + GROUP}
+        plain, along, total, own = np.zeros((4, draws * per, GROUP, d))  # parameters and sums by group, some of which are 0
+        for padded, given in ((plain, theta), (along, moved)):
+            padded.reshape(draws, -1, d)[:, : len(theta) // draws] = given.reshape(draws, -1, d)
+        which = np.repeat(np.arange(draws, dtype=np.uint64), per)
+        for here in (slice(g, g + WIDEST // GROUP) for g in range(0, len(which), WIDEST // GROUP)):
+            replicas = GROUP * len(which[here])
+            width = next(each for each in WIDE if each >= replicas)
+            moving, sums = along[here].transpose(0, 2, 1).astype(kind).reshape(-1), np.zeros(d * replicas)
+            common = zeros("sums", (table.width, width), np.float64)
+            sizes = {"noise": SOME * d, "by replica": width * SOME, "short": d * replicas * SIMD, "slopes": BLOCK * width}
             memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
-            before = (table.rows(kind), table.blocks(kind), self._span, self._columns(theta[start:stop], 0, width))
-            between = (d, flat, stride, moving.reshape(-1), parts, self._constants(loss), *memory)
-            noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, total.reshape(-1), sums.reshape(-1))
-            out[start:stop] = total[: table.d, : stop - start].T
-            for g, (_, first, count) in enumerate(here):
-                own[first : first + count] = sums[g, :, :count].T
-        return out, own
+            before = (table.rows(kind), table.blocks(kind), self._span, self._columns(plain[here].reshape(-1, d), 0, width))
+            between = (d, flat, stride, moving, which[here], self._constants(loss), *memory)
+            noisy_gradients_of(width, slope_of(loss), len(loss.constants))(*before, *between, common.reshape(-1), sums)
+            total[here] = common[:d, :replicas].T.reshape(-1, GROUP, d)
+            own[here] = sums.reshape(-1, d, GROUP).transpose(0, 2, 1)
+        out, noisy = (each.reshape(draws, -1, d)[:, : len(theta) // draws].reshape(-1, d) for each in (total, own))
+        return out, noisy
 
     def _in_strips(self, rows: int) -> bool:  # not for rows chosen from others, nor where rows share a draw
         return self.precision is np.float32 and not isinstance(self.rows, Batch) and rows == len(self.rows)

@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import Team, thread_settings, processors
+from dpviz.common.threads import Team, processors, thread_settings
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
 from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
