@@ -12,10 +12,10 @@ from dpviz.common.random import Drawn, PoissonBatches, generator, in_step, norma
 from dpviz.common.threads import groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
+from dpviz.mechanisms.all_rows import precision, rounding
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
 from dpviz.mechanisms.individual import along_path, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
@@ -71,7 +71,6 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
     guarantee = (
         "(ε, δ)-DP, proved, in the accounted form; the published form is a claim, because its theorem holds for no usual ε."
     )
-    supposes = (CLIPPED_OR_BOUNDED, PUBLIC_N)
     rate = r"O\!\left(\frac{G^2 p\log n\,\log(1/\delta)}{n^2\lambda\varepsilon^2}\right)"
 
     published_form: ClassVar = {"noise": "published"}
@@ -140,6 +139,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians under add-remove",
             conversion="Canonne, Kamath, Steinke 2020" + (", then two hops: remove one row, add another" if replace_one else ""),
             notes=(
+                *rounding(setting),
                 *unfinished(setting, step_size * setting.unit_step, self.rounds * self.inner_steps),
                 "The published form draws one row per inner step and adds its noise there; see the noise knob.",
                 "Noise of an inner step follows |x − w|, the public distance to the snapshot, and is 0 at the snapshot itself.",
@@ -298,7 +298,9 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         """(S, E, m): some seeds, one where its training is recorded, at all budgets, which share batches and standard draws."""
         problem, calibrations, scale = training.problem, training.calibrations, training.scales
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
-        bound = self.bound(problem.setting)
+        bound, kind = self.bound(problem.setting), precision(problem.setting)
+        # kernels give a replica the same bits beside any others; products of dense blocks may not
+        at_once = problem.setting.linear and problem.rows.table is not None
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
         batch, normals = in_step(PoissonBatches(n, self.sampling_rate), choose), normals_in_step(draws, m)
@@ -312,11 +314,11 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         for t in range(self.rounds):
             anchor = x.copy()
             rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
-            # seed by seed: beside other replicas the bits of a product could differ
             sums = [
-                problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip(problem.setting), rule=rule) for at in anchor
+                problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip(problem.setting), rule=rule)
+                for at in (anchor.reshape(1, -1, m) if at_once else anchor).astype(kind, copy=False)
             ]
-            full = np.stack(sums) / n
+            full = np.reshape(sums, x.shape) / n
             if accounted:
                 full += scale[:, None] * normals()[:, None]
             if counts is not None:
