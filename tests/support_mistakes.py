@@ -66,7 +66,7 @@ class HalfNoise(Wrong):
 
 class BareCoordinate(Wrong):
     def change(self, method: str, draw: np.ndarray) -> np.ndarray:
-        if method == "standard_normal" and draw.ndim:
+        if method == "standard_normal" and draw.ndim and draw.size:
             draw[..., draw.shape[-1] // 2] = 0.0
         return draw
 

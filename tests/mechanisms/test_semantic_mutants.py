@@ -126,9 +126,10 @@ def replaces(name: str) -> bool:
 
 
 #: mechanisms that draw from a replica's own stream and from one below it
-OWN_AND_CHILD = {"amp", "bolt-on-psgd", "dbdp", "fukuchi-input", "rsgd", "rsgd-ar"}
+OWN_AND_CHILD = {"amp", "bolt-on-psgd", "dbdp", "rsgd", "rsgd-ar"}
 #: mechanisms that draw from several streams below a replica's
-CHILDREN = {*("bassily-sgd", "dbdp-pi", "dp-agd", "dp-lssgd", "dp-sgd", "dp-svrg", "ldp-duchi", "pidp-sgd", "song-sgd")}
+CHILDREN = {"bassily-sgd", "dbdp-pi", "dp-agd", "dp-lssgd", "dp-sgd", "dp-svrg"}
+CHILDREN |= {"fukuchi-input", "ldp-duchi", "pidp-sgd", "song-sgd"}
 
 
 def purposes(name: str, patch: Patch) -> list[int]:

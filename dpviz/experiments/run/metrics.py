@@ -19,7 +19,7 @@ from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of
 from dpviz.models import Model, Rows
 
-_BLOCK = 1 << 17  # scores worked on at once: what is made of them stays in the processor's cache
+_BLOCK = 1 << 18  # scores worked on at once: what is made of them stays in the processor's cache
 PRECISION, FALSE_POSITIVE_RATE = 0.5, 0.05  # at which recall is measured unless another level is chosen
 LEAST_PRECISION = 1e-6
 RARE = 0.1  # share of the rows below which a class is called rare

@@ -10,6 +10,7 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, row_blocks
+from dpviz.mechanisms.local.noise_sums import NoiseSums
 from dpviz.models import Setting
 from dpviz.models.normals import single_normals
 from dpviz.models.problem import Problem
@@ -27,6 +28,7 @@ class LDPGaussian(LocalMechanism):
     -|phi'(0)| <theta, z> + beta/2 theta' (z z' - s^2 I) theta: its mean over reports z is its value on the clean
     records, so the noise does not shrink the coefficients. Directions in which the corrected second moment is
     below a share of the noise's own spectral edge carry nothing but noise; their curvature is raised to that floor.
+    It hangs on sums over the reports alone, so that only their noise is drawn (`NoiseSums`), and that of rows where it is shown.
     """
 
     id = "ldp-gaussian"
@@ -109,7 +111,7 @@ class LDPGaussian(LocalMechanism):
         if not plain:
             slope = problem.setting.slope_at_zero
             mean, moment = problem.rows.signed.mean(axis=0), problem.rows.signed.T @ problem.rows.signed
-        _ = problem.rows.signed32  # made before the workers start
+            noise = NoiseSums(problem.rows.signed, moment)
 
         def work(k: int, tick: Monitor) -> Floats:
             own = None if noise_norms is None else noise_norms[k]
@@ -117,7 +119,7 @@ class LDPGaussian(LocalMechanism):
                 return self._one_pass(problem, s, streams[k], own, tick)
             if plain:
                 return self._plain(problem, s, streams[k], own, tick)
-            return self._surrogate(problem, s, streams[k], own, mean, moment, slope, tick)
+            return self._surrogate(problem, s, streams[k], own, noise, mean, moment, slope)
 
         theta = np.stack(
             map_streams(work, len(streams), training.monitor, parallel=problem.n * problem.m >= THREADS_FROM), axis=1
@@ -139,9 +141,13 @@ class LDPGaussian(LocalMechanism):
         """(n, d) reports as rows: signed records signed back, x + y s xi, or reported features; None for gradient reports."""
         if self.release == "gradient":
             return None
-        noise = single_normals(stream)(self.reported(problem).shape)
         if not problem.setting.linear:
-            return problem.rows.X + calibration.noise_scale * noise[:, :-1]
+            return problem.rows.X + calibration.noise_scale * single_normals(stream)(self.reported(problem).shape)[:, :-1]
+        signed = problem.rows.signed
+        if self.training == "surrogate":
+            noise = NoiseSums(signed, signed.T @ signed).rows(stream)
+        else:
+            noise = single_normals(stream)(signed.shape)
         return problem.rows.X + problem.rows.y[:, None] * calibration.noise_scale * noise
 
     def _surrogate(
@@ -150,23 +156,15 @@ class LDPGaussian(LocalMechanism):
         s: Floats,
         stream: np.random.SeedSequence,
         noise_norms: Floats | None,
+        noise: NoiseSums,
         mean: Floats,
         moment: Floats,
         slope: float,
-        report: Monitor,
     ) -> Floats:
         """(E, m) minimisers of the corrected surrogate; sums over rows are shared by all budgets."""
-        n, d, draw = problem.n, problem.m, single_normals(stream)
-        signed = problem.rows.signed32
-        total, cross, square = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
-        for block in row_blocks(n):
-            noise = draw((block.stop - block.start, d))
-            total += noise.sum(axis=0, dtype=float)
-            cross += signed[block].T @ noise
-            square += noise.T @ noise
-            if noise_norms is not None:
-                noise_norms[block] = np.sqrt(np.einsum("ij,ij->i", noise, noise))
-            report(block.stop / n)
+        n, d, (total, cross, square) = problem.n, problem.m, noise.draw(stream)
+        if noise_norms is not None:
+            noise_norms[:] = np.linalg.norm(noise.rows(stream), axis=1)
         reported = mean + np.outer(s, total / n)
         theta = np.empty((len(s), d))
         for e, scale in enumerate(s):

@@ -24,6 +24,7 @@ from dpviz.models.products import Array, Floats, Index, Products, Rule
 from dpviz.models.row_budget import RowBudget
 from dpviz.models.rows import Batch, Rows
 
+_BATCHES_IN_DOUBLE = (*IN_DOUBLE, 24)  # DP-SVRG takes two points for each of 10 budgets
 _REPORT_ENTRIES = 10_000_000  # of rows that updates read between two reports, in less than 0.1 s
 
 
@@ -36,8 +37,8 @@ def compiled_ahead(loss: Loss) -> Iterator[object]:
             yield descent_of(trainings, slope, constants)
         for precision in (np.float64, np.float32):
             yield batches_of(width, precision, slope, constants)
+    yield margins_of(WIDE[0], np.float64)
     for width in WIDE:
-        yield margins_of(width, np.float64)
         yield line_losses_of(width)
 
 
@@ -60,7 +61,7 @@ class KernelProducts(Products):
         if isinstance(self.rows, Batch):
             return super().margins(theta, block)
         out = np.empty((block.stop - block.start, len(theta)), self.precision)
-        for first, width in parts_of(len(theta)):
+        for first, width in parts_of(len(theta), WIDE[:1]):
             part = scratch("margins", (len(out), width), self.precision)
             span = np.array([self.rows.first + block.start, self.rows.first + block.stop], np.uint64)
             before = (self._table.rows(self.precision), span)
@@ -105,7 +106,7 @@ class KernelProducts(Products):
         if len(theta) != len(batches) or (len(batches.index) and not 0 <= batches.index.min() <= batches.index.max() < table.n):
             raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {table.n}")
         index, cuts = batches.index.astype(np.uint64), batches.cuts.astype(np.uint64)
-        for first, width in parts_of(theta.shape[1], WIDTHS if kind is np.float32 else IN_DOUBLE):
+        for first, width in parts_of(theta.shape[1], WIDTHS if kind is np.float32 else _BATCHES_IN_DOUBLE):
             columns = zeros("columns", (len(theta), table.width, width), kind)
             some = theta[:, first : first + width]
             columns[:, : table.d, : some.shape[1]] = some.transpose(0, 2, 1)
@@ -180,14 +181,15 @@ class KernelProducts(Products):
             raise ValueError(f"noise of {noise.dtype} {noise.shape} for {theta.shape} parameters and {table.d} columns")
         stride, per = noise.strides[0] // 4, -(-len(theta) // draws // GROUP)  # groups of replicas for each draw
         flat = np.lib.stride_tricks.as_strided(noise, ((draws - 1) * stride + rows * d,), (4,))
-        plain, along, total, own = np.zeros((4, draws * per, GROUP, d))  # parameters and sums by group, some of which are 0
+        plain, along = np.zeros((2, draws * per, GROUP, d), kind)  # parameters by group, some of which are 0
         for padded, given in ((plain, theta), (along, moved)):
             padded.reshape(draws, -1, d)[:, : len(theta) // draws] = given.reshape(draws, -1, d)
+        total, own = np.empty((2, *plain.shape))
         which = np.repeat(np.arange(draws, dtype=np.uint64), per)
         for here in (slice(g, g + WIDEST // GROUP) for g in range(0, len(which), WIDEST // GROUP)):
             replicas = GROUP * len(which[here])
             width = next(each for each in WIDE if each >= replicas)
-            moving, sums = along[here].transpose(0, 2, 1).astype(kind).reshape(-1), np.zeros(d * replicas)
+            moving, sums = np.ascontiguousarray(along[here].transpose(0, 2, 1)).reshape(-1), np.zeros(d * replicas)
             common = zeros("sums", (table.width, width), np.float64)
             sizes = {"noise": SOME * d, "by replica": width * SOME, "short": d * replicas * SIMD, "slopes": BLOCK * width}
             memory = [zeros(name, (size,), kind) for name, size in sizes.items()]
