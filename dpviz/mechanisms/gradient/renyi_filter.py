@@ -177,8 +177,8 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             e * s,
             paid * self.bound(problem.setting) ** 2,
             record,
-            # rounding may put T0 gradients of the largest norm above T0 C^2: by a hair that is far below the noise in double
-            # precision, and in single by less than half of what all contributions are scaled down by
+            # a sum that is B exactly may be above it by rounding: by a hair that is far below the noise in double precision, and
+            # in single by less than half of what all contributions are scaled down by
             slack=1e-12 if kind is np.float64 else 1e-6,
             free=paid,
             precision=kind,

@@ -1,10 +1,16 @@
 """Sums over all rows of reports' noise, drawn without the noise of any row, and the noise of rows given these sums."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from dpviz.common.random import generator, substreams
 from dpviz.mechanisms.base import Floats
+from dpviz.models.normals import single_normals
 
+_MANY, _APART = 1 << 20, 1e-3  # entries of rows, and the least of their singular values over the largest, for single precision
 _LEAST = 1e-12  # of the largest eigenvalue: below, rounding of the sums over rows is all there is
 
 
@@ -45,12 +51,15 @@ class NoiseSums:
         sums = (self._basis * self._root) @ inside
         return sums[0], sums[1:], inside.T @ inside + beside.T @ beside
 
-    def rows(self, stream: np.random.SeedSequence) -> Floats:
-        """(n, d) noise with the sums of `draw`."""
+    def rows(self, stream: np.random.SeedSequence) -> NDArray[np.floating]:
+        """(n, d) noise with the sums of `draw`; in single precision where rows are many and no columns nearly dependent."""
         inside, beside = self._parts(stream)
-        known = (self._basis[0] + self._rows @ self._basis[1:]) / self._root
-        others = generator(substreams(stream, 1)[0]).standard_normal((len(known), len(beside)))
-        for _ in range(2):  # once more takes away what rounding left
-            others -= known @ (known.T @ others)
-        frame, triangle = np.linalg.qr(others)
-        return np.asarray(known @ inside + (frame * np.sign(np.diag(triangle))) @ beside)
+        kind: Any = np.float32 if self._rows.size > _MANY and self._root[0] > _APART * self._root[-1] else np.float64
+        rows, basis = self._rows.astype(kind), self._basis / self._root
+        others: Any = single_normals(substreams(stream, 1)[0])((len(rows), len(beside))).astype(kind, copy=False)
+        # Q = (E - U U'E) L'^-1 for normal draws E and the Cholesky factor L of the Gram matrix of E - U U'E
+        known = basis.T @ np.vstack([others.sum(axis=0, dtype=float), rows.T @ others])
+        root = np.linalg.cholesky((others.T @ others).astype(float) - known.T @ known)
+        among = solve_triangular(root, beside, lower=True, trans="T") if len(beside) else beside
+        first, *rest = basis @ (inside - known @ among)
+        return np.asarray(others @ among.astype(kind) + rows @ np.array(rest, kind) + first.astype(kind))
