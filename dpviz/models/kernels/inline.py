@@ -135,8 +135,16 @@ def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total)
 
 
 @piece
+def ask_for_row(table, row):  # type: ignore[no-untyped-def]
+    """Asks for a row that is read soon (`prefetch`)."""
+    prefetch(table[1], table[0][row])
+    prefetch(table[2], table[0][row])
+    prefetch(table[3], row * FIVE)
+
+
+@piece
 def add_batch(slope_at, one, table, order, start, stop, theta, norms, clip_norm, loss, W, short, total):  # type: ignore[no-untyped-def]
-    """Adds the clipped gradients of the rows order[start] to order[stop - 1]; eight ahead, rows are asked for (`prefetch`).
+    """Adds the clipped gradients of the rows order[start] to order[stop - 1], those eight ahead being asked for.
 
     Args:
         short: takes what is in no dense column, in the precision of the rows or in double.
@@ -145,10 +153,8 @@ def add_batch(slope_at, one, table, order, start, stop, theta, norms, clip_norm,
     for c in range(FIVE * W):
         sums[c] = 0
     for at in range(start, stop):
-        row, later = order[at], order[min(at + np.uint64(8), np.uint64(len(order) - 1))]
-        prefetch(table[1], table[0][later])
-        prefetch(table[2], table[0][later])
-        prefetch(table[3], later * FIVE)
+        row = order[at]
+        ask_for_row(table, order[min(at + np.uint64(8), np.uint64(len(order) - 1))])
         row_margin(table, row, theta, W, slopes)
         for r in range(W):
             slopes[r] = slope_at(slopes[r], one, *loss)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpviz.models.kernels import WIDTHS
 from dpviz.models.kernels.compiling import INDEX, flat, kernel, slope_of, stack, table_of
 from dpviz.models.kernels.functions import tangent
-from dpviz.models.kernels.inline import add_row, expand, row_margin, scatter
+from dpviz.models.kernels.inline import add_row, ask_for_row, expand, row_margin, scatter
 from dpviz.models.kernels.table import scratch, zeros
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Batch, Rows
@@ -61,6 +61,7 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
             expand(first[p * size : (p + np.uint64(1)) * size], table[5], W)
         for at in range(len(index)):
             i = index[at]
+            ask_for_row(table, index[min(at + 8, len(index) - 1)])
             for p in range(parts):
                 row_margin(table, i, first[p * size : (p + np.uint64(1)) * size], W, part)
                 for r in range(W):
