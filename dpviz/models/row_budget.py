@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.models.kernels import ROUNDED_UP, padded
+from dpviz.models.kernels import padded, rounding_up
 from dpviz.models.products import Rule
 
 
@@ -34,7 +34,7 @@ class RowBudget:
             precision: of the sums, that of the gradients.
         """
         self.all, self._limit = False, precision(budget * (1 + slack))
-        self.spent, self._up = np.zeros((n, padded(replicas)), precision), precision(1 + ROUNDED_UP * np.finfo(precision).eps)
+        self.spent, self._up = np.zeros((n, padded(replicas)), precision), rounding_up(precision)
         self.active, self._lock = np.zeros(replicas), threading.Lock()  # threads hand over different rows
 
     def part(self, first: int, count: int) -> RowBudget:

@@ -16,6 +16,8 @@ import os
 from functools import cache
 from importlib.util import find_spec
 
+import numpy as np
+
 
 @cache
 def available() -> bool:
@@ -36,9 +38,13 @@ WIDE = WIDTHS[1:]  # of sums over all rows, which are quick for few replicas too
 SIMD = 16  # numbers that are worked on at once
 DENSE = 5  # columns in which most rows have an entry: these are multiplied without looking up which they are
 SUMS = DENSE * SIMD
-ROUNDED_UP = 4  # units in the last place by which sums are rounded up that may not be too small
 CHUNK = 64  # rows of a batch that are summed in single precision before the sum goes on in double
 BLOCK = 1024  # rows whose slopes stay in the processor's cache between both products; parts of a table begin with a block
+
+
+def rounding_up(precision: type[np.floating]) -> np.floating:
+    """The factor for a sum of two numbers that may not be too small: four units in the last place more."""
+    return precision(1 + 4 * np.finfo(precision).eps)
 
 
 def parts_of(replicas: int, widths: tuple[int, ...] = WIDE, first: int = 0) -> list[tuple[int, int]]:

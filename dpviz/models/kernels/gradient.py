@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from dpviz.models.kernels import BLOCK, ROUNDED_UP, SUMS
+from dpviz.models.kernels import BLOCK, SUMS, rounding_up
 from dpviz.models.kernels.compiling import INDEX, blocks_of, flat, kernel, real, stack, table_of
 from dpviz.models.kernels.inline import add_columns, clip_slopes, expand, row_margin, scatter
 
@@ -32,7 +32,7 @@ def gradient_of(width: int, precision: Any, slope_at: Callable[..., Any], consta
     """
     W, R, one, number = np.uint64(width), np.uint64(BLOCK), precision(1), real(precision)
     many, doubles, table, loss = flat(number), flat(types.float64), table_of(number), types.UniTuple(number, constants)
-    budget, up = types.Tuple((many, types.uint64, types.uint64, number)), precision(1 + ROUNDED_UP * np.finfo(precision).eps)
+    budget, up = types.Tuple((many, types.uint64, types.uint64, number)), rounding_up(precision)
 
     @kernel(table, blocks_of(number), INDEX, many, many, number, loss, budget, many, doubles, doubles)
     def gradient(table, blocks, span, theta, norms, clip_norm, loss, budget, slopes, active, total):  # type: ignore[no-untyped-def]

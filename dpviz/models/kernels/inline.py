@@ -135,8 +135,9 @@ def add_columns(table, blocks, start, stop, slopes, W, most, short, sums, total)
 
 
 @piece
-def ask_for_row(table, row):  # type: ignore[no-untyped-def]
-    """Asks for a row that is read soon (`prefetch`)."""
+def ask_for_row(table, order, at):  # type: ignore[no-untyped-def]
+    """Asks for the row that is read eight after order[at] (`prefetch`)."""
+    row = order[min(at + np.uint64(8), np.uint64(len(order) - 1))]
     prefetch(table[1], table[0][row])
     prefetch(table[2], table[0][row])
     prefetch(table[3], row * FIVE)
@@ -154,7 +155,7 @@ def add_batch(slope_at, one, table, order, start, stop, theta, norms, clip_norm,
         sums[c] = 0
     for at in range(start, stop):
         row = order[at]
-        ask_for_row(table, order[min(at + np.uint64(8), np.uint64(len(order) - 1))])
+        ask_for_row(table, order, at)
         row_margin(table, row, theta, W, slopes)
         for r in range(W):
             slopes[r] = slope_at(slopes[r], one, *loss)

@@ -61,7 +61,7 @@ def networks_of(width: int, slope_at: Callable[..., Any], constants: int) -> Cal
             expand(first[p * size : (p + np.uint64(1)) * size], table[5], W)
         for at in range(len(index)):
             i = index[at]
-            ask_for_row(table, index[min(at + 8, len(index) - 1)])
+            ask_for_row(table, index, np.uint64(at))
             for p in range(parts):
                 row_margin(table, i, first[p * size : (p + np.uint64(1)) * size], W, part)
                 for r in range(W):
