@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from dpviz.dashboard.frame import fields, guessing, links, page, pinned, server, sidebar
 from dpviz.dashboard.one_run import KEYS, compare, details, playing, presenter, settings, views
-from dpviz.dashboard.shell import fields, guessing, links, page, pinned, server, sidebar
 
 if __name__ == "__main__":  # Streamlit draws the page
     theme = page.start(links.FIRST, "What does privacy cost a model, and does it protect anyone?")

@@ -95,7 +95,7 @@ def first_pages(browser: Any, count: int) -> None:
             for name in ("dpviz", "pages", "data", ".streamlit"):
                 shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
             shutil.copy(ROOT / "app.py", root)
-            imports = "import streamlit.web.bootstrap, dpviz.cli.main, dpviz.dashboard.shell.server"
+            imports = "import streamlit.web.bootstrap, dpviz.cli.main, dpviz.dashboard.frame.server"
             begun = time.time()
             subprocess.run([sys.executable, "-B", "-c", imports], cwd=root, env=os.environ | {"PYTHONPATH": folder}, check=True)
             marks = [time.time() - begun]

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.shell import fields, page, pinned, sidebar
+from dpviz.dashboard.frame import fields, page, pinned, sidebar
 from dpviz.dashboard.trade_off import KEYS, answers, curves, numbers, presets, repeated, running, settings, tuning
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")

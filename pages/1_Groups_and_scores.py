@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from dpviz.dashboard.components import folds, guarantee
+from dpviz.dashboard.frame import fields, guessing, metric, page, pinned, sidebar
 from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
-from dpviz.dashboard.kit import folds, guarantee
-from dpviz.dashboard.shell import fields, guessing, metric, page, pinned, sidebar
 
 theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
 own = fields.Group(KEYS, settings.of)

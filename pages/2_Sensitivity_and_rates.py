@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from dpviz.dashboard.frame import fields, guessing, page, sidebar
 from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
-from dpviz.dashboard.shell import fields, guessing, page, sidebar
 
 theme = page.start("Sensitivity and rates", "How far can one row move what is released?")
 own = fields.Group(KEYS, settings.of)

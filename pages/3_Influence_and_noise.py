@@ -3,8 +3,10 @@
 import streamlit as st
 
 from dpviz.dashboard.audit import exposed_rows
-from dpviz.dashboard.kit import folds, guarantee
-from dpviz.dashboard.kit.folds import Section
+from dpviz.dashboard.components import folds, guarantee
+from dpviz.dashboard.components.folds import Section
+from dpviz.dashboard.frame import fields, links, page, pinned, sidebar
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows import (
     KEYS,
     before_after,
@@ -16,8 +18,6 @@ from dpviz.dashboard.rows import (
     rows_with_noise,
     selection,
 )
-from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.studies import inspected
 
 theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")

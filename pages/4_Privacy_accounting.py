@@ -3,9 +3,9 @@
 import streamlit as st
 
 from dpviz.dashboard.accounting import KEYS, comparison, curves, ledger, settings
-from dpviz.dashboard.kit import folds
-from dpviz.dashboard.kit.folds import Section
-from dpviz.dashboard.shell import fields, guessing, page, pinned, sidebar
+from dpviz.dashboard.components import folds
+from dpviz.dashboard.components.folds import Section
+from dpviz.dashboard.frame import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
 own = fields.Group(KEYS, settings.of)

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from dpviz.dashboard.frame import fields, page, pinned, sidebar
 from dpviz.dashboard.guarantees import KEYS, table, tolerated
-from dpviz.dashboard.shell import fields, page, pinned, sidebar
 from dpviz.mechanisms import list_mechanisms
 
 theme = page.start("Guarantees", "Which guarantees are proved?")

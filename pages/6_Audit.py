@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.audit import KEYS, all_mechanisms, attack, one_training, ordinary_rows
-from dpviz.dashboard.shell import fields, guessing, links, page, pinned, sidebar
+from dpviz.dashboard.frame import fields, guessing, links, page, pinned, sidebar
 
 theme = page.start("Audit", "Can an attacker tell whether a person was in the data?")
 answer = st.container()

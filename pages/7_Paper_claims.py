@@ -3,8 +3,8 @@
 import streamlit as st
 
 from dpviz.dashboard.claims import KEYS, verdicts, views
-from dpviz.dashboard.kit import panels
-from dpviz.dashboard.shell import fields, page, sidebar
+from dpviz.dashboard.components import panels
+from dpviz.dashboard.frame import fields, page, sidebar
 
 theme = page.start("Paper claims", "Do the claims of the papers hold?")
 own = fields.Group(KEYS, verdicts.of)

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
+from dpviz.dashboard.components import panels
 from dpviz.dashboard.data import KEYS, bounds, settings, upload
 from dpviz.dashboard.data import dataset as data_page
-from dpviz.dashboard.kit import panels
-from dpviz.dashboard.shell import fields, page, sidebar
+from dpviz.dashboard.frame import fields, page, sidebar
 
 theme = page.start("Data", "What is in the data, and are there enough rows for privacy?")
 own = fields.Group(KEYS, lambda spec: (settings.FIRST, settings.COMPARED))

@@ -1,7 +1,7 @@
 """Lessons: ten questions with a link to the page that answers each, a check of the reader's answer, and why."""
 
+from dpviz.dashboard.frame import fields, page, sidebar
 from dpviz.dashboard.lessons import KEYS, view
-from dpviz.dashboard.shell import fields, page, sidebar
 
 theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
 own = fields.Group(KEYS, view.of)

@@ -69,15 +69,15 @@ def _tables_without_a_process(request: pytest.FixtureRequest, monkeypatch: pytes
 def _jobs_of_this_file() -> Iterator[None]:
     """Pages that a file's tests have left leave no work to the next file, and no thread that still ends a step of it."""
     yield
-    if "dpviz.dashboard.work.pool" in sys.modules:
-        sys.modules["dpviz.dashboard.work.pool"].pool().clear()
+    if "dpviz.dashboard.jobs.pool" in sys.modules:
+        sys.modules["dpviz.dashboard.jobs.pool"].pool().clear()
         until(lambda: not any(thread.name == "dpviz-job" for thread in threading.enumerate()), "the end of all jobs")
 
 
 @pytest.fixture
 def fresh_pool() -> Iterator[None]:
     """No background work of another test, and none left to the next."""
-    from dpviz.dashboard.work import pool
+    from dpviz.dashboard.jobs import pool
 
     pool.pool().clear()
     yield

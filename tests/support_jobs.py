@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
+from dpviz.dashboard.jobs import pool as jobs
+from dpviz.dashboard.jobs.sweep import SweepJob, SweepStatus
 from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import SweepSpec
 

@@ -6,8 +6,8 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 from support import LIMIT, until
 
-from dpviz.dashboard.work import pool
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.jobs import pool
+from dpviz.dashboard.jobs.job import State
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")} | {"": ROOT / "app.py"}

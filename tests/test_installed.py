@@ -52,7 +52,7 @@ def outside(folder: Path) -> dict[str, str]:
 def test_the_wheel_holds_what_it_should(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    wanted = "py.typed __init__.pyi _app/app.py _app/.streamlit/config.toml papers/verdicts.json dashboard/shell/page.css"
+    wanted = "py.typed __init__.pyi _app/app.py _app/.streamlit/config.toml papers/verdicts.json dashboard/frame/page.css"
     assert {f"dpviz/{path}" for path in wanted.split()} <= set(names)
     assert not [name for name in names if name.startswith(("tests", "benchmarks", "data/"))]
     assert len(list(built.glob("*.tar.gz"))) == 1

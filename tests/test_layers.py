@@ -33,7 +33,7 @@ _ENGINE = set(ALLOWED) - {"figures"}
 ALLOWED |= {"dpviz": _ENGINE, "dashboard": {*ALLOWED, "dpviz"}, "cli": {*_ENGINE, "dpviz", "dashboard"}}
 
 #: the same among the folders of dashboard/; every other folder is a page's own, which no other page imports
-SUBROOMS: dict[str, set[str]] = {"kit": set(), "work": {"kit"}, "shell": {"kit", "work"}}
+SUBROOMS: dict[str, set[str]] = {"components": set(), "jobs": {"components"}, "frame": {"components", "jobs"}}
 
 
 def imports(path: Path) -> set[str]:

@@ -15,8 +15,8 @@ from dpviz.auditing.runs import FEATURES, ROWS
 from dpviz.cli.main import main
 from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run.compare import compared
-from dpviz.dashboard.work import cached_runs
 from dpviz.experiments.run.setup import settled_for
 from dpviz.experiments.studies import answers, inspected, noise_comparison
 from dpviz.experiments.studies.odds import attack_of, odds_over

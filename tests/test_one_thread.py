@@ -62,7 +62,7 @@ def test_a_private_model_is_trained_in_one_thread_with_the_same_numbers(dataset:
     [
         "table = dpviz.sweep('teaching', mechanisms=['output-gaussian', 'dp-gd'], epsilons=[0.5, 1.0], seeds=3)\n"
         "print(json.dumps(table['accuracy'].tolist()))",
-        "from dpviz.dashboard.kit.lessons import LESSONS\n"
+        "from dpviz.dashboard.components.lessons import LESSONS\n"
         "print(json.dumps([str(one.measure(one.spec).value) for one in LESSONS if one.id in ('attack', 'best', 'sensitivity')]))",
     ],
     ids=["trade-off", "lessons"],

@@ -33,7 +33,7 @@ def add(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serves the app until it is stopped."""
     from dpviz.cli.main import app_script
-    from dpviz.dashboard.shell.server import serve  # slow to import, and not needed by the other commands
+    from dpviz.dashboard.frame.server import serve  # slow to import, and not needed by the other commands
 
     port = None if options.port is None else whole("--port", number_from_text("--port", options.port), 1, 65535)
     serve(

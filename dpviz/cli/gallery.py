@@ -17,7 +17,7 @@ from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
 if TYPE_CHECKING:
-    from dpviz.dashboard.kit.lessons import Lesson
+    from dpviz.dashboard.components.lessons import Lesson
     from dpviz.reporting import Document
     from dpviz.reporting.document import Part
 
@@ -87,8 +87,8 @@ def _write(path: Path, text: str) -> int:
 def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Document]]:
     """(part of the gallery, title, content) of each page."""
     from dpviz.cli.main import app_script
-    from dpviz.dashboard.kit.lessons import LESSONS
-    from dpviz.dashboard.shell import headless, links
+    from dpviz.dashboard.components.lessons import LESSONS
+    from dpviz.dashboard.frame import headless, links
     from dpviz.dashboard.trade_off.presets import of_figure
     from dpviz.datasets.sources.synthetic import SOURCE
     from dpviz.papers.figures import base

@@ -68,7 +68,7 @@ def _page_of(link: str, kind: str) -> str | None:
 def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar: Bar) -> str:
     """The report of a page: what it shows at the run's address, with what the link says beside the run."""
     from dpviz.cli.main import app_script
-    from dpviz.dashboard.shell import headless
+    from dpviz.dashboard.frame import headless
     from dpviz.experiments.run import links
     from dpviz.experiments.run.settings import SETTINGS
 

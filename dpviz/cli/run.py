@@ -75,7 +75,7 @@ class _Measured:
         """A line for each metric in which the model is no better than the majority label, or loses much to training."""
         from dpviz.experiments.run.metrics import get_metric
         from dpviz.experiments.studies.cost import in_metric
-        from dpviz.experiments.studies.no_better import guessing, lost_to_training
+        from dpviz.experiments.studies.majority_baseline import guessing, lost_to_training
 
         result, spec = self.result, self.result.spec
         names = ["accuracy", *(metric.id for metric in self.chosen if metric.id != "accuracy")]

@@ -12,8 +12,8 @@ import pandas as pd
 from jinja2 import Environment, Template
 
 from dpviz.common.version import __version__
-from dpviz.figures import still
-from dpviz.figures.lightened import lightened
+from dpviz.figures import svg
+from dpviz.figures.light_theme import light_theme
 
 _ROWS = 60  # of a table that are written out
 _LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")
@@ -142,7 +142,7 @@ def _shown(parts: Sequence[Part], name: str = "picture") -> list[dict[str, Any]]
             data = part.data
             table = None if data is None else _html(data)
             more = "" if data is None else _more(data)
-            picture = still.picture(lightened(part.figure), f"{name}-{drawn}", part.words)
+            picture = svg.picture(light_theme(part.figure), f"{name}-{drawn}", part.words)
             shown.append({"kind": "chart", "text": part.words, "picture": picture, "table": table, "more": more})
     return shown
 

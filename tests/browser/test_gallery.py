@@ -9,7 +9,7 @@ import pytest
 from support import LIMIT, until
 
 from dpviz.cli.main import main
-from dpviz.dashboard.kit.lessons import LESSONS
+from dpviz.dashboard.components.lessons import LESSONS
 from dpviz.experiments.run.spec import RunSpec
 
 LIVE = "https://class.example.org/dpviz/"

@@ -9,7 +9,7 @@ from support import LIMIT
 
 JOBS = """
 import time
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.jobs.job import Job
 
 def short(key):
     def stream(monitor):
@@ -23,7 +23,7 @@ PAGE = """
 import uuid
 import streamlit as st
 from jobs import short
-from dpviz.dashboard.work import watching
+from dpviz.dashboard.jobs import watching
 
 job = watching.watch(short(st.session_state.setdefault("mine", uuid.uuid4().hex)), "watched")
 

@@ -18,7 +18,7 @@ WATCHED = """
 import gc, json, os, threading, time
 import numpy as np, pandas as pd
 from pathlib import Path
-from dpviz.dashboard.shell import renewal, session
+from dpviz.dashboard.frame import renewal, session
 renewal.GROWN = 1 << 60  # what is left is looked at, so nothing starts anew
 session.LINGER, session.PAUSE, session._TICK = 4.0, 1.5, 0.3
 LENGTHS, MARK = {1013, 810, 203}, "".join(("zebra", "4711"))  # this code is in memory too

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support import LIMIT
 
-from dpviz.dashboard.shell import headless, links
+from dpviz.dashboard.frame import headless, links
 
 ROOT = Path(__file__).parents[2]
 PAGES = (links.FIRST, "Influence and noise", "Paper claims")

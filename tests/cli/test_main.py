@@ -124,7 +124,7 @@ def test_the_app_has_its_configuration_beside_it() -> None:
 
 
 def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
-    from dpviz.dashboard.shell import server
+    from dpviz.dashboard.frame import server
 
     started: list[list[str]] = []
     guards: list[Any] = []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from support_jobs import Slow
 
-from dpviz.dashboard.work import pool as jobs
+from dpviz.dashboard.jobs import pool as jobs
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.spec import RunSpec
 
 SPEC = RunSpec(dataset="breast-cancer", mechanism="dp-gd", epsilon=1.3, seeds=2)

@@ -7,7 +7,7 @@ import pytest
 import dpviz
 from dpviz.common.limits import DEMO
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import guard, server
+from dpviz.dashboard.frame import guard, server
 from dpviz.datasets.sources import folder, remote
 
 

@@ -20,16 +20,16 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import settings as accounting
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import verdicts
+from dpviz.dashboard.components.lessons import LESSONS
 from dpviz.dashboard.data import settings as data
+from dpviz.dashboard.frame import address, pinned, sidebar
+from dpviz.dashboard.frame.fields import Field, RowId, Several
 from dpviz.dashboard.groups import settings as groups
 from dpviz.dashboard.guarantees import table as guarantees
-from dpviz.dashboard.kit.lessons import LESSONS
 from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
-from dpviz.dashboard.shell import address, pinned, sidebar
-from dpviz.dashboard.shell.fields import Field, RowId, Several
 from dpviz.dashboard.trade_off import settings as trade_off
 from dpviz.datasets import list_datasets
 from dpviz.experiments.run.resolve import resolve
@@ -225,7 +225,7 @@ def test_the_sidebar_stands_for_the_run_of_the_address(run: RunSpec) -> None:
 def test_all_keys_are_known_on_every_page() -> None:
     folders = {path.name for path in (ROOT / "dpviz" / "dashboard").iterdir() if (path / "__init__.py").exists()}
     with_keys = {name for name in folders if hasattr(importlib.import_module(f"dpviz.dashboard.{name}"), "KEYS")}
-    assert with_keys - {"shell"} == set(PAGES)
+    assert with_keys - {"frame"} == set(PAGES)
     assert {key for name in with_keys for key in importlib.import_module(f"dpviz.dashboard.{name}").KEYS} == address.page_keys()
 
 

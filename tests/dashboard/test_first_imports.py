@@ -8,8 +8,8 @@ from support import LIMIT
 FIRST = """
 import sys
 from dpviz.dashboard.one_run import compare, details, playing, presenter, settings, views
-from dpviz.dashboard.shell import fields, links, page, pinned, sidebar
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.frame import fields, links, page, pinned, sidebar
+from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.spec import RunSpec
 
 cached_runs.outcome(RunSpec())

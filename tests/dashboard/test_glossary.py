@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import dpviz
-from dpviz.dashboard.kit import glossary
-from dpviz.dashboard.kit.lessons import LESSONS
+from dpviz.dashboard.components import glossary
+from dpviz.dashboard.components.lessons import LESSONS
 from dpviz.experiments.run.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from support import LIMIT
 
 def page(mechanism: str) -> None:
     import dpviz
-    from dpviz.dashboard.kit import guarantee
+    from dpviz.dashboard.components import guarantee
 
     cal = dpviz.calibrate(mechanism, n=400, d=5, epsilon=1.0)
     guarantee.badge(cal, dpviz.list_mechanisms()[mechanism]())

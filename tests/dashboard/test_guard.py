@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit import config
 
-from dpviz.dashboard.shell import guard, server
+from dpviz.dashboard.frame import guard, server
 
 
 def ask(kind: str, names: frozenset[str] | None, addresses: bool = False, **headers: str) -> tuple[bool, dict[str, Any]]:

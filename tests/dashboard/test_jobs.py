@@ -12,9 +12,9 @@ from support_jobs import Slow, released, start, state_of
 
 import dpviz
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.work import front, watching
-from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.job import NICE, Job, State
+from dpviz.dashboard.jobs import page_priority, watching
+from dpviz.dashboard.jobs import pool as jobs
+from dpviz.dashboard.jobs.job import NICE, Job, State
 from dpviz.datasets.sources import uploads
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
@@ -179,12 +179,12 @@ def test_heavy_jobs_step_aside_for_a_page_and_do_not_starve(slow: Slow, monkeypa
     drawn = threading.Event()
 
     def page() -> None:
-        front.drawing_a_page()
+        page_priority.drawing_a_page()
         drawn.wait(LIMIT)
 
     thread = threading.Thread(target=page)
     thread.start()
-    until(front.page_waits)
+    until(page_priority.page_waits)
     asked = pool.asked
     until(lambda: pool.asked > asked + 2)  # it has stepped aside
     steps, asked = slow.steps, pool.asked
@@ -307,23 +307,23 @@ def test_a_job_and_the_threads_that_it_starts_let_pages_go_first_on_the_processo
 
 def test_all_waits_of_one_drawing_of_a_page_share_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     now, allowed = [0.0], []
-    monkeypatch.setattr(front.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(page_priority.time, "monotonic", lambda: now[0])
 
     def page() -> None:
         for lasts in (0.35, 0.5, 0.1):
-            with front.patience(0.4) as most:
+            with page_priority.patience(0.4) as most:
                 allowed.append(most)
                 now[0] += min(most, lasts)
 
     def drawn_twice() -> None:
         for _ in range(2):
-            front.drawing_a_page()
+            page_priority.drawing_a_page()
             page()
 
     thread = threading.Thread(target=drawn_twice)
     thread.start()
     thread.join()
-    assert allowed == pytest.approx([0.4, front.TOGETHER - 0.35, 0.0] * 2)
+    assert allowed == pytest.approx([0.4, page_priority.TOGETHER - 0.35, 0.0] * 2)
 
 
 def test_a_job_that_fails_says_why_and_what_it_gave_stays_the_last_or_all_of_it(pool: jobs.Pool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
-from dpviz.dashboard.kit.on_page import on_page
+from dpviz.dashboard.components.on_page import on_page
 
 ROOM = Path(dpviz.__file__).parent
 #: of files that only the shell writes

@@ -29,7 +29,7 @@ from streamlit.web.server.starlette import starlette_app
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string, generate_xsrf_token_string
 from support import LIMIT
 
-from dpviz.dashboard.shell import private, session
+from dpviz.dashboard.frame import private, session
 
 ROOT = Path(__file__).parents[2]
 FILES = [*(ROOT / "dpviz/dashboard").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]
@@ -51,7 +51,7 @@ def test_private_names_stand_in_one_file() -> None:
 
 def page_of(script: str) -> AppTest:
     page = AppTest.from_string(
-        f"import streamlit as st\nfrom dpviz.dashboard.shell import private\n{script}", default_timeout=LIMIT
+        f"import streamlit as st\nfrom dpviz.dashboard.frame import private\n{script}", default_timeout=LIMIT
     )
     page.run()
     return page

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support import until
 
-from dpviz.dashboard.shell import private, renewal
+from dpviz.dashboard.frame import private, renewal
 
 pytest.importorskip("websockets")
 from benchmarks import sessions
@@ -22,7 +22,7 @@ from benchmarks.servers import Server
 #: the app with a short patience; it keeps memory as soon as a session is there, and counts its starts
 APP = """
 import threading, time
-from dpviz.dashboard.shell import renewal, server, session
+from dpviz.dashboard.frame import renewal, server, session
 session.LINGER, session.PAUSE, session._TICK = 8.0, 1.5, 0.3
 renewal.QUIET, server.LATER = 3.0, 0.0
 open("starts", "a").write("x")
@@ -34,8 +34,8 @@ def after():
         time.sleep(0.1)
     renewal.kept = b"x" * GROWTH
     if BUSY:
-        from dpviz.dashboard.work.job import Job
-        from dpviz.dashboard.work.pool import pool
+        from dpviz.dashboard.jobs.job import Job
+        from dpviz.dashboard.jobs.pool import pool
         def work(monitor):
             while not __import__("os").path.exists("done"):
                 time.sleep(0.1)

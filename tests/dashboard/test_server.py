@@ -13,8 +13,8 @@ from support import LIMIT
 
 from dpviz.common import threads
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import server
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.frame import server
+from dpviz.dashboard.jobs import cached_runs
 from tests.models.tables import needs_kernels
 
 ROOT = Path(__file__).parents[2]

@@ -20,10 +20,10 @@ from support_jobs import released
 from dpviz.common import memory
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import session
-from dpviz.dashboard.shell.session import LINGER, PAUSE, close_left
-from dpviz.dashboard.work.job import Job
-from dpviz.dashboard.work.pool import Pool
+from dpviz.dashboard.frame import session
+from dpviz.dashboard.frame.session import LINGER, PAUSE, close_left
+from dpviz.dashboard.jobs.job import Job
+from dpviz.dashboard.jobs.pool import Pool
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import Table

@@ -11,10 +11,10 @@ from support import until
 from support_jobs import SPEC, Slow, start, state_of
 
 import dpviz
-from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work import sweep
-from dpviz.dashboard.work.job import State
-from dpviz.dashboard.work.sweep import SweepJob
+from dpviz.dashboard.jobs import pool as jobs
+from dpviz.dashboard.jobs import sweep
+from dpviz.dashboard.jobs.job import State
+from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import in_order, run_sweep
 

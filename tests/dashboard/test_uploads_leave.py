@@ -12,10 +12,10 @@ import pytest
 from support import LIMIT, of_each
 
 from dpviz.common import memory
+from dpviz.dashboard.jobs import cached_runs
+from dpviz.dashboard.jobs import pool as jobs
+from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.rows import influence_map, selection
-from dpviz.dashboard.work import cached_runs
-from dpviz.dashboard.work import pool as jobs
-from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec

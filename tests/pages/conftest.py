@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from support import LIMIT
 
+from dpviz.dashboard.frame import page
+from dpviz.dashboard.jobs import page_priority, tasks
+from dpviz.dashboard.jobs.job import State
+from dpviz.dashboard.jobs.pool import pool
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.shell import page
-from dpviz.dashboard.work import front, tasks
-from dpviz.dashboard.work.job import State
-from dpviz.dashboard.work.pool import pool
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
     monkeypatch.setattr(views, "PATIENCE", LIMIT)
     monkeypatch.setattr(views, "ALMOST", LIMIT)
-    monkeypatch.setattr(front, "TOGETHER", LIMIT)
+    monkeypatch.setattr(page_priority, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)
 
 

@@ -16,8 +16,8 @@ from support import LIMIT
 from support_pages import PAGES, opened, text, with_open_folds
 
 import dpviz
-from dpviz.dashboard.shell import address, sidebar
-from dpviz.dashboard.work import pool
+from dpviz.dashboard.frame import address, sidebar
+from dpviz.dashboard.jobs import pool
 
 pytestmark = pytest.mark.usefixtures("fresh_pool")
 

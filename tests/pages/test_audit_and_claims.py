@@ -16,7 +16,7 @@ import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
 from dpviz.dashboard.audit import attack
-from dpviz.dashboard.work import pool
+from dpviz.dashboard.jobs import pool
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
 from dpviz.papers.figures import saved as whole_figures

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs
 from support_pages import address, opened, text
 
 import dpviz
+from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run import compare
-from dpviz.dashboard.work import cached_runs
 
 
 def test_a_run_is_kept_swapped_and_dropped() -> None:

@@ -9,7 +9,7 @@ from support import mostly_long
 from support_pages import opened, settled, text
 
 import dpviz
-from dpviz.dashboard.shell import pinned
+from dpviz.dashboard.frame import pinned
 
 A = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=0.5, seeds=2)
 #: page, column of its table, what its picture holds

@@ -15,9 +15,9 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import address, plain, text
 
 import dpviz
+from dpviz.dashboard.frame import metric, server, sidebar
+from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.shell import metric, server, sidebar
-from dpviz.dashboard.work import cached_runs
 from dpviz.experiments.run.links import signed
 from dpviz.models import get_model
 from dpviz.models.solvers.many import NotConverged

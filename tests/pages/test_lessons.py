@@ -9,9 +9,9 @@ from support import LIMIT
 from support_pages import PAGES, ROOT, Page, opened, settled, text
 
 import dpviz
-from dpviz.dashboard.kit.lessons import LESSONS, Lesson
+from dpviz.dashboard.components.lessons import LESSONS, Lesson
+from dpviz.dashboard.frame import links
 from dpviz.dashboard.lessons import view
-from dpviz.dashboard.shell import links
 from dpviz.experiments.studies.answers import Answer
 
 BY_ID = {lesson.id: lesson for lesson in LESSONS}

@@ -12,7 +12,7 @@ from support_pages import ACCOUNTING, SENSITIVITY, address, opened, settled, tex
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
 from dpviz.models import get_model

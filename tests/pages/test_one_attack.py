@@ -7,7 +7,7 @@ from support import mostly_long
 from support_pages import opened, settled, text
 
 import dpviz
-from dpviz.dashboard.work import cached_runs
+from dpviz.dashboard.jobs import cached_runs
 
 #: page to what it says before the share, and settings of its own
 SAID = {

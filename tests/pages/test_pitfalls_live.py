@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from support_pages import opened, settled, text
 
-from dpviz.dashboard.kit.recorder import recorded
+from dpviz.dashboard.components.recorder import recorded
 from dpviz.experiments.run import links
 from dpviz.experiments.run.spec import RunSpec
 

@@ -8,9 +8,9 @@ import streamlit as st
 import support_pages
 from support_pages import text
 
+from dpviz.dashboard.frame import page
+from dpviz.dashboard.jobs import page_priority
 from dpviz.dashboard.one_run import playing
-from dpviz.dashboard.shell import page
-from dpviz.dashboard.work import front
 
 opened = partial(support_pages.opened, "")
 
@@ -51,7 +51,7 @@ def test_play_skips_no_epsilon_where_the_page_is_drawn_anew_before_its_end_and_l
             st.rerun()
 
     def pause(seconds: float) -> None:
-        assert not front.page_waits(), "the job of the run would step aside"
+        assert not page_priority.page_waits(), "the job of the run would step aside"
         shown.append(st.session_state["epsilon"])
 
     monkeypatch.setattr(playing, "MARKS", marks)

@@ -13,11 +13,11 @@ from support_pages import ROOT, addressed, opened, stills
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.dashboard.kit import recorder
-from dpviz.dashboard.shell import headless, links
+from dpviz.dashboard.components import recorder
+from dpviz.dashboard.frame import headless, links
 from dpviz.datasets.sources import own
 from dpviz.figures import style
-from dpviz.figures.lightened import lightened
+from dpviz.figures.light_theme import light_theme
 from dpviz.reporting import Chart, Document, Text
 from dpviz.reporting.run import settings_of
 
@@ -106,7 +106,7 @@ def runs_as_it_stands(document: Document) -> None:
 
 def charts_in_light_colours(found: recorder.Recorder) -> dict[str, str]:
     parts = {key: part() if callable(part) else part for key, part in found.parts.items()}
-    return {key: lightened(part.figure).to_json() for key, part in parts.items() if isinstance(part, Chart)}
+    return {key: light_theme(part.figure).to_json() for key, part in parts.items() if isinstance(part, Chart)}
 
 
 @pytest.mark.parametrize("name", mostly_long(ANSWERS, "Guarantees"))
@@ -126,7 +126,7 @@ def test_the_shell_writes_what_a_page_shows_in_light_colours_and_its_code_runs(
         word in re.sub(r"<script.*?</script>", "", html, flags=re.S) for word in ("Traceback", "could not be computed")
     )
     runs_as_it_stands(document)
-    monkeypatch.setattr("dpviz.dashboard.shell.page.THEMES", {"light": style.DARK, "dark": style.DARK})
+    monkeypatch.setattr("dpviz.dashboard.frame.page.THEMES", {"light": style.DARK, "dark": style.DARK})
     assert charts_in_light_colours(written(name, QUERY)) == charts_in_light_colours(found)
 
 

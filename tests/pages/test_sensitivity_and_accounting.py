@@ -10,10 +10,10 @@ import streamlit as st
 from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
-from dpviz.dashboard.kit import charts, recorder
+from dpviz.dashboard.components import charts, recorder
+from dpviz.dashboard.jobs import cached_runs, tasks
+from dpviz.dashboard.jobs.job import Job, State
 from dpviz.dashboard.sensitivity import explanation, recursion, settings
-from dpviz.dashboard.work import cached_runs, tasks
-from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import noise_comparison, scaling
 from dpviz.mechanisms import attack

@@ -12,10 +12,10 @@ from support_pages import addressed, text
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.jobs import cached_runs, pool, tasks
+from dpviz.dashboard.jobs.cached_runs import Outcome
+from dpviz.dashboard.jobs.job import Job, State
 from dpviz.dashboard.one_run import views
-from dpviz.dashboard.work import cached_runs, pool, tasks
-from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import Job, State
 from dpviz.experiments.run.resolve import ResolvedRun
 from dpviz.experiments.run.spec import RunSpec
 
@@ -157,8 +157,8 @@ def asking(work: Work, **more: Any) -> AppTest:
     def script() -> None:
         import streamlit as st
 
-        from dpviz.dashboard.kit import panels, recorder
-        from dpviz.dashboard.work import tasks
+        from dpviz.dashboard.components import panels, recorder
+        from dpviz.dashboard.jobs import tasks
         from dpviz.experiments.run.spec import RunSpec
 
         recorder.begin("Page")

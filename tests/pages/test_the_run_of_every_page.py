@@ -5,7 +5,7 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import ACCOUNTING, PAGES, opened, settled
 
 import dpviz
-from dpviz.dashboard.kit.recorder import Recorder, recorded
+from dpviz.dashboard.components.recorder import Recorder, recorded
 
 pytestmark = pytest.mark.usefixtures("fresh_pool")
 

@@ -14,9 +14,9 @@ from support_jobs import Slow
 from support_pages import address, text
 
 import dpviz
+from dpviz.dashboard.jobs import pool
+from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.trade_off import repeated, running, settings
-from dpviz.dashboard.work import pool
-from dpviz.dashboard.work.job import State
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.folds import summarise_splits
 from dpviz.experiments.sweeps.grid import grid

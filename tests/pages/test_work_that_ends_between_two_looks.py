@@ -13,8 +13,8 @@ from support import mostly_long, until
 from support_pages import opened, text
 
 from dpviz.dashboard.claims import verdicts
-from dpviz.dashboard.work import cached_runs, front, pool
-from dpviz.dashboard.work.job import Gate, Job, State
+from dpviz.dashboard.jobs import cached_runs, page_priority, pool
+from dpviz.dashboard.jobs.job import Gate, Job, State
 from dpviz.papers.claims import check, list_claims
 
 MOST = 400  # looks in one drawing; far more than there are
@@ -40,7 +40,7 @@ class Looks:
         return self._go.is_set()
 
     def state(self, job: Job) -> State:
-        page_looks = threading.current_thread() in front._drawing and not pool.pool()._turn._is_owned()  # type: ignore[attr-defined]
+        page_looks = threading.current_thread() in page_priority._drawing and not pool.pool()._turn._is_owned()  # type: ignore[attr-defined]
         if page_looks and not self.over:
             self.left -= 1
             if self.left < 0:
@@ -63,16 +63,16 @@ class Looks:
         return _FRAGMENT(*args, **options)
 
 
-_FRAGMENT, _BEGINS = st.fragment, front.drawing_a_page
+_FRAGMENT, _BEGINS = st.fragment, page_priority.drawing_a_page
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Looks]:
     made = Looks()
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(front, "TOGETHER", 0.0)
+    monkeypatch.setattr(page_priority, "TOGETHER", 0.0)
     monkeypatch.setattr(pool.Pool, "_page_waits", lambda _: False)  # jobs would step aside for the page that waits for them
-    monkeypatch.setattr(front, "drawing_a_page", made.begins)
+    monkeypatch.setattr(page_priority, "drawing_a_page", made.begins)
     monkeypatch.setattr(Job, "state", property(made.state))
     monkeypatch.setattr(Job, "over", property(lambda job: made.state(job).over))
     monkeypatch.setattr(Job, "run", lambda job, gate: made.run(job, gate))

@@ -8,7 +8,7 @@ import pytest
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit.lessons import BY_ID
+from dpviz.dashboard.components.lessons import BY_ID
 from dpviz.experiments.run.ranges import ranges_matter
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row

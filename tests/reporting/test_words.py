@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import dpviz
 from dpviz.cli.main import parser
 from dpviz.cli.one_run import run_spec
-from dpviz.dashboard.kit import repeat
-from dpviz.dashboard.kit.tables import csv
+from dpviz.dashboard.components import repeat
+from dpviz.dashboard.components.tables import csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.studies.cost import Cost

@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, guarantee, panels, repeat, tables
-from dpviz.dashboard.shell import fields, links, metric
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks
-from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.dashboard.components import charts, guarantee, panels, repeat, tables
+from dpviz.dashboard.frame import fields, links, metric
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.jobs import tasks
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for

@@ -6,9 +6,9 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat
-from dpviz.dashboard.shell import best_attack, fields
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import charts, panels, repeat
+from dpviz.dashboard.frame import best_attack, fields
+from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines

@@ -9,9 +9,9 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines

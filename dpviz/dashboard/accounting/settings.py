@@ -3,7 +3,7 @@
 from typing import Any
 
 from dpviz.dashboard.accounting import comparison, curves, ledger
-from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.frame.fields import Field
 from dpviz.experiments.run.spec import RunSpec
 
 

@@ -9,9 +9,9 @@ import streamlit as st
 from dpviz.auditing import survey
 from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, tables
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
 from dpviz.figures.style import Theme

@@ -13,12 +13,12 @@ from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import CHOSEN, KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, repeat
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.shell.fields import Field, Group
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.components import charts, panels, repeat
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field, Group
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.cached_runs import Outcome
+from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec

@@ -11,9 +11,9 @@ from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.study import watch_attacks
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, tables
-from dpviz.dashboard.work import tasks
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.jobs import tasks
+from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import membership as pictures

@@ -8,10 +8,10 @@ import streamlit as st
 from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult
 from dpviz.auditing.runs import one_run_of
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.shell.fields import Field, Group
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import panels
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field, Group
+from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting import words
 from dpviz.reporting.calls import with_spec

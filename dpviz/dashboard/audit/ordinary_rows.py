@@ -14,11 +14,11 @@ from dpviz.auditing.attacks.study import attack_over_epsilon
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.audit.attack import of_persons
-from dpviz.dashboard.kit import charts, folds, panels, repeat, tables
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.shell.fields import Field, Group
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job
+from dpviz.dashboard.components import charts, folds, panels, repeat, tables
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field, Group
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures import membership as pictures

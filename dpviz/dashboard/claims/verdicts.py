@@ -10,10 +10,10 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.common.version import engine_version
 from dpviz.dashboard.claims import KEYS
-from dpviz.dashboard.shell import address, fields
-from dpviz.dashboard.shell.fields import Field, Group
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.frame import address, fields
+from dpviz.dashboard.frame.fields import Field, Group
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved

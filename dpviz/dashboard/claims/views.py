@@ -8,10 +8,10 @@ import streamlit as st
 
 from dpviz.common.version import __version__
 from dpviz.dashboard.claims.verdicts import Shown, submit
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import State
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.job import State
 from dpviz.figures import claims as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.shell.fields import Group
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame.fields import Group
+from dpviz.dashboard.jobs import tasks
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.ranges import ranges_matter
 from dpviz.experiments.run.spec import RunSpec

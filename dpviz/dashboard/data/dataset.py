@@ -8,11 +8,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.components.on_page import on_page
 from dpviz.dashboard.data import upload
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.kit.on_page import on_page
-from dpviz.dashboard.shell import session, sidebar
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.frame import session, sidebar
+from dpviz.dashboard.jobs import tasks
 from dpviz.datasets import Dataset
 from dpviz.datasets.cards import Card
 from dpviz.datasets.cards import cards as all_cards

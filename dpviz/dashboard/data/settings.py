@@ -1,6 +1,6 @@
 """The fields of the page Data in the address."""
 
-from dpviz.dashboard.shell import fields
+from dpviz.dashboard.frame import fields
 
 FIRST = fields.switch("upload", "Your own table first", "Above the chosen dataset.")
 COMPARED = fields.switch(

@@ -9,12 +9,12 @@ import streamlit as st
 from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.components import panels, tables
+from dpviz.dashboard.components.on_page import on_page
 from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
+from dpviz.dashboard.data.person_column import with_person
 from dpviz.dashboard.data.settings import FIRST
-from dpviz.dashboard.data.whose import with_person
-from dpviz.dashboard.kit import panels, tables
-from dpviz.dashboard.kit.on_page import on_page
-from dpviz.dashboard.shell import private, session
+from dpviz.dashboard.frame import private, session
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload

@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, panels, tables
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import Grouping

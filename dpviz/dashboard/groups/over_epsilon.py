@@ -8,11 +8,11 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame.fields import Group
 from dpviz.dashboard.groups import settings
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.shell.fields import Group
-from dpviz.dashboard.work import cached_runs, tasks
-from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.dashboard.jobs import cached_runs, tasks
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
 from dpviz.experiments.studies.releases import Release, Releases, releases

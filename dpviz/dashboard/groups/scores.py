@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.experiments.studies.scores import Scores, scores
 from dpviz.figures import scores as pictures

@@ -6,8 +6,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dpviz.common.validate import InvalidInput, number_from_text
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.shell.fields import Field, Typed
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field, Typed
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import MEASURES, columns, suggested

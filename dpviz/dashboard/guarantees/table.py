@@ -12,13 +12,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame import fields, metric, pinned
+from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.guarantees import tolerated
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.shell import fields, metric, pinned
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import Job, State
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.cached_runs import Outcome
+from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables
-from dpviz.dashboard.shell.fields import Group
+from dpviz.dashboard.components import panels, tables
+from dpviz.dashboard.frame.fields import Group
 from dpviz.mechanisms.tolerated import Attacker
 from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment
 from dpviz.reporting import words

@@ -9,11 +9,11 @@ import streamlit as st
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
-from dpviz.dashboard.kit import charts, glossary, panels, tables
-from dpviz.dashboard.kit.lessons import BY_ID, LESSONS, Lesson
-from dpviz.dashboard.shell import address, fields, links
-from dpviz.dashboard.shell.fields import Field, Group, Typed
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import charts, glossary, panels, tables
+from dpviz.dashboard.components.lessons import BY_ID, LESSONS, Lesson
+from dpviz.dashboard.frame import address, fields, links
+from dpviz.dashboard.frame.fields import Field, Group, Typed
+from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.figures import lines

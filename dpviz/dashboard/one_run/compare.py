@@ -1,7 +1,7 @@
 """Two runs side by side: A is kept, B is the one that the controls move."""
 
-from dpviz.dashboard.kit import panels, tables
-from dpviz.dashboard.work.cached_runs import Outcome
+from dpviz.dashboard.components import panels, tables
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from dpviz.dashboard.kit import charts, folds, guarantee, panels, repeat, tables
-from dpviz.dashboard.kit.folds import Section
+from dpviz.dashboard.components import charts, folds, guarantee, panels, repeat, tables
+from dpviz.dashboard.components.folds import Section
+from dpviz.dashboard.frame import best_attack
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.one_run import publishing
-from dpviz.dashboard.shell import best_attack
-from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms

@@ -7,11 +7,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.dashboard.kit import charts, panels
+from dpviz.dashboard.components import charts, panels
+from dpviz.dashboard.frame import sidebar
+from dpviz.dashboard.jobs import page_priority, tasks
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.one_run.settings import PRESENT, TRAINING
-from dpviz.dashboard.shell import sidebar
-from dpviz.dashboard.work import front, tasks
-from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.run.trajectory import Trajectory, trajectory
@@ -44,7 +44,7 @@ def go_on() -> None:
     """Goes on to the next ε after a pause; call at the end of the page. A page that is drawn anew before it ends skips none."""
     left: tuple[float, ...] = st.session_state.get(_LEFT, ())
     if left:
-        with front.patience(PAUSE):
+        with page_priority.patience(PAUSE):
             time.sleep(PAUSE)
         if not st.session_state.get(_HELD):
             st.session_state[_LEFT] = left[1:]

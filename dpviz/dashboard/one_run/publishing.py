@@ -7,8 +7,8 @@ import streamlit as st
 
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels
-from dpviz.dashboard.work import tasks
+from dpviz.dashboard.components import panels
+from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpviz.common.validate import one_of
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.shell.pinned import PINNED
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.frame.pinned import PINNED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Switch
 

@@ -9,12 +9,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import charts, panels, recorder, tables
+from dpviz.dashboard.components import charts, panels, recorder, tables
+from dpviz.dashboard.frame import guessing, links, metric, sidebar
+from dpviz.dashboard.jobs import cached_runs, tasks, watching
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.settings import TRAINING
-from dpviz.dashboard.shell import guessing, links, metric, sidebar
-from dpviz.dashboard.work import cached_runs, tasks, watching
-from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges

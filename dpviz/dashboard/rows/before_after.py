@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables
+from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset

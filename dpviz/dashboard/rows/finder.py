@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels, tables
+from dpviz.dashboard.components import panels, tables
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Condition
 from dpviz.experiments.run.resolve import dataset_of

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.arrays import Floats
-from dpviz.dashboard.kit import charts, panels, tables
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.frame import guessing, metric
+from dpviz.dashboard.frame.fields import Group
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.shell import guessing, metric
-from dpviz.dashboard.shell.fields import Group
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
-from dpviz.experiments.studies.no_better import looks_no_better
+from dpviz.experiments.studies.majority_baseline import looks_no_better
 from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables
+from dpviz.dashboard.components import panels, tables
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies.inspected import Inspected

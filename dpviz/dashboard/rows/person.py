@@ -7,12 +7,12 @@ import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import panels, tables
+from dpviz.dashboard.components import panels, tables
+from dpviz.dashboard.frame.fields import Group
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import label_of
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.shell.fields import Group
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected

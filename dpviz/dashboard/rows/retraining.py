@@ -6,9 +6,9 @@ import streamlit as st
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, repeat
+from dpviz.dashboard.components import charts, repeat
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected

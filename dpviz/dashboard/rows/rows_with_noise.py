@@ -5,14 +5,14 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor, each
-from dpviz.dashboard.kit import charts, panels, tables
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.frame import metric
+from dpviz.dashboard.jobs import cached_runs, tasks
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import received
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.dashboard.shell import metric
-from dpviz.dashboard.work import cached_runs, tasks
-from dpviz.dashboard.work.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected

@@ -13,8 +13,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
-from dpviz.dashboard.shell import address, fields
-from dpviz.dashboard.shell.fields import Field, Group
+from dpviz.dashboard.frame import address, fields
+from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import dataset_of, fit_key
 from dpviz.experiments.run.spec import RunSpec

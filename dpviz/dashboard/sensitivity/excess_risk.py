@@ -6,10 +6,10 @@ from functools import cached_property
 import numpy as np
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.sensitivity.rates import NO_RATES
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.components import panels, tables
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers import rates

@@ -8,11 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.kit import charts, guarantee, panels, repeat
+from dpviz.dashboard.components import charts, guarantee, panels, repeat
+from dpviz.dashboard.frame import fields, links, pinned
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.sensitivity import explanation
-from dpviz.dashboard.shell import fields, links, pinned
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec

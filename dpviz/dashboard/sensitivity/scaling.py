@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, tables
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.frame import fields, pinned
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.sensitivity import excess_risk
-from dpviz.dashboard.shell import fields, pinned
-from dpviz.dashboard.shell.fields import Field
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import observed, scaling

@@ -4,9 +4,9 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.sensitivity import excess_risk, rates, recursion, scaling
-from dpviz.dashboard.shell import fields
-from dpviz.dashboard.shell.fields import Field
 from dpviz.experiments.run.spec import RunSpec
 
 PARTS = {

@@ -4,10 +4,10 @@ import math
 
 import pandas as pd
 
-from dpviz.dashboard.kit import panels
-from dpviz.dashboard.shell import pinned
+from dpviz.dashboard.components import panels
+from dpviz.dashboard.frame import pinned
 from dpviz.dashboard.trade_off import running
-from dpviz.experiments.studies.no_better import LEAST, no_better_methods
+from dpviz.experiments.studies.majority_baseline import LEAST, no_better_methods
 from dpviz.experiments.sweeps import curves
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status

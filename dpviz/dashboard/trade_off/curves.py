@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.components import charts
+from dpviz.dashboard.frame import address
+from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
-from dpviz.dashboard.work.job import State
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.studies.odds import odds_over
 from dpviz.experiments.sweeps import curves

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, repeat, tables
-from dpviz.dashboard.shell import links, pinned, sidebar
+from dpviz.dashboard.components import panels, repeat, tables
+from dpviz.dashboard.frame import links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import at_budget, labels, no_value
 from dpviz.experiments.run.resolve import resolve

@@ -5,9 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.dashboard.kit import panels, tables
-from dpviz.dashboard.shell import address, session
-from dpviz.dashboard.shell.fields import Field
+from dpviz.dashboard.components import panels, tables
+from dpviz.dashboard.frame import address, session
+from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.spec import RunSpec

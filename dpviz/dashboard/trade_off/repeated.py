@@ -5,10 +5,10 @@ from dataclasses import replace
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels, repeat, tables
+from dpviz.dashboard.components import panels, repeat, tables
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.answers import labels
-from dpviz.dashboard.work import tasks
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.kit import panels
+from dpviz.dashboard.components import panels
+from dpviz.dashboard.jobs import watching
+from dpviz.dashboard.jobs.cached_runs import Outcome
+from dpviz.dashboard.jobs.job import State
+from dpviz.dashboard.jobs.pool import pool
+from dpviz.dashboard.jobs.sweep import SweepJob, SweepStatus
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import watching
-from dpviz.dashboard.work.cached_runs import Outcome
-from dpviz.dashboard.work.job import State
-from dpviz.dashboard.work.pool import pool
-from dpviz.dashboard.work.sweep import SweepJob, SweepStatus
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import curves

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.shell import address, fields, metric
-from dpviz.dashboard.shell.fields import Field, Group, Several, Typed
+from dpviz.dashboard.frame import address, fields, metric
+from dpviz.dashboard.frame.fields import Field, Group, Several, Typed
 from dpviz.experiments.run.metrics import METRICS, Metric, levels_of, metric_of_column
 from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec

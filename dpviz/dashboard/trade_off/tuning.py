@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.dashboard.kit import charts, panels, repeat, tables
-from dpviz.dashboard.shell import address
+from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.frame import address
+from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs.job import State
+from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
-from dpviz.dashboard.work import tasks, watching
-from dpviz.dashboard.work.job import State
-from dpviz.dashboard.work.sweep import SweepJob
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import calibration_of

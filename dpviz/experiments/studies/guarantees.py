@@ -13,7 +13,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.no_better import NoBetter, guessing
+from dpviz.experiments.studies.majority_baseline import NoBetter, guessing
 from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 

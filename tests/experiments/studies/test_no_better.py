@@ -8,7 +8,14 @@ import pytest
 
 import dpviz
 from dpviz.experiments.studies.cost import Cost
-from dpviz.experiments.studies.no_better import Cause, guessing, looks_no_better, lost_to_training, no_better, no_better_methods
+from dpviz.experiments.studies.majority_baseline import (
+    Cause,
+    guessing,
+    looks_no_better,
+    lost_to_training,
+    majority_baseline,
+    no_better_methods,
+)
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, None, majority=0.59)
 SPEC = dpviz.RunSpec("breast-cancer", mechanism="dp-gd")
@@ -24,7 +31,7 @@ SPEC = dpviz.RunSpec("breast-cancer", mechanism="dp-gd")
     ],
 )
 def test_the_cause_is_the_larger_part_of_the_cost(cost: Cost, cause: Cause | None) -> None:
-    found = no_better(cost, SPEC)
+    found = majority_baseline(cost, SPEC)
     assert (None if found is None else found.cause) == cause
     assert found is None or not found.worse
 

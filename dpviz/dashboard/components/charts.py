@@ -1,0 +1,141 @@
+"""Charts with their content in words, and how each method is drawn, the same on every page."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.dashboard.components import folds, glossary, recorder, tables
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.figures import read_out
+from dpviz.figures.svg import pictures
+from dpviz.reporting import Chart, words
+
+#: widths of a picture as SVG in pixels: the browser takes the one for its column, and stretches or shrinks it to fit
+_WIDE, _SMALL = 440, 330
+_SAVE = '<button title="Save the picture" aria-label="Save the picture">⤓</button>'
+#: DOMPurify drops scripts that hold tags, so these are escaped
+_FRAME = """<div class="dpviz-picture dpviz-{key}"></div><script>(() => {{
+const place = document.currentScript.previousElementSibling, drawn = {drawn};
+let shown;
+const draw = () => {{
+  const fits = {limit} > place.clientWidth ? 1 : 0;
+  if (fits === shown) return;
+  place.innerHTML = drawn[shown = fits];
+  place.lastChild.onclick = save;
+}};
+const save = () => {{
+  const picture = place.firstChild.cloneNode(true), link = document.createElement("a");
+  picture.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  link.href = URL.createObjectURL(new Blob([picture.outerHTML], {{type: "image/svg+xml"}}));
+  link.download = "dpviz-{key}.svg";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}};
+draw();
+new ResizeObserver(draw).observe(place);
+}})()</script>"""
+
+#: whether the reader's window is narrow, as the page's frame reports it
+NARROW = "dpviz.narrow"
+
+
+def narrow() -> bool:
+    """True where the window is too narrow for names beside lines (below 640 pixels)."""
+    return bool(st.session_state.get(NARROW, False))
+
+
+def chart(
+    figure: Any,
+    key: str,
+    summary: str,
+    data: Callable[[], pd.DataFrame] | None = None,
+    *,
+    on_select: Callable[[], None] | None = None,
+    clicks: bool | Callable[[list[str]], None] = False,
+    rows: bool = False,
+    still: bool = False,
+    of: RunSpec | None = None,
+) -> list[str]:
+    """A picture with its content in words (also its alternative text), as a table for screen readers, and its data as CSV.
+
+    Args:
+        key: unique on the page, and the name of saved files.
+        summary: what a reader sees in the picture, with numbers.
+        data: makes the table behind the picture when it is asked for.
+        on_select: called after a click, box or lasso, with the event in `st.session_state[key]`.
+        clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
+            needs dragmode "pan" or "zoom".
+        rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
+        still: whether the page draws it as SVG, which is there in half of plotly's time: for what a slider moves
+            (benchmarks/README.md).
+        of: the run that is drawn; None for pictures of many.
+
+    Returns:
+        The customdata of the points that are clicked now, as text.
+    """
+    recorder.keep(key, Chart(figure, summary, data), rows=rows, of=of)
+    if folds.closed():
+        return []
+    points: list[dict[str, Any]] = []
+    if still:
+        _still(figure, key, summary)
+    else:
+        points = _live(figure, key, summary, on_select, clicks)
+    st.caption(words.markdown(summary), help=glossary.explain(summary))
+    if data is not None:
+        tables.download(data, key)
+    return _customdata(points)
+
+
+def later(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> None:
+    """A chart that is made only when a report is written where it lies in a closed fold.
+
+    Args:
+        key: unique on the page, and the name of saved files.
+        of: the run that is drawn; None for pictures of many.
+    """
+    if folds.closed():
+        recorder.keep(key, make, of=of)
+    else:
+        made = make()
+        chart(made.figure, key, made.words, made.table if callable(made.table) else None, of=of)
+
+
+def _still(figure: Any, key: str, summary: str) -> None:
+    """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
+    drawn = [svg + _SAVE for svg in pictures(figure, key, summary, (_WIDE, _SMALL))]
+    escaped = json.dumps(drawn).replace("<", "\\u003c")
+    framed = _FRAME.format(key=key, drawn=escaped, limit=(_WIDE + _SMALL) // 2)
+    st.html(framed + read_out.table(figure, summary), unsafe_allow_javascript=True)
+
+
+def _live(figure: Any, key: str, summary: str, on_select: Any, clicks: Any) -> list[dict[str, Any]]:
+    """The picture drawn by plotly; the points that are clicked now."""
+    st.html(read_out.table(figure, summary))
+    unwanted = ["autoScale2d"] if on_select else ["select2d", "lasso2d", "autoScale2d"]
+    config = {
+        "displaylogo": False,
+        "modeBarButtonsToRemove": unwanted,
+        "scrollZoom": False,
+        "toImageButtonOptions": {"filename": f"dpviz-{key}", "scale": 2},
+    }
+    if clicks:
+        call: Any = "rerun" if clicks is True else lambda: _tell(key, clicks)
+        state = st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=call, selection_mode="points")
+        return list(state.selection.points)
+    st.plotly_chart(figure, key=key, theme=None, config=config, alt=summary, on_select=on_select or "ignore")
+    return []
+
+
+def _customdata(points: Sequence[Any]) -> list[str]:
+    data = [p.get("customdata") for p in points]
+    return [str(c[0] if isinstance(c, list) else c) for c in data if c]
+
+
+def _tell(key: str, call: Any) -> None:
+    data = _customdata(st.session_state[key].selection.points)
+    if data:
+        call(data)

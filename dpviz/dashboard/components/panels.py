@@ -1,0 +1,82 @@
+"""Panels in place of a picture, and the label of views that reveal data."""
+
+import streamlit as st
+
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.components import folds, recorder
+from dpviz.dashboard.components.on_page import named, on_page
+from dpviz.experiments.run.settings import SETTINGS
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import get_mechanism
+from dpviz.reporting import words
+
+#: key of the address that says for which lesson a page was opened
+TASK = "task"
+
+
+def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows: str | None = None) -> None:
+    """The page's answer in large type, a line for each sentence; reports open with it.
+
+    Args:
+        of: the run that it speaks of; None where it speaks of none.
+        badge: shown behind it, in Markdown.
+        without_rows: what a report says that shows no real row; the same where the answer names none.
+    """
+    message = " ".join(sentences)
+    recorder.answer(message, message if without_rows is None else without_rows, of)
+    with st.container(key="headline"):
+        if of is not None and st.query_params.get(TASK):
+            st.caption("The answer of this page is not shown while you look for yours: read it off the picture.")
+            return
+        st.markdown(" ".join(filter(None, ["  \n".join(words.sentence(words.markdown(one)) for one in sentences), badge])))
+
+
+def failed(cause: str, fix: str) -> None:
+    """The panel in place of a picture that could not be made."""
+    st.error(f"**This could not be computed**: {words.markdown(on_page(cause))}. {words.markdown(on_page(fix))}", icon="⛔")
+
+
+def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
+    """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
+    knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
+    name = knobs[error.field].label if error.field in knobs else named(error.field)
+    field, cause, fix = (words.markdown(on_page(part, name)) for part in (name, error.cause, error.fix))
+    message = f"**{field}**: {cause}. {fix} {then}".rstrip()
+    if grave:
+        st.error(message, icon="⛔")
+    else:
+        st.warning(message, icon="⚠️")
+
+
+def title(text: str) -> None:
+    """The title of a part of the page."""
+    if not folds.closed():
+        st.header(text, anchor=False)
+
+
+def text(message: str) -> None:
+    """A sentence that is shown as it is: signs that Markdown obeys are escaped."""
+    st.markdown(words.markdown(message))
+
+
+def warning(message: str) -> None:
+    """A sentence that warns, shown as it is."""
+    st.warning(words.markdown(message), icon="⚠️")
+
+
+def note(message: str) -> None:
+    """A remark in small type, shown as it is."""
+    if not folds.closed():
+        st.caption(words.markdown(message))
+
+
+def empty(text: str) -> None:
+    """The panel in place of a picture that has nothing to show."""
+    if not folds.closed():
+        st.info(text, icon="ℹ️")
+
+
+def not_private(what: str) -> None:
+    """The badge of views that show real rows or numbers computed from them without noise."""
+    st.badge("⚠ not private: reveals data", color="orange")
+    st.caption(what)

@@ -1,0 +1,368 @@
+"""The sidebar is the run. Every control follows from what the engine declares; no mechanism is named."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpviz.common.validate import InvalidInput, number_from_text
+from dpviz.dashboard.components import panels, recorder
+from dpviz.dashboard.components.on_page import on_page
+from dpviz.dashboard.components.panels import TASK
+from dpviz.dashboard.frame import address, fields, links, metric, pinned, session
+from dpviz.dashboard.frame.fields import Group, RunField
+from dpviz.dashboard.frame.widgets import control
+from dpviz.datasets import canonical_name, load_dataset, rows_of
+from dpviz.datasets.base import train_size
+from dpviz.datasets.catalogue import cautions, short_list, sized
+from dpviz.datasets.sources import own as own_rows
+from dpviz.datasets.sources import uploads
+from dpviz.datasets.sources.folder import PREFIX as FOLDER
+from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
+from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.settings import PRIVATE, SETTINGS, DatasetName, MechanismName, check_epsilon
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.mechanisms.knobs import Changes, Whole
+from dpviz.mechanisms.persons import in_words
+from dpviz.models import MOST_UNITS, get_model
+from dpviz.papers.deployments import nearest
+from dpviz.privacy.budget import default_delta
+from dpviz.reporting import words
+
+#: twenty steps per factor of ten: the preferred numbers R20 (ISO 3), with 3 for 3.15
+_R20 = (1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9)
+EPSILONS = (*(float(f"{m}e{e}") for e in (-2, -1, 0) for m in _R20), 10.0)
+
+#: more ways to set what the address has already: the network's width and the census's size, parts of names, and an exact epsilon
+_UNITS, _PEOPLE, _TYPED = "dpviz.units", "dpviz.people", "epsilon_typed"
+_WIDTH = Whole(
+    label="Hidden units",
+    help="Width of the hidden layer; 0 takes as many units as the data has features.",
+    low=0,
+    high=MOST_UNITS,
+)
+
+_SIZE = Whole(label="People", help="", low=CENSUS_MIN, high=CENSUS_MAX)
+
+#: fields above the drawer; it has all others, below what they change
+_ABOVE = "dataset", "published_split", "model", "mechanism", "epsilon"
+_HEADINGS = {Changes.FIT: "Model", Changes.DATA: "Data", Changes.NOISE: "Budget and noise", Changes.EVALUATION: "Evaluation"}
+
+#: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
+_SCALE = """<div aria-hidden="true" class="dpviz-scale">
+<span style="left:0">0.01<br>strong</span><span style="left:33.3%">0.1</span>
+<span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
+
+
+Shows = Literal["run", "data", "nothing"]
+#: the name of the drawer with all that a newcomer does not need, by what of it is seen
+MORE: dict[Shows, str] = {"run": "More settings, compare, report", "data": "More settings, report", "nothing": "Report"}
+
+
+class Sidebar:
+    """The sidebar of a page, and the run that its controls stand for.
+
+    What the controls say is known before they are drawn. A page whose pictures are quick draws them first: a browser that
+    gets the whole sidebar at every move of ε draws that before it shows anything new.
+
+    Args:
+        own: what the page keeps in the address beside the run.
+        budget: where the slider of ε is drawn, beside the picture that it moves; None where ε changes nothing.
+        measured: whether the page speaks a metric, which `metric.chosen` then gives.
+        shows: what of the run the page depends on; controls that change nothing are kept, and not seen.
+
+    Attributes:
+        spec: the run; bad values are reported and replaced.
+    """
+
+    def __init__(
+        self, own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
+    ) -> None:
+        further = (TASK, pinned.PINNED.key, *((metric.KEY,) if measured else ()))
+        self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
+        self._place, self._measured, self._shows = budget, measured, shows
+        state = st.session_state
+        wanted = session.wanted()
+        if wanted is not None:
+            state["dataset"] = wanted
+        address.arrive(self._keys)
+        _dataset_there()
+        self._method, self._run = controls(state)
+        self.spec = read(self._run.values())
+        if own is not None:
+            own.check(self.spec)
+        # what is bad is reported before the address is written
+        if measured:
+            metric.chosen(state["dataset"], state["intercept"])
+        pinned.PINNED.value()
+        self._query = address.leave(self.spec, [*self._run, _TYPED], self._keys)
+
+    def draw(self) -> None:
+        """Draws it, and the slider of ε; call once."""
+        state, run = st.session_state, self._run
+        with st.sidebar:
+            with st.container(gap="xxsmall", key="pages"):
+                links.links(self._query)
+            unseen = st.container(key="unseen")
+            with st.container() if self._shows != "nothing" else unseen:
+                run["dataset"].draw(on_change=_dataset_typed, help=None)
+                if state["published_split"] or _published(state["dataset"]):
+                    run["published_split"].draw(help=None)
+                if sized(self.spec.dataset):
+                    address.tell(_PEOPLE, rows_of(self.spec.dataset))
+                    control(_PEOPLE, _SIZE, on_change=_people_typed)
+                for caution in cautions(self.spec.dataset):
+                    panels.warning(on_page(caution))
+            with st.container() if self._shows == "run" else unseen:
+                run["model"].draw()
+                run["mechanism"].draw()
+            with st.expander(MORE[self._shows]):
+                with st.container() if self._shows == "run" else unseen:
+                    if self._measured:
+                        metric.draw(state["dataset"], state["intercept"])
+                    _of_mechanism(self._method, run, self.spec)
+                for changes, heading in _HEADINGS.items():
+                    seen = self._shows == "run" or (self._shows == "data" and changes is Changes.DATA)
+                    with st.container() if seen else unseen:
+                        _settings(run, changes, heading, self.spec)
+                with st.container() if self._shows == "run" else unseen:
+                    st.button("Back to the defaults", on_click=address.seed, args=({}, (metric.KEY,)), width="stretch")
+                    _compare(self.spec)
+                recorder.button(self.spec, dataset_label(self.spec.dataset))
+        with unseen if self._place is None else self._place:
+            self._budget()
+        address.drawn([*run, _TYPED], self._keys)
+        session.tidy()
+
+    def show_run(self, budget: DeltaGenerator) -> None:
+        """All controls of the run, for a page with a part that depends on it; the slider of ε stands in `budget`."""
+        self._place, self._shows = budget, "run"
+
+    def _budget(self) -> None:
+        self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
+        st.html(_SCALE)
+        persons = fields.readable(lambda: load_dataset(self.spec.dataset).person_rows, 0)
+        if persons:
+            st.caption(f"ε is for {in_words(persons)}.")
+        if self.spec.ranges == PRIVATE:
+            _paid(self.spec)
+        (one,) = nearest(self.spec.epsilon, 1)
+        panels.note(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}.")
+
+
+def _paid(spec: RunSpec) -> None:
+    """A caption with the cost of private ranges in a run, and a remark on what could not be seen."""
+    known = fields.readable(lambda: (dataset_of(spec).remarks[-1], resolve(spec).of_method), None)
+    if known is not None:
+        panels.note(f"{known[0]} The method has {words.budget(known[1])}.")
+
+
+def sidebar(
+    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
+) -> RunSpec:
+    """Draws the controls and returns the run they stand for; see `Sidebar`."""
+    made = Sidebar(own, budget, measured=measured, shows=shows)
+    made.draw()
+    return made.spec
+
+
+def _compare(spec: RunSpec) -> None:
+    """Keeps the run as A; where there is one, its name, and the ways to swap and to drop it."""
+    kept = pinned.PINNED.value()
+    if kept is not None:
+        panels.note(f"A is {words.title(kept)} on {dataset_label(kept.dataset)}.")
+    pinned.controls(spec, width="stretch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Datasets(DatasetName):
+    """Datasets under the names that people call them."""
+
+    def in_words(self, value: Any) -> str:
+        return dataset_label(value)
+
+
+def controls(state: Any) -> tuple[type[Mechanism], dict[str, RunField[Any]]]:
+    """The mechanism that is chosen, and the controls of every run and its own, by their keys in the address.
+
+    A mechanism that refuses the model is reported and replaced.
+    """
+    offered = _offered(state["model"])
+    if state["mechanism"] not in offered:
+        _refuse(state["mechanism"], state["model"], offered)
+    mechanism, n = get_mechanism(state["mechanism"]), _trained_on(state)
+    below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
+    knobs = SETTINGS | {
+        "dataset": _Datasets(**_words("dataset"), options=(*short_list(), *session.held())),
+        "mechanism": MechanismName(**_words("mechanism"), options=tuple(offered)),
+        "delta": replace(
+            SETTINGS["delta"],
+            help=f"{below}: a method that publishes one random row in clear already has δ = 1/n. The default is 1e-5, or the "
+            "largest power of ten up to 1/(10 n).",
+        ),
+    }
+    marks = {"epsilon": EPSILONS}
+    run: dict[str, RunField[Any]] = {
+        name: RunField(name, knob, getattr(RunSpec, name), marks=marks.get(name, ())) for name, knob in knobs.items()
+    }
+    for name, knob in mechanism.knobs().items():
+        key = f"{mechanism.id}.{name}"
+        run[key] = RunField(key, knob, mechanism.defaults()[name])
+    for one in run.values():
+        one.start()
+    return mechanism, run
+
+
+def _words(name: str) -> dict[str, Any]:
+    return {"label": SETTINGS[name].label, "help": SETTINGS[name].help}
+
+
+def read(run: Iterable[RunField[Any]]) -> RunSpec:
+    """The run that the controls stand for; what is wrong with them is reported."""
+    problems: list[InvalidInput] = []
+    texts = {one.key: one.text() for one in run}
+    request = RunSpec.from_query({k: v for k, v in texts.items() if v.strip() or k != "delta"}, problems)
+    spec = resolve(request, problems).spec
+    for problem in problems:
+        if str(problem) not in map(str, address.problems()):
+            address.report(problem)
+    return spec
+
+
+def _of_mechanism(method: type[Mechanism], run: dict[str, RunField[Any]], spec: RunSpec) -> None:
+    """Draws the hyperparameters of the method that the controls were made for, and the width of a network.
+
+    The run's method may be another one by now: a script that is being stopped may still change it, and the next one draws it.
+    """
+    rules = _rules(spec)
+    if method.knobs():
+        st.markdown(f"**{words.markdown(method.label)}**")
+    for name in method.knobs():
+        run[f"{method.id}.{name}"].draw(rule=rules.get(name, ()))
+    model = get_model(spec.model)
+    if model.width is not None:
+        st.markdown("**Network**")
+        address.tell(_UNITS, model.width)
+        control(_UNITS, _WIDTH, on_change=_units_typed)
+
+
+def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spec: RunSpec) -> None:
+    """Draws the settings below a heading of the drawer: those that change the same."""
+    names = [name for name in SETTINGS if SETTINGS[name].changes is changes and name not in _ABOVE]
+    if names:
+        st.markdown(f"**{heading}**")
+    for name in names:
+        more: dict[str, Any] = {"rule": _automatic_lam(spec)} if name == "lam" else {}
+        if name == "delta":
+            more = {"placeholder": f"{default_delta(_trained_on(st.session_state)):g} (default)"}
+        run[name].draw(**more)
+    if changes is Changes.NOISE:
+        st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
+
+
+def _automatic_lam(spec: RunSpec) -> tuple[str, ...]:
+    """The automatic regularisation of this run, and for what n; nothing where it cannot be computed."""
+    run = fields.readable(lambda: resolve(replace(spec, lam=0.0)), None)
+    return () if run is None else (f"{run.lam:g}", f"n = {run.n_train:,}")
+
+
+def _trained_on(state: Any) -> int:
+    """Training rows of the split that the controls ask for; what is wrong with it is reported by `read`."""
+    try:
+        cut = RunSpec(state["dataset"], folds=state["folds"], published_split=state["published_split"])
+        return resolve(cut, []).n_train
+    except InvalidInput:
+        return train_size(rows_of(state["dataset"]))
+
+
+def _published(dataset: str) -> bool:
+    """True where a set has a test part of its publisher."""
+    return fields.readable(lambda: load_dataset(dataset).published_test is not None, False)
+
+
+def _people_typed() -> None:
+    name = st.session_state["dataset"].partition("-")[0]
+    st.session_state["dataset"] = canonical_name(name, st.session_state[_PEOPLE])
+
+
+def _units_typed() -> None:
+    units = st.session_state[_UNITS]
+    st.session_state["model"] = f"mlp-{units}" if units else "mlp"
+
+
+def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
+    """For each knob with a rule of its own: what the rule gives for this run, in words, and for what n."""
+    built = spec.build()
+    knobs = {name: knob for name, knob in built.knobs().items() if knob.automatic}
+    if not knobs:
+        return {}
+
+    def made() -> dict[str, tuple[str, str]]:
+        run, dataset = resolve(spec), dataset_of(spec)
+        of_rows = get_model(spec.model).setting(run.n_train, dataset.d, run.lam)
+        setting = replace(of_rows, person_rows=dataset.person_rows, private_ranges=dataset.private_ranges)
+        by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
+        values = {name: knob.in_words(by_rule.value(name, setting, run.budget)) for name, knob in knobs.items()}
+        return {name: (value, f"n = {run.n_train:,}") for name, value in values.items()}
+
+    return fields.readable(made, {})
+
+
+def _offered(model: str) -> list[str]:
+    setting = get_model(model).setting(1000, 1, 1e-3)
+    return [name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None]
+
+
+def _refuse(mechanism: str, model: str, offered: list[str]) -> None:
+    why = get_mechanism(mechanism).refusal(get_model(model).setting(1000, 1, 1e-3)) or "not available"
+    st.session_state["mechanism"] = RunSpec.mechanism if RunSpec.mechanism in offered else offered[0]
+    address.report(InvalidInput("mechanism", why, "Another one was chosen; all that fit this model are in the list."))
+
+
+def _dataset_there() -> None:
+    """A file may have gone or changed since it was chosen; its rows are needed before anything else."""
+    try:
+        rows_of(st.session_state["dataset"])
+    except InvalidInput as problem:
+        st.session_state["dataset"] = RunSpec.dataset
+        address.report(problem)
+
+
+def dataset_label(name: str) -> str:
+    """The name of a dataset for people."""
+    if uploads.is_upload(name):
+        return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
+    if own_rows.is_own(name):
+        return "Your own rows"
+    if name.startswith(FOLDER):
+        return f"{name.removeprefix(FOLDER)} (data folder)"
+    base, _, size = name.partition("-")
+    if size.isdigit():
+        return f"{base.capitalize()}, {int(size):,} people (synthetic)"
+    return name.replace("-", " ").capitalize()
+
+
+def _dataset_typed() -> None:
+    try:
+        name = canonical_name(st.session_state["dataset"])
+        rows_of(name)
+        st.session_state["dataset"] = name
+        if st.session_state["published_split"]:  # of the set before
+            st.session_state["published_split"] = _published(name)
+    except InvalidInput as problem:
+        st.session_state["dataset"] = address.before("dataset", RunSpec.dataset)
+        address.report_typed(problem)
+
+
+def _epsilon_typed() -> None:
+    text = str(st.session_state[_TYPED]).strip()
+    if not text:
+        return
+    try:
+        st.session_state["epsilon"] = check_epsilon(number_from_text("epsilon", text))
+        st.session_state[_TYPED] = ""
+    except InvalidInput as problem:
+        address.report_typed(problem)

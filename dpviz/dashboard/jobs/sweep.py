@@ -1,0 +1,174 @@
+"""A sweep as a job: cells computed one after the other or side by side, with partial results."""
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from operator import mul
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from dpviz.common.boundary import Boundary
+from dpviz.common.progress import Monitor
+from dpviz.common.threads import Cancelled, side_by_side
+from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.jobs.job import Job, State, Status, Stopped
+from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, workers_for
+
+T = TypeVar("T")
+
+_MOST_MADE = 200  # tables, summaries and intervals of one sweep that are kept
+
+
+@dataclass(frozen=True)
+class SweepStatus(Status):
+    """A sweep at one moment.
+
+    Attributes:
+        version: grows with every finished cell.
+        problems: what could not be computed: (cell index, epsilon, why).
+        notices: what the store has to say.
+    """
+
+    version: int
+    problems: tuple[tuple[int, float, InvalidInput], ...]
+    notices: tuple[str, ...]
+
+
+class SweepJob(Job[pd.DataFrame]):
+    """Cells that are computed one after the other, or side by side (`workers_for`).
+
+    Attributes:
+        cells: the work, coarse picture first.
+        store: where finished cells are kept; None measures them afresh.
+    """
+
+    def __init__(self, key: str, cells: Sequence[Cell], store: CellStore | None) -> None:
+        super().__init__(key, None, dataset=cells[0].spec.dataset if cells else "")
+        self.cells, self.store = cells, store
+        self._tables: dict[int, pd.DataFrame] = {}
+        self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
+        self._shares: dict[int, float] = {}  # of cells at work, and of finished ones
+        self._made: dict[Hashable, tuple[int, Any]] = {}
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make` on the finished rows, made again only when there are more; all who look at the job share it.
+
+        Args:
+            name: of what is made and of all that it depends on beside the rows.
+        """
+        with self._lock:
+            version = len(self._tables)
+            made = self._made.pop(name, None)
+        if made is None or made[0] != version:
+            made = (version, make())
+        with self._lock:
+            self._made[name] = made  # the last one used stands last
+            while len(self._made) > _MOST_MADE:
+                del self._made[next(iter(self._made))]
+        value: T = made[1]
+        return value
+
+    def tables(self) -> dict[int, pd.DataFrame]:
+        """Finished cells' tables by index into `cells`."""
+        with self._lock:
+            return dict(self._tables)
+
+    def table(self) -> pd.DataFrame:
+        """All finished rows, cells in order."""
+        parts = [part for _, part in sorted(self.tables().items()) if len(part)]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    def status(self, position: int = 0) -> SweepStatus:
+        """Its progress."""
+        left = super().status().left  # without the lock, which the work needs to end
+        with self._lock:
+            weights = [_weight(cell) for cell in self.cells]
+            finished = sum(weights[k] for k in self._tables)
+            partly = sum(weights[k] * share for k, share in self._shares.items() if k not in self._tables)
+            refusals = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
+            return SweepStatus(
+                self._state,
+                (finished + partly) / max(sum(weights), 1),
+                left,
+                position,
+                len(self._tables),
+                tuple(refusals),
+                tuple(self.store.notices if self.store else ()),
+            )
+
+    def work(self, monitor: Monitor) -> State:
+        """Computes what the store does not have, and what was not finished before it was stopped."""
+        failed: set[str] = set()
+        todo = []
+        for k, cell in enumerate(self.cells):  # what is on disk comes first, all of it
+            self.check()
+            if k in self._tables:
+                if not len(self._tables[k]):
+                    failed.add(_name(cell))
+                continue
+            rows = self.store.get(cell) if self.store else None
+            if rows is None:
+                todo.append(k)
+            else:
+                self._finish(k, rows)
+        self._since = time.monotonic()  # reading is no work
+        if todo:
+            monitor(0.0)
+            self._compute(todo, failed, monitor)
+        return State.DONE
+
+    def _compute(self, todo: Sequence[int], failed: set[str], monitor: Monitor) -> None:
+        """Computes cells, without those that behave as one that could not be computed."""
+
+        def work(i: int, tick: Monitor) -> None:
+            k = todo[i]
+            table = pd.DataFrame() if _name(self.cells[k]) in failed else self._attempt(self.cells[k], tick)
+            if not len(table):
+                failed.add(_name(self.cells[k]))
+            self._finish(k, table)  # as soon as it is there: of those before it one may take long
+
+        weights = [_weight(self.cells[k]) for k in todo]
+
+        def listen(shares: Sequence[float]) -> None:
+            self._shares = dict(zip(todo, shares, strict=True))
+            monitor(sum(map(mul, weights, shares)) / sum(weights))
+
+        workers = 1
+        with Boundary("counting threads"):  # a cell whose data cannot be read says so itself
+            workers = workers_for([self.cells[k] for k in todo])
+        for _ in side_by_side(work, len(todo), listen, workers=workers):
+            pass
+
+    def _attempt(self, cell: Cell, monitor: Monitor) -> pd.DataFrame:
+        """A cell's table, which the store keeps; an empty one that says why where it cannot be computed."""
+        with Boundary(f"the cell {cell}", through=(Stopped, Cancelled)) as work:
+            table = cell.attempt(monitor)
+        problem = work.problem("", "")
+        if problem is not None:
+            table = pd.DataFrame()
+            cause = f"could not be computed: {problem[0]}"
+            table.attrs["problems"] = [[e, cell.spec.mechanism, cause, "Leave it out."] for e in cell.epsilons]
+        elif self.store:
+            self.store.put(cell, table)
+        return table
+
+    def discard(self) -> None:
+        """Lets go of the tables."""
+        with self._lock:
+            self._tables, self._problems, self._shares, self._made = {}, {}, {}, {}
+        super().discard()
+
+    def _finish(self, k: int, table: pd.DataFrame) -> None:
+        with self._lock:
+            self._tables[k] = table
+            self._problems[k] = problems(table)
+
+
+def _weight(cell: Cell) -> int:
+    return len(cell.replicas) * len(cell.epsilons)
+
+
+def _name(cell: Cell) -> str:
+    """Cells that behave alike: the same run but for its seeds."""
+    return repr(replace(cell, replicas=range(0)))

@@ -1,0 +1,165 @@
+"""One way to watch a job: a session wants it, sees how far it is, cancels it and takes it up again.
+
+Cancelling takes this session's interest away, and no other session's.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from dpviz.dashboard.jobs import page_priority
+from dpviz.dashboard.jobs.job import Job, State, Status
+from dpviz.dashboard.jobs.pool import pool
+from dpviz.reporting import words
+
+J = TypeVar("J", bound=Job[Any])
+
+EVERY = 0.7  # seconds between two looks at a job at work; more where many are
+RAREST = 2.0
+_ME, _PAGE = "dpviz.session", "dpviz.watching"
+
+
+def me() -> str:
+    """This session's name among those that want jobs."""
+    if _ME not in st.session_state:
+        st.session_state[_ME] = uuid.uuid4().hex
+    name: str = st.session_state[_ME]
+    return name
+
+
+def arrive(page: str) -> None:
+    """Lets go of what other pages hold of results that are in a cache: it would be more than the cache may hold."""
+    if st.session_state.get(_PAGE) == page:
+        return
+    st.session_state[_PAGE] = page
+    places = [key for key in st.session_state if str(key).startswith(("observed.", "watched."))]
+    for place in places:
+        job = st.session_state[place]
+        if job.over and not job.kept:
+            del st.session_state[place]
+
+
+def start(job: J) -> J:
+    """The job with this one's key, wanted by this session from now on; one that failed, or that it cancelled, starts anew."""
+    entry = pool().find(job.key)
+    if entry is not None and entry.state is State.FAILED:
+        pool().remove(entry)
+    if entry is not None:
+        entry.declined.discard(me())
+    return _submit(job)
+
+
+def watch(job: J, place: str) -> J:
+    """The job with this one's key, as the one that this session watches; what it watched before may be paused.
+
+    Args:
+        place: session state key of what the session watches in this part of the app.
+    """
+    before = st.session_state.get(place)
+    if before is not None and before.key == job.key and before.state is State.DONE:
+        job = before  # the pool may have forgotten it
+    entry = _submit(job)
+    if before is not None and before is not entry:
+        pool().leave(before, me())
+    st.session_state[place] = entry
+    return entry
+
+
+def _submit(job: J) -> J:
+    entry = pool().submit(job, me())
+    assert isinstance(entry, type(job))
+    return entry
+
+
+def wait(job: Job[Any], seconds: float) -> bool:
+    """Waits for a job's end before the page is drawn without it, so long at most; returns whether it has come."""
+    with page_priority.patience(seconds) as most:
+        return job.wait(most)
+
+
+def cancel(job: Job[Any]) -> None:
+    """This session wants the job no more; where it was the last one, the job stops. A callback."""
+    pool().cancel(job, me())
+
+
+def go_on(job: Job[Any]) -> None:
+    """This session wants a job that it has cancelled after all; what was found is kept. A callback."""
+    pool().go_on(job, me())
+
+
+def again(job: Job[Any]) -> None:
+    """Takes up a job that was cancelled, or forgets one that failed, so that it starts anew. A callback."""
+    if job.state is State.FAILED:
+        pool().remove(job)
+    else:
+        go_on(job)
+
+
+def state(job: Job[Any]) -> State:
+    """A job's state for this session: cancelled where it has cancelled it, though it goes on for others."""
+    return State.CANCELLED if not job.over and me() in job.declined else job.state
+
+
+def over(job: Job[Any]) -> bool:
+    """True where this session can expect nothing more of a job."""
+    return state(job).over
+
+
+def status(job: Job[Any]) -> Status:
+    """A job's progress for this session."""
+    return replace(job.status(pool().position(job)), state=state(job))
+
+
+def text(status: Status, share: str) -> str:
+    """A job's progress in words: "45 % done, about 3 s left", or its place among those that wait.
+
+    Args:
+        share: in words, for example "45 % done".
+    """
+    if status.position:
+        return f"{share}, waiting: number {status.position} in the queue of long computations"
+    left = f", about {words.duration(status.left)} left" if status.left is not None else ""
+    return f"{share}{left}"
+
+
+def message(job: Job[Any], doing: str) -> str:
+    """In words: what a job does, how far it is, or how many come before it."""
+    now = status(job)
+    return text(now, f"{doing}: {now.done:.0%}")
+
+
+def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
+    """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on.
+
+    Args:
+        working: whether the page is drawn as one whose job is at work, where that was decided before: the job may have ended
+            since. None: as it is now.
+    """
+    if job is None:
+        draw()  # a button in a fragment would draw that part alone, and the job that it starts would not be seen
+        return
+    if working is None:
+        working = not over(job)
+    if not over(job):
+        _submit(job)  # a session that looks at a job wants it, also where another session has started it
+
+    def again() -> None:
+        if working and not over(job):
+            _submit(job)  # another place of the session may have left it
+        draw()
+        if over(job) == working:
+            st.rerun()
+
+    def at_rest() -> None:
+        again()
+
+    # The browser's last look may come while the page is drawn that has no more of them. If it found its part there, Streamlit
+    # (1.67) would take the part out of what waits to be sent and draw it in the place of its neighbour: so the part has another
+    # name then, which Streamlit makes of the function's.
+    if working:
+        st.fragment(run_every=min(every * max(1.0, pool().busy / 2), RAREST))(again)()
+    else:
+        st.fragment(at_rest)()

@@ -1,0 +1,186 @@
+"""Models that are no better than the majority label, or lose much to training: the likely cause, and what would help."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pandas as pd
+
+from dpviz.common.arrays import Floats
+from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
+from dpviz.experiments.run.run import Result
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
+from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms.capabilities import CountsSteps
+from dpviz.models import get_model
+
+#: shares of the test rows closer than this count as equal
+LEAST = 0.0005
+#: share that training alone may lose before it is said
+MUCH = 0.05
+
+
+class Cause(StrEnum):
+    """The cause of a model's loss of its advantage over the majority label."""
+
+    NOISE = "noise"
+    TRAINING = "training"
+    REGULARISATION = "λ"
+
+
+@dataclass(frozen=True)
+class NoBetter:
+    """A model that is no better than always giving the most frequent label.
+
+    Attributes:
+        worse: whether it is worse.
+        cause: the likely cause.
+        fix: what it is lost to, and what is known to reduce that; one sentence.
+    """
+
+    worse: bool
+    cause: Cause
+    fix: str
+
+
+_FIXES: dict[Cause, str] = {
+    Cause.NOISE: "Most is lost to noise, which a larger ε or more rows reduce.",
+    Cause.TRAINING: "Most is lost to short training or strong regularisation, which this much noise forces: a cost of privacy.",
+    Cause.REGULARISATION: "The non-private model is no better either: λ is large, or the features do not tell the labels apart.",
+}
+_THRESHOLD: str = (
+    " At the usual threshold it may call no row positive: ROC AUC, average precision and recall at a precision need no threshold."
+)
+
+
+def majority_baseline(cost: Cost, spec: RunSpec) -> NoBetter | None:
+    """The reason why a run's models are no better than the majority label; None where they are better.
+
+    Args:
+        cost: in a metric that is better where it is higher.
+        spec: the run.
+    """
+    mean, floor = cost.mean, cost.majority
+    if not cost.metric.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
+        return None
+    worse = mean < floor - LEAST
+    if cost.non_private <= floor + LEAST:
+        more = "" if cost.metric.id == "accuracy" else _THRESHOLD
+        return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION] + more)
+    if cost.noise >= cost.training:
+        return NoBetter(worse, Cause.NOISE, _FIXES[Cause.NOISE])
+    by_hand = _by_hand(spec)
+    fix = _limit(spec) or _FIXES[Cause.TRAINING]
+    if by_hand:
+        fix = f"Most is lost to training, with {by_hand} set by hand."
+    return NoBetter(worse, Cause.TRAINING, fix)
+
+
+def _by_hand(spec: RunSpec) -> str:
+    """Labels of the automatic hyperparameters that are set."""
+    knobs = get_mechanism(spec.mechanism).knobs()
+    return " and ".join(str(knobs[name].label).lower() for name, value in spec.params.items() if knobs[name].automatic and value)
+
+
+def _limit(spec: RunSpec) -> str:
+    """The sentence on what the method learns for this model at no epsilon; empty where there is no such limit."""
+    return spec.build().limit(get_model(spec.model).setting(1, 1, 1.0))
+
+
+def lost_to_training(cost: Cost, spec: RunSpec, lam: float) -> str | None:
+    """A sentence where training loses much of a share and more than the noise, though the model beats the majority label.
+
+    Descent from 0 fits a direction of curvature k only after the time 1/k. Directions that tell a rare class apart have a
+    curvature of about that class's share, and a small lambda adds little: accuracy is there long before recall is.
+
+    Args:
+        cost: in a metric; arguments else as for `majority_baseline`.
+        lam: lambda of the run.
+    """
+    if not cost.metric.shares or not cost.there or not cost.training >= max(MUCH, cost.noise):
+        return None
+    lost: str = f"Training without noise would lose {100 * cost.training:.1f} points in {cost.metric.within} too"
+    by_hand = _by_hand(spec)
+    if by_hand:
+        return f"{lost}, with {by_hand} set by hand."
+    if not issubclass(get_mechanism(spec.mechanism), CountsSteps):
+        return f"{lost}, by what the method does beside noise: a cost of privacy. {_limit(spec)}".strip()
+    return (
+        f"{lost}: it is kept short because more steps need more noise, and ends before it has fitted what tells few rows apart, "
+        f"such as a rare class. That is a cost of privacy, at λ = {lam:g}."
+    )
+
+
+def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
+    """True where models are no better than the majority label on the test rows.
+
+    Args:
+        theta: (S, m) parameters. Zeros, where a label was released in the place of a model, count as no better.
+        metric: an id of `get_metric`.
+    """
+    measure, setup = get_metric(metric), setup_for(spec)
+    floor = float(setup.baselines_in([metric]).at["majority", measure.column])
+    if not measure.higher_is_better or math.isnan(floor):
+        return False
+    return bool(measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean() <= floor + LEAST)
+
+
+def guessing(
+    result: Result, metrics: Sequence[str], values: pd.DataFrame, baselines: pd.DataFrame, cost: Cost | None = None
+) -> dict[str, NoBetter]:
+    """In which metrics a run is no better than the majority label, and why, by their ids.
+
+    Its training without noise is repeated only where it is no better in one of them, and its cost is not known.
+
+    Args:
+        result: the run.
+        metrics: ids of metrics.
+        values: of `Result.metrics_in` in accuracy and these.
+        baselines: of `Setup.baselines_in`, likewise.
+        cost: of the run, in accuracy, where it is known.
+    """
+    spec, reasons = result.spec, {}
+    for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
+        floor, expected = float(baselines.at["majority", measure.column]), result.expected(measure.id)
+        mean = float(values[measure.column].to_numpy().mean()) if expected is None else expected
+        if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
+            continue
+        if cost is None:
+            cost = split_cost(spec, values["accuracy"].to_numpy(), result.calibration, expected=result.expected_accuracy)
+        in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
+        why = majority_baseline(in_this, spec)
+        if why is not None:
+            reasons[measure.id] = why
+    return reasons
+
+
+def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:
+    """Methods of a sweep that are no better than the majority label somewhere: mechanism, up_to and cause.
+
+    `up_to` is the largest such epsilon. A method that is no better at the largest epsilon of all has noise as its cause
+    only where its metric still rises by more than its spread. None where the majority label has no value, or less is better.
+
+    Args:
+        table: of `dpviz.sweep`, one dataset and model.
+        metric: what is compared.
+    """
+    rows = []
+    name = metric.column
+    for mechanism, part in table.groupby("mechanism", sort=False):
+        by = part.groupby("epsilon")[name].agg(["mean", "std"])
+        floor, best = (float(part[f"{model}_{name}"].iloc[0]) for model in ("majority", "non_private"))
+        poor = by.index[by["mean"] <= floor + LEAST]
+        if not len(poor) or mechanism == "majority" or not metric.higher_is_better:
+            continue
+        cause = Cause.NOISE
+        if best <= floor + LEAST:
+            cause = Cause.REGULARISATION
+        elif poor.max() == by.index.max() and len(by) > 1:
+            spread = float(by["std"].fillna(0.0).iloc[-1])
+            rising = by["mean"].iloc[-1] - by["mean"].iloc[0] > max(spread, LEAST)
+            cause = Cause.NOISE if rising else Cause.TRAINING
+        rows.append({"mechanism": mechanism, "up_to": float(poor.max()), "cause": str(cause)})
+    return pd.DataFrame(rows, columns=["mechanism", "up_to", "cause"])
