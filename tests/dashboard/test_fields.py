@@ -113,7 +113,7 @@ def _params(chosen: dict[str, Any]) -> st.SearchStrategy[Any]:
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     state: dict[str, Any] = {}
-    for module in ("shell.fields", "shell.address", "trade_off.settings"):
+    for module in ("frame.fields", "frame.address", "trade_off.settings"):
         streamlit = importlib.import_module(f"dpviz.dashboard.{module}").st
         monkeypatch.setattr(streamlit, "session_state", state)
     return state
