@@ -15,7 +15,6 @@ with left:
 spec = sidebar.sidebar(own, budget=budget, measured=True)
 chosen = settings.read(own, spec)
 page.problems()
-page.others(spec, (method for method in chosen.methods if method not in chosen.knobs))
 with right:
     settings.wanted(chosen.metric)
 with answer:

@@ -4,7 +4,6 @@ import streamlit as st
 
 from dpviz.dashboard.frame import fields, page, pinned, sidebar
 from dpviz.dashboard.guarantees import KEYS, table, tolerated
-from dpviz.mechanisms import list_mechanisms
 
 theme = page.start("Guarantees", "Which guarantees are proved?")
 own = fields.Group(KEYS, table.of)
@@ -14,7 +13,6 @@ spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
     attacker = tolerated.chosen(own)
 page.problems()
-page.others(spec, list_mechanisms())
 task = table.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
 table.answer(task, spec, answer, kept, attacker)

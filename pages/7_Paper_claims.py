@@ -9,7 +9,7 @@ from dpviz.dashboard.frame import fields, page, sidebar
 theme = page.start("Paper claims", "Do the claims of the papers hold?")
 own = fields.Group(KEYS, verdicts.of)
 spec = sidebar.sidebar(own, shows="nothing")
-page.problems(run=False)
+page.problems()
 answer = st.container()
 full = bool(own["thorough"].value())
 shown = verdicts.shown(spec, own["about"].value(), full)

@@ -6,6 +6,6 @@ from dpviz.dashboard.lessons import KEYS, view
 theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
 own = fields.Group(KEYS, view.of)
 sidebar.sidebar(own, shows="nothing")
-page.problems(run=False)
+page.problems()
 view.draw(own, theme)
 view.terms()

@@ -27,7 +27,6 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.studies import guarantees
 
     spec = one_run.run_spec(options)
-    one_run.note_others(options, spec)
     chosen, attacker = metrics.chosen(options.metric), calibrate.attacker_of(options)
     measured: Mapping[str, pd.DataFrame] = {}
     baselines: dict[str, dict[str, float]] = {}

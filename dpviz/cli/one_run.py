@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from dpviz.cli import answers, own_file
 from dpviz.cli.parser import Parser
@@ -56,18 +55,12 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
         InvalidInput: for the first bad value, naming it.
     """
     from dpviz.datasets.sources import uploads
-    from dpviz.experiments.run import links
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
 
     link = is_link(options.file)
     query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
-    older = {} if options.json else links.elsewhere(query, SETTINGS)
-    if older and (older := _different(older, RunSpec.from_query(query, []))):
-        meant = f"until {links.UNTIL} it meant {urlencode(older).replace('&', ', ')}"
-        back = f"&{links.KEY}=1 brings that back"
-        print(f"dpviz: this link names no version; {meant}. Defaults are others now; {back}.", file=sys.stderr)
     query |= {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, None if link else options.file)
     if dataset is not None:
@@ -84,34 +77,9 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
         if cls is not None:
             cls.from_params({knob: cls.defaults()[knob]} if knob in cls.knobs() else {knob: None})
         query[f"{mechanism}.{knob}"] = value
-    if not options.json and (rule := links.other_rule(query)):
-        print(f"dpviz: {rule}", file=sys.stderr)
     spec = RunSpec.from_query(query)
     answers.announce(options, spec.dataset)
     return spec
-
-
-def _different(older: dict[str, str], spec: RunSpec) -> dict[str, str]:
-    """Older defaults that mean something else for a run than today's; all where its rows cannot be read."""
-    from dpviz.experiments.run import links
-    from dpviz.experiments.run.resolve import resolve
-    from dpviz.experiments.run.setup import setting_of
-
-    try:
-        return links.changed(older, setting_of(spec), resolve(spec).budget)
-    except InvalidInput:  # the command says what is wrong
-        return older
-
-
-def note_others(options: argparse.Namespace, spec: RunSpec) -> None:
-    """A note where an older link is compared with methods whose defaults were others when it was made."""
-    from dpviz.experiments.run import links
-
-    query = dict(parse_qsl(urlsplit(options.file).query)) if is_link(options.file) else {}
-    older = {} if options.json else links.of_others(query)
-    if older and (older := _different(older, spec)):
-        meant = urlencode(older).replace("&", ", ")
-        print(f"dpviz: other methods have today's defaults; when this link was made they were {meant}.", file=sys.stderr)
 
 
 def own(options: argparse.Namespace, name: str) -> str | None:
@@ -121,7 +89,7 @@ def own(options: argparse.Namespace, name: str) -> str | None:
         return None if value is None else str(value)
     from dpviz.experiments.run import links
 
-    return links.meant(dict(parse_qsl(urlsplit(options.file).query))).get(name)
+    return links.drop_version(dict(parse_qsl(urlsplit(options.file).query))).get(name)
 
 
 def shown(dataset: str, options: argparse.Namespace) -> str:

@@ -72,8 +72,8 @@ def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar:
     from dpviz.experiments.run import links
     from dpviz.experiments.run.settings import SETTINGS
 
-    beside = links.meant(dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)))
-    query = links.signed({k: v for k, v in beside.items() if k not in SETTINGS and "." not in k} | spec.to_query())
+    beside = links.drop_version(dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)))
+    query = links.add_version({k: v for k, v in beside.items() if k not in SETTINGS and "." not in k} | spec.to_query())
     if options.metric:
         query["metric"] = metrics.chosen([options.metric])[0].id
     script = app_script()

@@ -167,4 +167,4 @@ def address(spec: RunSpec) -> str:
 
 def written(query: Mapping[str, str]) -> str:
     """An address as text, with the version of its defaults; "/" for the defaults themselves."""
-    return f"?{urlencode(links.signed(query), quote_via=quote)}" if query else "/"
+    return f"?{urlencode(links.add_version(query), quote_via=quote)}" if query else "/"

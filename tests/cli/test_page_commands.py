@@ -166,7 +166,7 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: She
 
 
 def test_the_link_of_an_upload_is_answered_for_the_shell(shell: Shell) -> None:
-    said = shell.refused(["run", "http://127.0.0.1:8501/?dataset=upload-0123456789abcdef&v=7"])
+    said = shell.refused(["run", "http://127.0.0.1:8501/?dataset=upload-0123456789abcdef&v=1"])
     assert "Name its file in the place of the link" in said
 
 

@@ -22,7 +22,7 @@ from dpviz.reporting import Chart, Document, Text
 from dpviz.reporting.run import settings_of
 
 QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
-LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian&v=7"
+LINK = "http://127.0.0.1:8501/{}?dataset=teaching&seeds=2&mechanism=output-gaussian&v=1"
 
 
 def test_a_report_is_of_the_page_as_it_was_when_it_was_asked_for() -> None:

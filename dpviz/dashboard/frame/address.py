@@ -30,12 +30,6 @@ _PROBLEMS = "dpviz.problems"
 _PAGE = "dpviz.page"  # the page that wrote it
 _OWN = "dpviz.own"  # what pages keep in the address beside the run, kept while other pages are open
 _SENT = "dpviz.sent"  # controls drawn since a cut connection came back; what the browser says of others it may have dropped
-_OTHERS = "dpviz.others"  # other methods' hyperparameters whose defaults were others when the address was written
-_RULE = "dpviz.rule"  # a rule that was another one when the address was written, in words
-_BEFORE = "dpviz.before"  # what the address meant before a default changed, where it names no version
-_WITHOUT_VERSION: str = (
-    "Until 28 November 2026 automatic steps or λ followed another rule: results may differ from those of an older link."
-)
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
 
@@ -57,11 +51,9 @@ def arrive(own: Sequence[str] = ()) -> None:
     moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
-        st.session_state.update({_PROBLEMS: [], _BEFORE: {}, _OTHERS: {}, _RULE: ""})
+        st.session_state[_PROBLEMS] = []
     if opened or (query != address and not moved and not _late(query)):  # back, forward, or an address changed by hand
-        asked = query if query or address is None or not opened else address
-        seed(asked, own)
-        st.session_state[_BEFORE] = links.elsewhere(asked, (*FIELDS, *own))
+        seed(query if query or address is None or not opened else address, own)
     else:
         for key in widgets:
             if key in st.session_state:
@@ -111,8 +103,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     mistakes: list[InvalidInput] = []
     kept |= {key: query[key] for key in page_keys() if key in query}
-    st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(query), step_rule(query)
-    query = links.meant(query, mistakes)
+    query = links.drop_version(query, mistakes)
     kept |= {key: query.get(key, "") for key in own}
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
     unknown = [key for key in query if not _known(key)]
@@ -138,7 +129,7 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     """Writes the run into the address, and returns it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
-    query = links.signed(spec.to_query() | {key: value for key, value in kept.items() if value})
+    query = links.add_version(spec.to_query() | {key: value for key, value in kept.items() if value})
     _write(query)
     st.session_state[_PAGE] = private.page()
     _remember(widgets, own)
@@ -148,7 +139,7 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
 def _write(query: dict[str, str]) -> None:
     """Writes an address. One that says the same without a version stays as it was typed: another one is one more step of Back."""
     there = dict(st.query_params.to_dict())
-    if there != query and (not there or links.signed(there) != query):
+    if there != query and (not there or links.add_version(there) != query):
         st.query_params.from_dict(query)
         there = query
     _written(there)
@@ -179,7 +170,7 @@ def amend(own: Sequence[str]) -> None:
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
     rest = {key: value for key, value in st.session_state[_ADDRESS].items() if key not in own}
-    query = links.signed(rest | {key: kept[key] for key in own if kept[key]})
+    query = links.add_version(rest | {key: kept[key] for key in own if kept[key]})
     _write(query)
     st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
 
@@ -198,40 +189,7 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
     """
     kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
     more = {key: value for key, value in query.items() if not _of_run(key)}
-    return links.signed(resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more)
-
-
-def meant_before() -> dict[str, str]:
-    """The meaning of the opened address before a default changed, where it is another one now; until a control is moved."""
-    return dict(st.session_state.get(_BEFORE, {}))
-
-
-def of_others() -> dict[str, str]:
-    """The hyperparameters of other methods that had other defaults when the address was written; until a control is moved."""
-    return dict(st.session_state.get(_OTHERS, {}))
-
-
-def other_rule() -> str:
-    """A sentence where the address's method chose its steps by another rule; until a control or the page changes."""
-    return str(st.session_state.get(_RULE, ""))
-
-
-def step_rule(query: Mapping[str, str]) -> str:
-    """A sentence where an address's method chose its steps by another rule, or may have done so where it has no version."""
-    if links.KEY in query or not query:
-        return links.other_rule(query)
-    return links.other_rule({**query, links.KEY: "1"}) and _WITHOUT_VERSION
-
-
-def as_before() -> None:
-    """Sets the controls to what the address meant before; call from a callback."""
-    older = meant_before()
-    seed(st.session_state[_ADDRESS] | older)
-    then = st.session_state[_ADDRESS] | {links.KEY: "1"}
-    st.session_state[_OTHERS], st.session_state[_RULE] = links.of_others(then), links.other_rule(then)
-    st.session_state.update({key: value for key, value in older.items() if not _of_run(key)})
-    st.session_state[_BEFORE] = {}
-    _remember(st.session_state[_WIDGETS])  # that is no control which a reader has moved
+    return links.add_version(resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more)
 
 
 def before(key: str, otherwise: Any) -> Any:

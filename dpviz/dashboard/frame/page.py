@@ -1,7 +1,6 @@
 """The frame of every page: settings, look, heading, and what was wrong with the address."""
 
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import streamlit as st
@@ -9,15 +8,9 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, recorder
-from dpviz.dashboard.frame import address, fields, links, pinned, private, session
+from dpviz.dashboard.frame import address, links, private, session
 from dpviz.dashboard.jobs import page_priority, watching
-from dpviz.experiments.run import links as versions
-from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import SETTINGS
-from dpviz.experiments.run.setup import setting_of
-from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures.style import THEMES, Theme
-from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting import words
 
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
@@ -85,56 +78,7 @@ def top_first() -> None:
     time.sleep(TOP)
 
 
-def _different(older: dict[str, str], spec: RunSpec) -> dict[str, str]:
-    """Older defaults that mean something else for a run than today's."""
-    return fields.readable(lambda: versions.changed(older, setting_of(spec), resolve(spec).budget), older)
-
-
-def problems(*, run: bool = True) -> None:
-    """Shows problems of the address or of the last thing typed: field, cause, fix; and older defaults of a run.
-
-    Args:
-        run: whether the page shows one; else its address may hold one all the same, which other pages are opened with.
-    """
+def problems() -> None:
+    """Shows problems of the address or of the last thing typed: field, cause, fix."""
     for problem in address.problems():
         panels.problem(problem, "The page goes on without it.")
-    for rule in filter(None, (address.other_rule(), pinned.other_rule()) if run else ()):
-        panels.note(rule)
-    older = address.meant_before()
-    if older:
-        older = _different(older, RunSpec.from_query(st.query_params.to_dict(), []))
-    if older and (run or any(key in SETTINGS or "." in key for key in st.query_params)):
-        meant = ", ".join(f"{_label(key)} {value}" for key, value in older.items())
-        with st.container(border=True, key="buttons-older"):
-            message = f"This link names no version. Until {versions.UNTIL} it meant: {meant}. Defaults are others now."
-            panels.text(message)
-            st.button("Open it as it was meant then", on_click=_as_before)
-
-
-def others(spec: RunSpec, methods: Iterable[str]) -> None:
-    """A note where an older link's method is compared with methods whose defaults were others then; after `problems`."""
-    older = address.of_others()
-    if older:
-        older = _different(older, spec)
-    named: dict[str, list[str]] = {}
-    for method in methods:
-        for key in (key for key in older if key.startswith(f"{method}.")):
-            named.setdefault(f"{_label(key)} {older[key]}", []).append(list_mechanisms()[method].label)
-    for meant, labels in named.items():
-        message = (
-            f"When this link was made, the default was {meant}. These methods have today’s default here: {', '.join(labels)}."
-        )
-        panels.note(message)
-
-
-def _label(key: str) -> str:
-    """The name for people of a key of the address."""
-    method, _, name = key.rpartition(".")
-    knobs = list_mechanisms()[method].knobs() if method else SETTINGS
-    return knobs[name].label if name in knobs else {"pair": "Which row is attacked"}.get(key, key)
-
-
-def _as_before() -> None:
-    """Opens the link by the older defaults, run A too."""
-    pinned.as_before()
-    address.as_before()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -15,7 +15,6 @@ from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Changes
 from dpviz.reporting import words
@@ -36,7 +35,7 @@ class Kept(Typed):
         return resolve(RunSpec.from_query(text)).spec
 
     def text(self, value: RunSpec) -> str:
-        return urlencode(versions.signed({"dataset": value.dataset} | value.to_query()))
+        return urlencode(versions.add_version({"dataset": value.dataset} | value.to_query()))
 
     def in_words(self, value: Any) -> str:
         return words.title(value)
@@ -61,20 +60,6 @@ def controls(spec: RunSpec, **more: Any) -> None:
         return
     st.button("Swap A and B", on_click=_swap, args=(kept, spec), key="swap", **more)
     st.button("Remove A", on_click=PINNED.keep, args=(None,), key="drop", **more)
-
-
-def as_before() -> None:
-    """Gives run A the defaults that a link without a version had before; call with `address.as_before`."""
-    text = str(st.session_state.get(PINNED.key) or "")
-    query = dict(parse_qsl(text))
-    if query:
-        st.session_state[PINNED.key] = urlencode(query | versions.elsewhere(query, SETTINGS))
-
-
-def other_rule() -> str:
-    """A sentence where run A's method chose its steps by another rule when A was kept."""
-    rule = address.step_rule(dict(parse_qsl(str(st.session_state.get(PINNED.key) or ""))))
-    return rule and f"Run A: {rule}"
 
 
 def _swap(kept: RunSpec, present: RunSpec) -> None:

@@ -128,7 +128,7 @@ class RunSpec(RunSettings):
 
     @classmethod
     def from_query(cls, query: str | Mapping[str, Any], problems: list[InvalidInput] | None = None) -> RunSpec:
-        """A spec from a URL's query, by the defaults of its version; `dpviz.resolve` then checks it against the data.
+        """A spec from a URL's query, `dpviz.resolve` then checks it against the data.
 
         Args:
             query: "a=1&b=2" (a leading "?" is allowed) or a mapping to text or lists of text. Unknown keys are
@@ -137,7 +137,7 @@ class RunSpec(RunSettings):
                 first one raises.
         """
         bad: list[InvalidInput] = []
-        texts = links.meant(_as_text(query), bad)
+        texts = links.drop_version(_as_text(query), bad)
         values: dict[str, Any] = {}
         params: dict[str, Any] = {}
 
