@@ -1,36 +1,57 @@
-"""Mistakes planted in models, estimator, releases, caches and claims, one at a time: a test of theirs must fail.
+"""Mistakes planted one at a time (`planting.toml`): a test of theirs must fail.
 
 Those of mechanisms are in `mechanisms/test_semantic_mutants.py`: one interpreter tries each of them in every mechanism.
-The plugin `planting.py` plants one of those in `planting.toml`.
 """
 
+import tomllib
+from pathlib import Path
+
 import pytest
-from planting import MISTAKES, ROOT, Mistake
 
-from benchmarks.mutants import planted
+from benchmarks.planted import ROOT, draw, nearest_tests, outcome
 
+_TABLE: dict[str, list[dict[str, str]]] = tomllib.loads((Path(__file__).parent / "planting.toml").read_text("utf-8"))
+#: (file below dpviz, without its suffix; name, old and new source text, the test that must fail)
+MISTAKES = [(module, row) for module, rows in _TABLE.items() for row in rows]
 #: tried by the README's command; the first of each module is tried by the gate, as each needs an interpreter of its own
 QUICK = ("a refutation holds for every form",)
-FIRST = {mistake.module: mistake.name for mistake in reversed(MISTAKES)}
+FIRST = {rows[0]["name"] for rows in _TABLE.values()}
 
 
-def case(mistake: Mistake) -> object:
-    later = pytest.mark.long if mistake.name == FIRST[mistake.module] else pytest.mark.before_release
-    return pytest.param(mistake, id=mistake.name, marks=() if mistake.name in QUICK else later)
+def source(module: str, row: dict[str, str]) -> str:
+    """The module's source with the mistake."""
+    text = (ROOT / "dpviz" / f"{module}.py").read_text("utf-8")
+    assert text.count(row["old"]) == 1, f"{row['name']}: {module} reads otherwise now"
+    return text.replace(row["old"], row["new"])
+
+
+def case(module: str, row: dict[str, str]) -> object:
+    later = pytest.mark.long if row["name"] in FIRST else pytest.mark.before_release
+    return pytest.param(module, row, id=row["name"], marks=() if row["name"] in QUICK else later)
 
 
 def test_every_mistake_can_be_planted() -> None:
-    assert len(MISTAKES) >= 100
-    assert len({mistake.name for mistake in MISTAKES}) == len(MISTAKES)
-    for mistake in MISTAKES:
-        compile(mistake.source(), mistake.name, "exec")
-        path, test = mistake.seen_by.split("::")
-        assert f"def {test}(" in (ROOT / path).read_text("utf-8"), f"{mistake.name}: {mistake.seen_by} is gone"
+    assert len({row["name"] for _, row in MISTAKES}) == len(MISTAKES)
+    for module, row in MISTAKES:
+        compile(source(module, row), row["name"], "exec")
+        path, test = row["seen_by"].split("::")
+        assert f"def {test}(" in (ROOT / path).read_text("utf-8"), f"{row['name']}: {row['seen_by']} is gone"
 
 
-@pytest.mark.parametrize("mistake", [case(mistake) for mistake in MISTAKES])
-def test_the_mistake_is_seen(mistake: Mistake) -> None:
-    done = planted(str(MISTAKES.index(mistake)), [mistake.seen_by], 600)
-    assert done is not None, "takes too long"
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout[-4000:]
-    assert "reads otherwise now" not in done.stdout
+@pytest.mark.parametrize(("module", "row"), [case(module, row) for module, row in MISTAKES])
+def test_the_mistake_is_seen(module: str, row: dict[str, str]) -> None:
+    code = outcome(f"dpviz/{module}.py", source(module, row), [row["seen_by"]], "long or not long")
+    assert code == pytest.ExitCode.TESTS_FAILED
+
+
+def test_drawn_mistakes_change_the_module_and_have_tests() -> None:
+    path = ROOT / "dpviz" / "privacy" / "accounting" / "gaussian.py"
+    drawn = draw([path], 5, 0)
+    assert len(drawn) >= 4
+    assert len({mistake.function for mistake in drawn}) == len(drawn)
+    for mistake in drawn:
+        compile(mistake.source, mistake.path, "exec")
+        assert mistake.source.count("def ") == path.read_text("utf-8").count("def ")
+    near, room, _ = nearest_tests(drawn[0].path)
+    assert any("test_gaussian" in name for name in near)
+    assert room == ["tests/privacy"]
