@@ -62,7 +62,7 @@ def _calibrations_of_this_test() -> None:
 def _tables_without_a_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table is read without the process that reads it: to start one costs a second, and only some tests are about it."""
     if request.node.get_closest_marker("reader_process") is None:
-        monkeypatch.setattr(reading, "run_child", read_here)
+        monkeypatch.setattr(reading, "read_apart", read_here)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,10 +1,10 @@
 """Small tables that tests spoil, and the way from bytes to a dataset."""
 
-import io
-import json
 from collections.abc import Callable
+from typing import Any
 
 from dpviz.common.limits import Limits
+from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.prepare import Prepared, prepare
 from dpviz.datasets.table.spec import TableSpec, last_column
@@ -24,16 +24,10 @@ def made(content: bytes, spec: TableSpec | None = None, limits: Limits = SMALL, 
     return prepare(read.frame, spec, name="t", source="test", limits=limits, notes=read.notes)
 
 
-def read_here(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes:
-    """What `reading.run_child` answers where a table is read, given by this process: no bounds on memory or time."""
-    assert module == "dpviz.datasets.process.child_read"
-    asked, _, text = content.partition(b"\n")
-    options = json.loads(asked)
+def read_here(content: bytes, limits: Limits, tick: Callable[[], None], how: dict[str, Any]) -> Table:
+    """`reading.read_apart` in this process: no bounds on memory or time."""
     tick()
-    read = read_file(text, limits=Limits(**options.pop("limits")), **options)
-    payload = io.BytesIO()
-    read.frame.to_parquet(payload, index=False)
-    return json.dumps({"notes": read.notes, "found": dict(read.found)}).encode() + b"\n" + payload.getvalue()
+    return read_file(content, limits=limits, **how)
 
 
 GOOD = table()

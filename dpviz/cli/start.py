@@ -62,11 +62,10 @@ def _leave(code: int) -> NoReturn:
         if child.pid is not None:
             with suppress(OSError):  # joblib's processes have no working `kill`
                 os.kill(child.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-    for module, clean_up in (("dpviz.common.files", "remove_own_parts"), ("dpviz.datasets.process.reading", "kill_children")):
-        if module in sys.modules:
-            call: Callable[[], None] | None = getattr(sys.modules[module], clean_up, None)  # None while it is being loaded
-            if call is not None:
-                call()
+    files = sys.modules.get("dpviz.common.files")
+    clean_up: Callable[[], None] | None = getattr(files, "remove_own_parts", None)  # None while it is being loaded
+    if clean_up is not None:
+        clean_up()
     os._exit(code)
 
 

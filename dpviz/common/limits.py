@@ -35,7 +35,7 @@ class Limits:
         rows: data rows.
         columns: columns of the table.
         features: columns after one-hot encoding.
-        memory_megabytes: resident memory of the process that reads a file.
+        memory_megabytes: memory (address space) of the process that reads a file.
         seconds: time that reading may take, waiting for other files not counted.
         uploads_megabytes: all uploads of all sessions together: tables in memory, and what training on them takes, estimated.
         fetch_seconds: time that a download may take.

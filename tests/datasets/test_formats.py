@@ -1,9 +1,6 @@
 """Tables as people have them: encodings, white space, decimal commas, Parquet, workbooks, identifiers and gaps."""
 
 import io
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -197,18 +194,3 @@ def test_a_column_that_is_constant_in_the_rows_that_are_left_is_named() -> None:
     content = table(40, header="a,b,label", row=lambda k: f"{k % 5},{'2' if k < 3 else '1'},{'' if k < 3 else k % 2}")
     lost = made(content).dataset.lost
     assert "b has the same value in every row that is left" in lost[-1].sentence
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted where Linux lists them")
-def test_reading_starts_no_threads_of_arrow() -> None:
-    """A command that is refused ends at once; threads that just start then aborted it (exit 134 in one of seven, not 2)."""
-    code = (
-        "import os, time\n"
-        "from dpviz.datasets.process.reading import read_table\n"
-        "before = len(os.listdir('/proc/self/task'))\n"
-        "read_table(b'a,label\\n' + b'1,u\\n2,v\\n' * 20)\n"
-        "end = time.monotonic() + 30\n"  # the threads that talk to the reader may not have gone yet; those of Arrow stay
-        "while len(os.listdir('/proc/self/task')) > before and time.monotonic() < end: time.sleep(0.01)\n"
-        "print(len(os.listdir('/proc/self/task')) - before)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "0"

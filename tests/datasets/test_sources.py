@@ -2,22 +2,18 @@
 
 import gc
 import os
-import threading
 import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support import Cancelled, cancel
 
 import dpviz
 from dpviz.common import memory
 from dpviz.common.limits import Limits
 from dpviz.datasets import catalogue
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.process import reading
-from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder, uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
@@ -170,59 +166,6 @@ def test_no_folder_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("DPVIZ_DATA", str(tmp_path / "nowhere"))
     assert folder.names() == ()
     assert "iris" in dpviz.list_datasets()
-
-
-@pytest.mark.reader_process
-def test_the_process_reads_what_the_function_reads() -> None:
-    content = csv().replace(b"a", b" a ")
-    apart, here = read_table(content), read_csv(content)
-    assert apart.notes == here.notes
-    assert apart.frame.astype(object).equals(here.frame.astype(object))
-    with pytest.raises(dpviz.InvalidInput, match="line 62 has 1 value where") as caught:
-        read_table(csv() + b"1\n")
-    assert caught.value.fix
-
-
-@pytest.mark.long
-@pytest.mark.reader_process
-def test_time_is_bounded() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="longer than 0 s"):
-        read_table(csv(), limits=Limits(seconds=0))
-    assert read_table(csv()).frame.shape == (60, 3)
-
-
-@pytest.mark.long
-@pytest.mark.reader_process
-def test_two_at_once_and_the_others_wait_and_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    running, most, said = [0], [0], []
-    real, lock = reading.run_child, threading.Lock()
-
-    def counted(*args: object) -> object:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-        try:
-            return real(*args)  # type: ignore[arg-type]
-        finally:
-            with lock:
-                running[0] -= 1
-
-    monkeypatch.setattr(reading, "run_child", counted)
-    threads = [threading.Thread(target=lambda: read_table(csv(), listen=said.append)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most[0] == reading.AT_ONCE == 2
-    assert "waiting" in said
-
-
-@pytest.mark.reader_process
-def test_giving_up_frees_the_place_and_ends_the_process() -> None:
-    for _ in range(3):
-        with pytest.raises(Cancelled):
-            read_table(csv(), listen=cancel)
-    assert read_table(csv()).frame.shape == (60, 3)
 
 
 def upload(seed: int = 0, rows: int = 60) -> Upload:

@@ -87,7 +87,7 @@ def _upload(limits: Limits) -> None:
     box = st.status("Reading the table")
 
     def listen(state: str) -> None:
-        box.update(label="Waiting: two other files are being read" if state == "waiting" else "Reading the table")
+        box.update(label="Waiting: another file is being read" if state == "waiting" else "Reading the table")
 
     table: Table | None = None
     with Boundary("reading an upload") as work:  # whatever a library makes of a strange file ends in words here

@@ -1,88 +1,42 @@
-"""Reading a table in a process of its own, with bounds on memory and time, at most two at once."""
+"""Reading a table in a process of its own, with bounds on memory and time, one at a time."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from pathlib import Path
-from typing import IO
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from dataclasses import replace
+from typing import Any
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.process.child_read import OUT_OF_MEMORY, tells_of_memory
 from dpviz.datasets.table.csv import Table
-from dpviz.datasets.table.formats import READING
-from dpviz.datasets.table.layout import Header
+from dpviz.datasets.table.formats import READING, read_file
 
-AT_ONCE = 2
-_places = threading.BoundedSemaphore(AT_ONCE)
-_TICK = 0.2
-_LAST = 8192  # bytes that are kept of what a process wrote about its end
-#: runs a module of this package without the packages' __init__, which loads the engine: half of the time to start
-_START = """
-import importlib, os, sys, types
-root, module = sys.argv[1:]
-for name in ("dpviz", "dpviz.datasets"):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [os.path.join(root, *name.split("."))]
-raise SystemExit(importlib.import_module(module).main())
-"""
-
-
-class Ended(Exception):
-    """A child process ended without an answer; the text says how.
-
-    Attributes:
-        code: its exit code; negative where a signal ended it.
-        out_of_memory: it ended because it was refused memory.
-    """
-
-    def __init__(self, code: int, message: str = "") -> None:
-        named = -code in {number.value for number in signal.Signals}
-        how = f"was killed ({signal.Signals(-code).name}, exit code {code})" if named else f"ended with exit code {code}"
-        super().__init__(how)
-        self.code = code
-        self.out_of_memory = code == OUT_OF_MEMORY or (code != -getattr(signal, "SIGKILL", 9) and tells_of_memory(message))
+_place = threading.Lock()
+_TICK = 0.2  # seconds
+#: one thread, and no pool of memory that reserves a gigabyte beforehand
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
 class Passing(InvalidInput):
     """A problem of this moment and not of the file, not to be cached."""
 
 
-_children: set[subprocess.Popen[bytes]] = set()
-_ending = threading.Event()  # this process ends
-
-
-def kill_children() -> None:
-    """Ends the processes that are reading or fetching; for a process that ends at once."""
-    _ending.set()
-    for child in list(_children):
-        with suppress(OSError):
-            child.kill()
-
-
-def ignore(state: str) -> None:
-    """A listener that does not listen."""
+def bound_memory(megabytes: int) -> None:
+    """Limits this process's address space, and keeps it from writing files, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for what, most in ((resource.RLIMIT_AS, megabytes << 20), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(what, (most, most))
 
 
 def read_table(
-    content: bytes,
-    *,
-    header: Header = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    verbatim: Sequence[str] | None = None,
-    limits: Limits | None = None,
-    listen: Callable[[str], None] = ignore,
+    content: bytes, *, limits: Limits | None = None, listen: Callable[[str], None] = lambda state: None, **how: Any
 ) -> Table:
     """`dpviz.datasets.table.formats.read_file` in a process of its own; its arguments, and one more.
 
@@ -94,121 +48,39 @@ def read_table(
     """
     limits = limits or Limits.from_environment()
     limits.check_bytes(len(content))  # what is too large need not be handed over
-    how = {"header": header, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
-    while not _places.acquire(timeout=_TICK):
+    while not _place.acquire(timeout=_TICK):
         listen("waiting")
     try:
-        options = json.dumps(how | {"verbatim": verbatim, "limits": vars(limits)}).encode()
-        answer = _read(options + b"\n" + content, limits, listen)
-    except subprocess.TimeoutExpired:
-        raise InvalidInput(
-            "file",
-            f"took longer than {limits.seconds} s to read",
-            "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_SECONDS.",
-        ) from None
-    except Ended as ended:
-        raise _unread(ended, limits) from None
+        table = read_apart(content, limits, lambda: listen("reading"), how)
     finally:
-        _places.release()
-    line, _, payload = answer.partition(b"\n")
-    facts = json.loads(line)
-    read = {name: how[name] for name in READING if how[name] is not None}
-    # without threads of Arrow: a command that ends at once, by a refusal, would be aborted by those that just start
-    rows = pq.ParquetFile(pa.BufferReader(payload)).read(use_threads=False).to_pandas(use_threads=False)
-    return Table(rows, tuple(facts["notes"]), read, facts["found"])
+        _place.release()
+    return replace(table, reading={name: how[name] for name in READING if how.get(name) is not None})
 
 
-def _read(content: bytes, limits: Limits, listen: Callable[[str], None]) -> bytes:
-    """The answer of a process that reads; one that is killed has one successor."""
-    module = "dpviz.datasets.process.child_read"
+def read_apart(content: bytes, limits: Limits, tick: Callable[[], None], how: dict[str, Any]) -> Table:
+    """The table that a new process reads; it ends with this call."""
+    from joblib.externals.loky import ProcessPoolExecutor  # the standard library's runs the caller's script again
+
+    worker = ProcessPoolExecutor(1, initializer=bound_memory, initargs=(limits.memory_megabytes,), env=_ENVIRONMENT)
+    end = time.monotonic() + limits.seconds
     try:
-        return run_child(module, content, limits.seconds, lambda: listen("reading"))
-    except Ended as ended:
-        if ended.code >= 0 or ended.out_of_memory or _ending.is_set():
-            raise
-    return run_child(module, content, limits.seconds, lambda: listen("reading"))
-
-
-def _unread(ended: Ended, limits: Limits) -> InvalidInput:
-    if ended.out_of_memory:
-        return InvalidInput(
-            "file",
-            f"could not be read within {limits.memory_megabytes:,} MB of memory",
-            "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_MEMORY_MEGABYTES.",
-        )
-    return Passing(
-        "file",
-        f"was not read: the process that reads it {ended}",
-        "Choose it again. If that happens again, the machine may be short of memory: take a sample of the rows.",
-    )
-
-
-def run_child(module: str, content: bytes, seconds: float, tick: Callable[[], None]) -> bytes:
-    """Runs a module of this package with `content` on its standard input, and returns its standard output.
-
-    Returns:
-        The answer, whose first line is JSON.
-
-    Raises:
-        InvalidInput: the process says so.
-        Ended: it ended without an answer.
-        subprocess.TimeoutExpired: it was stopped after `seconds`.
-    """
-    package = str(Path(__file__).resolve().parents[3])
-    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    # more threads would take address space, and the machine belongs to the sessions
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "ARROW_NUM_THREADS"), "1")
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-c", _START, package, module],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | threads | {"PYTHONPATH": path},
-    )
-    _children.add(child)
-    # a thread writes: `communicate` forgets what is left of its input when it is called again after a timeout
-    writer = threading.Thread(target=_write, args=(child.stdin, content), daemon=True)
-    errors = bytearray()
-    listener = threading.Thread(target=_read_end, args=(child.stderr, errors), daemon=True)
-    child.stdin = child.stderr = None
-    writer.start()
-    listener.start()
-    end = time.monotonic() + seconds
-    try:
-        while True:
-            try:
-                answer, _ = child.communicate(timeout=_TICK)
-                break
-            except subprocess.TimeoutExpired:
-                if time.monotonic() > end:
-                    raise
-                tick()
+        job = worker.submit(read_file, content, limits=limits, **how)
+        while not wait([job], _TICK).done:
+            if time.monotonic() > end:
+                cause = f"took longer than {limits.seconds} s to read"
+                fix: str = "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_SECONDS."
+                raise InvalidInput("file", cause, fix)
+            tick()
+        error = job.exception()
     finally:
-        if child.poll() is None:
-            child.kill()
-            child.communicate()
-        _children.discard(child)
-    if child.returncode != 0:
-        listener.join()
-        raise Ended(child.returncode, errors.decode(errors="replace"))
-    writer.join()
-    first, _, _ = answer.partition(b"\n")
-    refused = json.loads(first).get("refused")
-    if refused is not None:
-        raise InvalidInput(*refused)
-    return answer
-
-
-def _write(pipe: IO[bytes] | None, content: bytes) -> None:
-    assert pipe is not None
-    with suppress(BrokenPipeError), pipe:  # the process may end before it has read everything
-        pipe.write(content)
-
-
-def _read_end(pipe: IO[bytes] | None, end: bytearray) -> None:
-    """Reads until the pipe is closed; its last `_LAST` bytes are in `end` then."""
-    assert pipe is not None
-    with pipe:
-        while some := os.read(pipe.fileno(), _LAST):
-            end += some
-            del end[:-_LAST]
+        worker.shutdown(kill_workers=True)
+    if isinstance(error, BrokenProcessPool | MemoryError):
+        cause = f"was not read: its process ended, most likely for want of memory ({limits.memory_megabytes:,} MB are allowed)"
+        fix = "Take a sample of the rows, or fewer columns; the operator can raise DPVIZ_MAX_MEMORY_MEGABYTES."
+        raise Passing("file", cause, fix)
+    if isinstance(error, InvalidInput):
+        raise error.bare()
+    if error is not None:  # whatever a library makes of a strange file
+        raise InvalidInput("file", f"cannot be read as a table ({type(error).__name__})", "Save it again as CSV in UTF-8.")
+    table: Table = job.result()
+    return table

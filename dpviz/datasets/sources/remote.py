@@ -195,7 +195,9 @@ def download(name: str, progress: Callable[[int], None] = lambda size: None) -> 
         InvalidInput: this server is a demonstration, or the set cannot be had.
     """
     refuse_in_demo("dataset", "it downloads nothing")
-    fetch.fetch(REMOTE[name].file, REMOTE[name].file_rows, progress)
+    file = REMOTE[name].file
+    names = originals.ORIGINALS[file].columns if file == "kddcup99" else ()  # the others name their columns
+    fetch.fetch(file, REMOTE[name].file_rows, names, progress)
 
 
 def _canonical(name: str, n: int | None) -> str:
