@@ -18,7 +18,7 @@ import dpviz
 from dpviz.dashboard.frame import metric, server, sidebar
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run import views
-from dpviz.experiments.run.links import signed
+from dpviz.experiments.run.links import add_version
 from dpviz.models import get_model
 from dpviz.models.solvers.many import NotConverged
 
@@ -87,7 +87,7 @@ def test_controls_and_address_agree_both_ways() -> None:
     page.toggle(key="intercept").set_value(False).run()
     query = address(page)
     spec = dpviz.RunSpec.from_query(query)
-    assert query == signed(spec.to_query())
+    assert query == add_version(spec.to_query())
     assert (spec.epsilon, spec.lam, dict(spec.params), spec.intercept) == (0.37, 0.02, {"steps": 20}, False)
 
 

@@ -12,7 +12,7 @@ from support_pages import address, plain, settled, text
 
 import dpviz
 from dpviz.dashboard.rows import selection
-from dpviz.experiments.run.links import signed
+from dpviz.experiments.run.links import add_version
 from dpviz.experiments.run.setup import rows_in, setup_for
 from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.capabilities import HasRule, IndividualBudget, NoisesRows
@@ -83,7 +83,7 @@ def test_a_person_in_the_address_is_shown_with_the_truth() -> None:
         assert float(shown.split()[0].replace("−", "-")) == pytest.approx(value, rel=6e-3)
     frame = dpviz.load_dataset("teaching").frame
     assert facts["Label"] == [frame["label"][ids[17]], frame["label"][ids[200]]]
-    assert address(page) == signed({"seeds": "2", "row": str(ids[17]), "other": str(ids[200])})
+    assert address(page) == add_version({"seeds": "2", "row": str(ids[17]), "other": str(ids[200])})
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert address(page)["row"] == str(ids[17])
     assert person(page)["Label"] == facts["Label"]
