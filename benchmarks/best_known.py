@@ -1,24 +1,24 @@
 """The best proved default beside the best that is known for the same ε: dpviz tuned without privacy, and diffprivlib.
 
 python -m benchmarks.best_known [--sets Adult,Iris] [--draws 10] [--environments FOLDER]
-    [--alone | --beside | --defaults amp,kst-objective] [--out docs/defaults.md]
 
-Sets whose file is not in the folder that DPVIZ_DATA names are left out, by name. What is chosen (a method, its settings, C) is
-chosen on a quarter of the training rows; test rows only score what was chosen, trained on all training rows.
+Writes docs/data/best_known.csv, from which the site makes its page; sets that are not measured now stay. What
+is chosen (a method, its settings, C) is chosen on a quarter of the training rows; test rows only score what was chosen, trained
+on all training rows.
 """
 
 import argparse
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks import sections
-from benchmarks.defaults import START, in_order
+from benchmarks.defaults import write
 from benchmarks.peers.environments import Peer, Unavailable, interpreter
 from dpviz.common.files import cache_folder
 from dpviz.common.random import spawn
@@ -32,6 +32,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, row_budget
 
 Floats = NDArray[np.float64]
+FILE = Path(__file__).parents[1] / "docs" / "data" / "best_known.csv"
 
 #: names of the issue -> datasets
 SETS = {
@@ -45,14 +46,6 @@ SETS = {
 }
 EPSILONS = (0.1, 1.0, 10.0)
 SMALL, SPLITS = 5_000, 20  # rows below which test parts are so small that several splits are averaged
-INTRODUCTION = """
-Test accuracy in per cent, means over noise draws (one split; sets below 5,000 rows 20 splits).
-Default: the best method whose guarantee is proved, at its defaults. Known: the best of those, of a grid of methods, λ, steps,
-clipping and row scalings, and of diffprivlib at 3 values of C and of `data_norm` (in its own environment, ε-DP, on the same rows
-with the same declared bounds). Everything is chosen on a quarter of the training rows and then trained on all of them. Made by
-`python -m benchmarks.best_known`.
-"""
-TITLE = "The best default beside the best known"
 PEER_DEFAULT_C = 1.0
 #: diffprivlib's C with `data_norm`, to which rows are stretched: C at norm B is C B^2 at norm 1, so that these are all different
 PEER_C_AND_NORM = ((0.01, 1.0), (0.01, 3.0), (1.0, 1.0), (1.0, 3.0), (1.0, 10.0), (100.0, 3.0))
@@ -219,143 +212,51 @@ def peer_cells(dataset: str, splits: int, draws: int, python: Path) -> tuple[lis
     return default, tuned
 
 
-DASH = "–"  # diffprivlib was not measured
-HEADER = (
-    "| set | ε | best proved default | | best known | | gap | diffprivlib, C = 1 | diffprivlib, best C |",
-    "|---|---|---|---|---|---|---|---|---|",
-)
+def rows(name: str, model: str, draws: int, python: Path | None) -> pd.DataFrame:
+    """The rows of one set, one for each ε; accuracies in per cent.
 
-
-def rows(name: str, model: str, draws: int) -> list[str]:
-    """The lines of one set, one for each ε, without diffprivlib."""
-    dataset = SETS[name]
-    splits = splits_of(dataset)
-    own, best = chosen(dataset, model, defaults(), splits, fewer(draws))
-    more, _ = chosen(dataset, model, list(grid(model)), splits, fewer(draws))
-    known = own | more
-    top = {e: max(known, key=lambda one, k=k: known[one][k]) for k, e in enumerate(EPSILONS)}
-    ours, tuned = tested(dataset, model, best, splits, draws), tested(dataset, model, top, splits, draws)
-    lines = []
-    for e, default, most in zip(EPSILONS, ours, tuned, strict=True):
-        gap = max(0.0, most.mean - default.mean)
-        shown = [name, f"{e:g}", f"{100 * default.mean:.1f}", default.words, f"{100 * most.mean:.1f}", most.words]
-        lines.append(f"| {' | '.join([*shown, f'{100 * gap:.1f}', DASH, DASH])} |")
-    return lines
-
-
-def splits_of(dataset: str) -> int:
-    """Splits into training and test rows: small sets take several."""
-    return SPLITS if load_dataset(dataset).n < SMALL else 1
-
-
-def fewer(draws: int) -> int:
-    """Noise draws with which candidates are chosen."""
-    return max(3, draws // 3)
-
-
-def cells_of(line: str) -> list[str]:
-    """The cells of a line of the table.
-
-    >>> cells_of("| Iris | 0.1 |")
-    ['Iris', '0.1']
+    Args:
+        python: of the environment with diffprivlib, None where there is none.
     """
-    return [part.strip() for part in line.split("|")[1:-1]]
-
-
-def beside(lines: Sequence[str], peers: tuple[Sequence[Cell], Sequence[Cell]]) -> list[str]:
-    """Lines of one set with diffprivlib's two columns, which is the best known where it is ahead of that."""
-    filled = []
-    for line, *pair in zip(lines, *peers, strict=True):
-        cells = cells_of(line)
-        cells[7:] = [f"{100 * cell.mean:.1f}" for cell in pair]
-        if float(cells[8]) > float(cells[4]):
-            cells[4:7] = [cells[8], f"diffprivlib, {pair[1].words}", f"{float(cells[8]) - float(cells[2]):.1f}"]
-        filled.append(f"| {' | '.join(cells)} |")
-    return filled
-
-
-def renewed(lines: Sequence[str], defaults: Sequence[Cell], changed: Collection[str]) -> list[str]:
-    """Lines of one set whose default is of a changed method, measured again; it is the best known where it is ahead of that."""
-    again = []
-    for line, default in zip(lines, defaults, strict=True):
-        cells = cells_of(line)
-        if cells[3] in changed:
-            cells[2:4] = [f"{100 * default.mean:.1f}", default.words]
-            if float(cells[2]) > float(cells[4]):
-                cells[4:6] = cells[2:4]
-            cells[6] = f"{float(cells[4]) - float(cells[2]):.1f}"
-        again.append(f"| {' | '.join(cells)} |")
-    return again
-
-
-def by_set(section: str) -> dict[str, list[str]]:
-    """The lines of a section's table, by set."""
-    found: dict[str, list[str]] = {}
-    for line in section.splitlines():
-        if line.startswith("|") and cells_of(line)[0] in SETS:
-            found.setdefault(cells_of(line)[0], []).append(line)
-    return found
-
-
-def verdict(lines: Sequence[str]) -> str:
-    """The number of cells within one point, and those where diffprivlib at C = 1 is ahead."""
-    cells = [cells_of(line) for line in lines]
-    near = sum(float(cell[6]) <= 1.0 for cell in cells)
-    behind = [f"{cell[0]} at ε = {cell[1]}" for cell in cells if cell[7] != DASH and float(cell[7]) > float(cell[2])]
-    where = " where it was measured" if any(cell[7] == DASH for cell in cells) else ""
-    ahead = f"diffprivlib at C = 1 is ahead{where}: {', '.join(behind) or 'nowhere'}."
-    return f"Within one point: {near} of {len(cells)}. {ahead}"
+    dataset = SETS[name]
+    splits, fewer = SPLITS if load_dataset(dataset).n < SMALL else 1, max(3, draws // 3)
+    own, best = chosen(dataset, model, defaults(), splits, fewer)
+    known = own | chosen(dataset, model, list(grid(model)), splits, fewer)[0]
+    top = {e: max(known, key=lambda one, k=k: known[one][k]) for k, e in enumerate(EPSILONS)}
+    columns = {"default": tested(dataset, model, best, splits, draws), "known": tested(dataset, model, top, splits, draws)}
+    if python:
+        columns["peer_default"], peer = peer_cells(dataset, splits, draws, python)
+        columns["peer_best"] = [Cell(f"diffprivlib, {cell.words}", cell.mean) for cell in peer]
+        columns["known"] = [
+            max(two, key=lambda cell: cell.mean) for two in zip(columns["known"], columns["peer_best"], strict=True)
+        ]
+    words = {f"{side}_is": [cell.words for cell in columns[side]] for side in ("default", "known")}
+    means = {side: [100 * cell.mean for cell in cells] for side, cells in columns.items()}
+    return pd.DataFrame({"set": name, "epsilon": EPSILONS} | means | words)
 
 
 def main() -> None:
-    """Writes the table."""
+    """Measures set by set, those whose file is there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS), help="names, with commas")
     parser.add_argument("--model", default="logistic")
     parser.add_argument("--draws", type=int, default=10, help="noise draws of a split")
     parser.add_argument("--environments", type=Path, default=cache_folder() / "peers", help="where diffprivlib is installed")
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--alone", action="store_true", help="leave diffprivlib out, which takes most of the time of large sets")
-    only.add_argument("--beside", action="store_true", help="measure only diffprivlib, beside the lines of the page in --out")
-    only.add_argument(
-        "--defaults", help="methods whose rules changed: lines of the page in --out that have them are measured again"
-    )
-    parser.add_argument("--out", type=Path, help="the page whose lines of these sets are replaced")
     given = parser.parse_args()
     try:
-        python = (
-            None if given.alone or given.defaults or given.model != "logistic" else interpreter("diffprivlib", given.environments)
-        )
+        python = interpreter("diffprivlib", given.environments) if given.model == "logistic" else None
     except Unavailable as problem:
         print(problem)
         python = None
-    page = sections.read(given.out) if given.out else {}
-    table = by_set(page.get(TITLE, ""))
-    absent = []
     for name in given.sets.split(","):
         try:
             load_dataset(SETS[name])
         except InvalidInput:
-            absent.append(f"{name} ({SETS[name]})")
+            print(f"not here: {name} ({SETS[name]})")
             continue
-        if (given.beside or given.defaults) and name not in table:
-            parser.error(f"--beside and --defaults need the lines of {name} in --out: run without them first")
-        splits, draws = splits_of(SETS[name]), given.draws
-        if given.defaults:
-            changed = given.defaults.split(",")
-            _, best = chosen(SETS[name], given.model, [Candidate(one) for one in changed], splits, fewer(draws))
-            lines = renewed(table[name], tested(SETS[name], given.model, best, splits, draws), changed)
-        else:
-            lines = table[name] if given.beside else rows(name, given.model, given.draws)
-        table[name] = beside(lines, peer_cells(SETS[name], splits, draws, python)) if python else lines
-        lines = [line for each in table.values() for line in each]
-        text = "\n".join([INTRODUCTION, *HEADER, *lines, "", verdict(lines)])
-        text += f" Not here: {', '.join(absent)}.\n" if absent else "\n"
-        print("\n".join(table[name]), flush=True)
-        if given.out:
-            page[TITLE] = f"{sections.START}{TITLE}\n{text}"
-            given.out.write_text(START + "".join(in_order(page)), encoding="utf-8")
-    print(verdict([line for each in table.values() for line in each]))
+        table = rows(name, given.model, given.draws, python)
+        write(table, FILE, ("set", "epsilon"))
+        print(table.to_string(), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 """Settings of the documentation site: `sphinx-build -W docs site` with the extra `docs`."""
 
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 from dpviz.common.version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project, author, release = "dpviz", "the dpviz authors", __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -43,6 +47,9 @@ def _formula(writer: Any, node: Any) -> None:
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    import generate
+
+    generate.write()
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     app.connect("autodoc-process-docstring", _plain)
     app.connect("autodoc-skip-member", _skip)

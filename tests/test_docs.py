@@ -4,20 +4,35 @@ import ast
 import importlib
 import json
 import re
-import subprocess
-import sys
 from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import dpviz
 from dpviz.cli.main import COMMANDS, main
+from dpviz.papers import saved
 
 ROOT = Path(__file__).parent.parent
 
 
-def test_mechanism_table_is_up_to_date() -> None:
-    subprocess.run([sys.executable, ROOT / "docs" / "mechanisms.py", "--check"], check=True, cwd=ROOT)
+@pytest.fixture(scope="module")
+def generated() -> ModuleType:
+    return importlib.import_module("docs.generate")
+
+
+def test_pages_are_made_from_declarations_and_numbers(generated: ModuleType) -> None:
+    made = generated.mechanisms()
+    for name, cls in dpviz.list_mechanisms().items():
+        assert f"| `{name}` | {cls.label} |" in made
+        assert all(f"| `{knob}` |" in made for knob in cls.knobs())
+    for page, numbers in ((generated.defaults(), ("defaults", "best_known")), (generated.cost(), ("cost",))):
+        rows = [line for line in page.splitlines() if re.match(r"\| (?!method)", line) and re.search(r"\d", line.split("|")[2])]
+        counts = {"defaults": 3}  # three budgets stand in one row
+        assert len(rows) == sum(len(generated.data(name)) // counts.get(name, 1) for name in numbers)
+    figures = generated.figures()
+    assert all(f"| {one.text} | {one.verdict.headline} |" in figures for one in saved.load().figures)
 
 
 def test_readme_has_two_commands_to_set_up_one_to_run_and_one_to_test() -> None:
@@ -91,22 +106,23 @@ def test_each_expression_is_noticed() -> None:
         assert said_badly(text), text
 
 
-def test_the_parts_of_every_cost_add_up() -> None:
+def test_the_parts_of_every_cost_add_up(generated: ModuleType) -> None:
     """Accuracy = non-private − training − noise, as rounded: three roundings of at most 0.05 points each, and the sum's own."""
-    text = (ROOT / "docs" / "cost.md").read_text()
-    rows = re.findall(r"^\| [\w-]+ \|" + r" (-?[\d.]+) \|" * 4 + "$", text, re.M)
-    assert len(rows) >= 20
-    for accuracy, non_private, training, noise in (map(float, row) for row in rows):
-        assert abs(non_private - training - noise - accuracy) < 0.2 + 1e-9
+    table = generated.data("cost")[["non_private", "training", "noise", "accuracy"]].astype(float)
+    assert len(table) >= 20
+    assert (table["non_private"] - table["training"] - table["noise"] - table["accuracy"]).abs().max() < 0.2 + 1e-9
 
 
-PAGES = sorted(path for path in ROOT.glob("docs/*.md") if path.stem != "index")
+#: pages that are made when the site is built
+MADE = {"cost", "defaults", "figures", "mechanisms"}
+PAGES = sorted(path for path in ROOT.glob("docs/*.md") if path.stem not in {"index", *MADE})
 
 
-def test_every_page_of_the_docs_is_in_their_contents() -> None:
+def test_every_page_of_the_docs_is_in_their_contents(generated: ModuleType) -> None:
+    assert {page.__name__ for page in generated.PAGES} == MADE
     listed = re.findall(r"```{toctree}\n.*?\n(.*?)```", (ROOT / "docs" / "index.md").read_text(), re.S)
     notebooks = [path.stem for path in ROOT.glob("docs/*.ipynb")]
-    assert sorted(" ".join(listed).split()) == sorted([path.stem for path in PAGES] + notebooks)
+    assert sorted(" ".join(listed).split()) == sorted([path.stem for path in PAGES] + [*MADE] + notebooks)
 
 
 #: pages with code, by name

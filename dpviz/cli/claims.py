@@ -104,7 +104,7 @@ def _save(options: argparse.Namespace) -> None:
         print(f"{name:30}{finding.verdict.headline} ({finding.seconds:.1f} s)", flush=True)
         findings.append(finding)
     try:
-        saved.save(findings)
+        saved.save_claims(findings)
     except OSError as problem:
         raise InvalidInput("--save", f"cannot write {saved.FILE.name} ({problem.strerror})", "Run it in a checkout.") from None
     print(f"Saved {len(findings)} verdicts of version {saved.version()}.")

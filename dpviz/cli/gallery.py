@@ -91,7 +91,7 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
     from dpviz.dashboard.frame import headless, links
     from dpviz.dashboard.trade_off.presets import of_figure
     from dpviz.datasets.sources.synthetic import SOURCE
-    from dpviz.papers.figures import base
+    from dpviz.papers.figures import catalogue
     from dpviz.reporting.calls import written
 
     script = app_script()
@@ -112,8 +112,8 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
             yield _PAGES, title, drawn(title, {})
     for title, name, query in _SET:
         yield _PICTURES, title, replace(drawn(name, query), question=title)
-    for name, (figure, panel) in base.panels().items():
-        setup = base.setup(name)
+    for name, (figure, panel) in catalogue.PANELS.items():
+        setup = catalogue.setup(name)
         if panel.rows <= most and not setup.unavailable:
             spec, beside = of_figure(name, 1.0)
             document = drawn("Trade-off", spec.to_query() | {key: value for key, value in beside.items() if value})

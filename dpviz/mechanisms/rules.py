@@ -12,7 +12,7 @@ linear model loses less than its bound (`time_in_noise`).
 
 Regularisation lambda costs at most lambda R^2/2 (bias). It lowers what d parameters lose by being estimated from n rows, about
 d/(2n), and what noise loses. The sum of what is lost is smallest, or its parts are equal, at the lambda of `regularisation` and
-`against_objective_noise` [ours, elementary]; `against_output_noise` has its own reason. docs/defaults.md has the table.
+`against_objective_noise` [ours, elementary]; `against_output_noise` has its own reason. docs/default_rules.md has the table.
 """
 
 import math
@@ -113,7 +113,7 @@ def against_output_noise(setting: Setting, budget: Budget, calibrate: Callable[[
     Labels depend on the direction of the minimiser alone. With curvature h along the mean gradient g at 0 its norm is about
     |g|/(h + lambda), and noise of norm s/lambda is s (h + lambda)/(lambda |g|) of that, which falls until lambda is about h; more
     lambda only turns the minimiser towards g [ours, elementary]. Most signs of decision values, of order 1 for rows in the unit
-    ball, stay where noise moves each weight by less; 1/2 is by trials on validation rows (docs/defaults.md).
+    ball, stay where noise moves each weight by less; 1/2 is by trials on validation rows (docs/default_rules.md).
 
     Args:
         calibrate: the mechanism's; the norm of its noise falls with lambda.
@@ -216,7 +216,7 @@ def sampling_rate(setting: Setting) -> float:
     1,080 at 10,000 rows [ours]. 20 epochs at q = 0.1 are 200 steps; at q = 0.02 they are 1,000 and visit no more rows. With T
     steps z grows as q sqrt(T) where it is above 1 (Abadi et al. 2016, Theorem 1), so that nu = z C/(q n sqrt(T)) does not
     depend on q. The draw of a batch adds at most q n C^2 to the m z^2 C^2 of the noise on its sum. By trials `dp-sgd` gains on
-    four sets, while others of its kind lose at small epsilon (docs/defaults.md).
+    four sets, while others of its kind lose at small epsilon (docs/default_rules.md).
     """
     return SHARE if setting.linear or setting.n < _MANY_ROWS else SHARE / 5
 
@@ -251,7 +251,7 @@ def time_in_noise(setting: Setting, noise_per_time: float) -> float:
     The curvature of the logistic loss is at most the loss: phi'' = p (1 - p) <= p <= phi, where p is the probability of the
     other class. Where the least loss is near 0 and the loss falls as R^2/(2 s), noise loses R^2/(2 s) s^2 nu^2/2 at most and the
     sum is smallest at s = sqrt(2)/nu [ours, elementary]. The factor 2 is by trials on validation rows, of other sets and of the
-    SVM, too (docs/defaults.md).
+    SVM, too (docs/default_rules.md).
 
     Args:
         noise_per_time: nu.

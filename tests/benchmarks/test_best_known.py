@@ -1,14 +1,14 @@
-"""The table of the best proved defaults: what it is chosen on, what it counts, and where it stands on its page."""
+"""The table of the best proved defaults: what it is chosen on, and what it keeps."""
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks import best_known as bk
-from benchmarks import sections
+from benchmarks.defaults import write
 from dpviz.datasets import load_dataset
-
-LINES = ["| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 80.1 | 80.2 |", "| A | 10 | 80.0 | a | 82.0 | b | 2.0 | 79.0 | 82.0 |"]
 
 
 def test_candidates_are_chosen_on_rows_that_are_neither_trained_on_nor_tested() -> None:
@@ -27,31 +27,19 @@ def test_only_what_is_proved_is_compared() -> None:
     assert set(held) == set(best.values()) == {bk.Candidate("output-gaussian")}
 
 
-def test_what_is_near_and_who_is_ahead_is_counted() -> None:
-    assert bk.verdict(LINES) == "Within one point: 1 of 2. diffprivlib at C = 1 is ahead: A at ε = 1."
-    assert bk.verdict(LINES[1:]).endswith("nowhere.")
-
-
-def test_what_is_measured_alone_joins_the_lines_of_the_page() -> None:
-    """The best known is diffprivlib or the default where that is ahead of it, and the gap is that of what is shown."""
-    filled = bk.beside(LINES, ([bk.Cell("x", 0.79), bk.Cell("x", 0.8)], [bk.Cell("C 9", 0.801), bk.Cell("C 9", 0.832)]))
-    assert filled == [
-        "| A | 1 | 80.0 | a | 80.9 | b | 0.9 | 79.0 | 80.1 |",
-        "| A | 10 | 80.0 | a | 83.2 | diffprivlib, C 9 | 3.2 | 80.0 | 83.2 |",
-    ]
-    assert bk.renewed([LINES[0], LINES[1].replace("| a |", "| c |")], [bk.Cell("d", 0.805), bk.Cell("e", 0.83)], ["c"]) == [
-        LINES[0],
-        "| A | 10 | 83.0 | e | 83.0 | e | 0.0 | 79.0 | 82.0 |",
-    ]
-    lines = [line.replace("A", "Iris") for line in LINES]
-    assert bk.by_set("\n".join(["", "| set | x |", *lines, ""])) == {"Iris": lines}
-
-
-def test_a_page_that_is_not_there_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = tmp_path / "new.md"
-    monkeypatch.setattr(bk, "rows", lambda name, model, draws: [line.replace("A", name) for line in LINES])
-    monkeypatch.setattr("sys.argv", ["best_known", "--sets", "Iris", "--alone", "--out", str(out)])
-    for _ in range(2):
-        bk.main()
-        assert list(sections.read(out)) == [bk.TITLE]
-        assert out.read_text(encoding="utf-8").count("| Iris | 1 |") == 1
+def test_rows_replace_those_of_the_same_set_and_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best known is diffprivlib where that is ahead."""
+    file = tmp_path / "best_known.csv"
+    monkeypatch.setattr(bk, "EPSILONS", (1.0, 10.0))
+    monkeypatch.setattr(bk, "chosen", lambda *_: ({bk.Candidate("a"): np.zeros(2)}, {}))
+    monkeypatch.setattr(bk, "tested", lambda *_: [bk.Cell("a", 0.8), bk.Cell("a", 0.81)])
+    for best in (0.7, 0.9):
+        peers = [bk.Cell("C 1", 0.6)] * 2, [bk.Cell("C 9", best), bk.Cell("C 9", 0.5)]
+        monkeypatch.setattr(bk, "peer_cells", lambda *_, peers=peers: peers)
+        table = bk.rows("Iris", "logistic", 3, tmp_path)
+        assert list(table["known_is"]) == ["a" if best < 0.8 else "diffprivlib, C 9", "a"]
+        write(table, file, ("set", "epsilon"))
+        write(table.assign(set="699"), file, ("set", "epsilon"))
+        kept = pd.read_csv(file, dtype=str)
+        assert sorted(zip(kept["set"], kept["epsilon"], strict=True)) == [(s, e) for s in ("699", "Iris") for e in ("1", "10")]
+        assert set(kept[kept["epsilon"] == "1"]["known"]) == {f"{100 * max(best, 0.8):.1f}"}

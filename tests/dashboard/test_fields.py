@@ -38,7 +38,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch, Whole
 from dpviz.models import MODELS, get_model
-from dpviz.papers.figures import base
+from dpviz.papers.figures import catalogue
 
 ROOT = Path(__file__).parents[2]
 SPEC = RunSpec("teaching", mechanism="rsgd-ar", seeds=2)
@@ -243,7 +243,7 @@ FULL = {
         "odds": "true",
         "tune": "batch_size,epochs",
         "by": "optimality_gap",
-        "figure": next(iter(base.panels())),
+        "figure": next(iter(catalogue.PANELS)),
     },
     "sensitivity": {
         "part": "rates",

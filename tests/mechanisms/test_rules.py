@@ -360,7 +360,7 @@ def test_batches_are_drawn_at_the_rate_that_the_noise_was_computed_for(
 
 
 def test_only_dp_sgd_with_poisson_sampling_takes_smaller_batches_for_networks() -> None:
-    """Others of its kind lose where noise is large (docs/defaults.md); reshuffled, a smaller batch needs as much noise."""
+    """Others of its kind lose where noise is large (docs/default_rules.md); reshuffled, a smaller batch needs as much noise."""
     many = get_model("mlp").setting(10_000, 20, 1e-5)
     rates = {
         name: cls().value("sampling_rate", many) for name, cls in list_mechanisms().items() if "sampling_rate" in cls.knobs()

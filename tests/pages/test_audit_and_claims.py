@@ -19,7 +19,6 @@ from dpviz.dashboard.audit import attack
 from dpviz.dashboard.jobs import pool
 from dpviz.papers import saved
 from dpviz.papers.claims import concerning, list_claims
-from dpviz.papers.figures import saved as whole_figures
 
 
 @pytest.fixture(autouse=True)
@@ -163,11 +162,11 @@ def test_whole_figures_have_verdicts_too() -> None:
     closed = len(page.table)
     page.session_state["whole-figures"] = True
     page.run()
-    kept = [one for one in whole_figures.load() if one.figure.startswith("ip-")]
+    kept = [one for one in saved.load().figures if one.figure.startswith("ip-")]
     assert len(page.table) == closed + 1
     table = page.table[-1].value
     assert len(table) == len(kept) > 0
-    assert [verdict[2:] for verdict in table["Verdict"]] == [one.headline for one in kept]
+    assert [verdict[2:] for verdict in table["Verdict"]] == [one.verdict.headline for one in kept]
 
 
 def test_pictures_of_findings() -> None:

@@ -21,7 +21,7 @@ from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.folds import summarise_splits
 from dpviz.experiments.sweeps.grid import grid
 from dpviz.experiments.sweeps.sweep import run_sweep
-from dpviz.papers.figures import base
+from dpviz.papers.figures import catalogue
 from dpviz.reporting import words
 
 FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
@@ -285,7 +285,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged() -> None:
     name = "ip-4-iris"
     page = opened(figure=name)
     page.button(key="figure-start").click().run()
-    figure, panel = base.panels()[name]
+    figure, panel = catalogue.PANELS[name]
     found = address(page)
     assert found["dataset"] == panel.dataset
     assert found["figure"] == name

@@ -42,7 +42,7 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     )
     claim = next(iter(list_claims().values()))
     path = tmp_path / "verdicts.json"
-    saved.save([Finding(claim, verdict, "command", False, 0, 1.26, "engine")], path, date(2026, 1, 2))
+    saved.save_claims([Finding(claim, verdict, "command", False, 0, 1.26, "engine")], path, date(2026, 1, 2))
     kept = saved.load(path)
     back = kept.findings[claim.id]
     assert kept.current

@@ -13,9 +13,8 @@ from dpviz.models import MODELS
 from dpviz.papers import checks
 from dpviz.papers.checks import Check
 from dpviz.papers.claims import list_claims
-from dpviz.papers.figures import base
+from dpviz.papers.figures import catalogue
 from dpviz.papers.sentences import STARTED
-from dpviz.papers.times import LEVEL, as_fast, fastest, ratio
 from dpviz.papers.verdict import Outcome, Scope
 
 SPREAD = (-0.0005, -0.0002, 0.0002, 0.0005)  # of four noise draws around their mean: far below every threshold
@@ -130,7 +129,7 @@ def test_one_dataset_cannot_refute_a_sentence_about_some_or_most() -> None:
 
 def test_a_figure_and_the_claim_about_the_same_thing_share_one_check() -> None:
     claims, linked = list_claims(), 0
-    for figure in (*base.figures(), base.times()):
+    for figure in catalogue.FIGURES:
         for one in figure.statements:
             if one.claim:
                 linked += 1
@@ -138,14 +137,14 @@ def test_a_figure_and_the_claim_about_the_same_thing_share_one_check() -> None:
                 assert claims[one.claim].paper == figure.paper
     assert linked >= 12
     assert {c.id for c in claims.values() if c.check is not None and not c.id.endswith("-mlp")} == {
-        one.claim for figure in (*base.figures(), base.times()) for one in figure.statements if one.claim
+        one.claim for figure in catalogue.FIGURES for one in figure.statements if one.claim
     }
 
 
 @pytest.mark.parametrize(("claim", "mechanism"), [("pidp-gap-zero", "pidp-sgd"), ("dbdp-gap-zero", "dbdp-pi")])
 def test_a_gap_that_the_claim_calls_small_is_small_in_the_figure(claim: str, mechanism: str) -> None:
     """`pidp-2` called a gap large that the claim called almost zero: one measured it in points of loss, one in shares."""
-    one = next(s for f in base.figures() for s in f.statements if s.claim == claim)
+    one = next(s for f in catalogue.FIGURES for s in f.statements if s.claim == claim)
     for gap, small in ((0.0015, True), (0.0025, False)):
         computed = table("optimality_gap", **{mechanism: [1.0, gap]})
         verdict = one.judge(computed, {mechanism: {}})
@@ -154,48 +153,10 @@ def test_a_gap_that_the_claim_calls_small_is_small_in_the_figure(claim: str, mec
         assert one.judge(computed, {mechanism: {"start": "zero"}}).condition == ""
 
 
-def test_checks_of_times() -> None:
-    def times(load: Sequence[float] = (1.0,) * 5, **seconds: float | Sequence[float]) -> pd.DataFrame:
-        """Seconds of each method, the same at every turn or turn by turn; the computer is slower by `load`."""
-        rows = [
-            (m, n, turn, n * slower * float(np.broadcast_to(s, len(load))[turn]))
-            for m, s in seconds.items()
-            for n in (1, 2)
-            for turn, slower in enumerate(load)
-        ]
-        return pd.DataFrame(rows, columns=["mechanism", "rows", "turn", "seconds"])
-
-    assert fastest("a")(times(a=1, b=2)).outcome is Outcome.HOLDS
-    assert fastest("a")(times(a=3, b=2)).outcome is Outcome.FAILS
-    assert fastest("a")(times(a=1.2, b=1)).outcome is Outcome.HOLDS, "times that near are the same"
-    assert as_fast("a", "b")(times(a=3, b=2)).outcome is Outcome.HOLDS
-    assert as_fast("a", "b")(times(a=6, b=2)).outcome is Outcome.FAILS
-    assert as_fast("a", "b")(times(a=4.4, b=2)).outcome is Outcome.CANNOT_TELL
-    assert as_fast("a", "b")(times(a=5)).outcome is Outcome.CANNOT_TELL
-    assert fastest("a")(times(b=5)).outcome is Outcome.CANNOT_TELL
-    drifting = (1.0, 3.0, 9.0, 2.0, 30.0)
-    assert fastest("a")(times(drifting, a=1.2, b=1)).outcome is Outcome.HOLDS, "load meets both methods of a turn"
-    assert fastest("a")(times(drifting, a=1.3, b=1)).outcome is Outcome.FAILS
-    assert fastest("a")(times(a=(1, 1, 1, 1, 1.4), b=1)).outcome is Outcome.CANNOT_TELL, "the spread covers the limit"
-    assert as_fast("a", "b")(times(a=(3, 3, 3, 3, 5), b=2)).outcome is Outcome.CANNOT_TELL
-    assert fastest("a")(times(drifting[:4], a=1, b=2)).outcome is Outcome.CANNOT_TELL, "four turns give no interval"
-    outlier = (1, 1, 1, 1, 1, 1, 1, 1, 40)
-    assert fastest("a")(times((1.0,) * 9, a=outlier, b=1)).outcome is Outcome.HOLDS, "one of nine turns may be an accident"
-
-
-def test_the_interval_of_a_median_covers_it_as_often_as_it_says() -> None:
-    """Order statistics, checked by draws; a control with the next ones inside covers less than it would say."""
-    logs = np.random.default_rng(0).standard_t(2, (4000, 9))
-    covered = [r.low <= 1 <= r.high for r in (ratio(np.exp(row), np.ones(9)) for row in logs)]
-    assert np.mean(covered) >= LEVEL
-    inner = np.sort(logs)[:, 2:-2]
-    assert np.mean((inner[:, 0] <= 0) & (inner[:, -1] >= 0)) < LEVEL - 0.05
-
-
-@pytest.mark.parametrize("name", base.panels())
+@pytest.mark.parametrize("name", catalogue.PANELS)
 def test_every_panel_can_be_set_up(name: str) -> None:
-    figure, panel = base.panels()[name]
-    setup = base.setup(name)
+    figure, panel = catalogue.PANELS[name]
+    setup = catalogue.setup(name)
     assert bool(setup.unavailable) == (panel.model not in MODELS)
     if setup.unavailable:
         assert panel.model in setup.unavailable, "the reason is said"
@@ -216,29 +177,27 @@ def test_every_panel_can_be_set_up(name: str) -> None:
 
 
 def test_the_papers_figures_are_all_there() -> None:
-    assert [f.id for f in base.figures()] == "chen-1 chen-2 dbdp-1 dbdp-2 dbdp-small ip-2 ip-3 ip-4 pidp-1 pidp-2".split()
-    chen, panel = base.panels()["chen-1-adult"]
+    assert [f.id for f in catalogue.FIGURES] == "chen-1 chen-2 dbdp-1 dbdp-2 dbdp-small ip-2 ip-3 ip-4 pidp-1 pidp-2".split()
+    chen, panel = catalogue.PANELS["chen-1-adult"]
     assert (chen.lam, panel.delta, chen.methods["rsgd-ar"].knobs["batch_size"]) == (1e-3, 1e-8, 4000)
-    assert base.panels()["chen-2-kddcup99"][1].delta == 1e-12
-    assert all(f.low == 0.01 for f in base.figures())
-    assert [f.high for f in base.figures()] == [10, 10, 7, 7, 7, 0.25, 0.25, 0.25, 3, 3]
-    assert (base.times().dataset, base.times().delta) == ("kddcup99", 1e-12)
-    assert base.times().rows == (50_000, 100_000, 150_000, 200_000, 250_000)
+    assert catalogue.PANELS["chen-2-kddcup99"][1].delta == 1e-12
+    assert all(f.low == 0.01 for f in catalogue.FIGURES)
+    assert [f.high for f in catalogue.FIGURES] == [10, 10, 7, 7, 7, 0.25, 0.25, 0.25, 3, 3]
 
 
 def test_verdicts_are_computed_from_a_sweep() -> None:
-    figure, _ = base.panels()["dbdp-small-breast-cancer"]
-    values = base.setup("dbdp-small-breast-cancer").values | {
+    figure, _ = catalogue.PANELS["dbdp-small-breast-cancer"]
+    values = catalogue.setup("dbdp-small-breast-cancer").values | {
         "dataset": "breast-cancer",
         "seeds": 20,
         "mechanisms": {"dp-sgd": {}},
     }
-    (one, verdict), *_ = base.judge(figure, dpviz.run_sweep(SweepSpec(epsilons=[0.1, 20.0], **values)))
+    (one, verdict), *_ = figure.judge(dpviz.run_sweep(SweepSpec(epsilons=[0.1, 20.0], **values)))
     assert one.text == "As ε increases, so does the accuracy."
     assert verdict.outcome is Outcome.HOLDS
-    figure, _ = base.panels()["ip-4-iris"]
-    values = base.setup("ip-4-iris").values | {"mechanisms": {"dp-gd": {}}, "seeds": 2}
-    found = base.judge(figure, dpviz.run_sweep(SweepSpec(epsilons=[0.1, 1.0], **values)))
+    figure, _ = catalogue.PANELS["ip-4-iris"]
+    values = catalogue.setup("ip-4-iris").values | {"mechanisms": {"dp-gd": {}}, "seeds": 2}
+    found = figure.judge(dpviz.run_sweep(SweepSpec(epsilons=[0.1, 1.0], **values)))
     assert {verdict.outcome for _, verdict in found} == {Outcome.CANNOT_TELL}
     assert "no complete numbers of input-perturbation" in found[0][1].because
 
@@ -246,13 +205,13 @@ def test_verdicts_are_computed_from_a_sweep() -> None:
 def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) -> None:
     rows = "\n".join(f"{k % 50},{'yes' if k % 3 else 'no'}" for k in range(200))
     (tmp_path / "bank.csv").write_text(f"age,label\n{rows}\n")
-    setup = base.setup("chen-1-bank")
+    setup = catalogue.setup("chen-1-bank")
     assert setup.values["dataset"] == "data/bank.csv"
     assert any("200" in note for note in setup.notes), "that it has other rows is said"
-    assert base.setup("dbdp-1-bank-lr").values["dataset"] == "data/bank.csv", "the nearest set, before any synthetic one"
+    assert catalogue.setup("dbdp-1-bank-lr").values["dataset"] == "data/bank.csv", "the nearest set, before any synthetic one"
     (tmp_path / "IPUMS-BR.dat").write_text("\n".join(f"{k % 7} {k % 5} {k % 3 // 2}" for k in range(200)))
-    assert base.setup("chen-1-ipums-br").values["dataset"] == "data/IPUMS-BR.dat"
+    assert catalogue.setup("chen-1-ipums-br").values["dataset"] == "data/IPUMS-BR.dat"
     (tmp_path / "bank.csv").write_text("age,label\n1")
-    setup = base.setup("chen-1-bank")
+    setup = catalogue.setup("chen-1-bank")
     assert setup.values["dataset"] == "census-45211"
     assert any("data/bank.csv was not taken: file: line 2 has 1 value where" in note for note in setup.notes)

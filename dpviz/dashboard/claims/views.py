@@ -17,8 +17,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
 from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome
-from dpviz.papers.figures import base
-from dpviz.papers.figures import saved as whole_figures
+from dpviz.papers.figures import catalogue
 from dpviz.reporting import words
 from dpviz.reporting.pictures import method_look
 
@@ -117,20 +116,20 @@ def papers(shown: Sequence[Shown]) -> None:
 def figures(shown: Sequence[Shown]) -> None:
     """A table of the verdicts on whole figures, over all panels that were computed, of the papers that are shown."""
     papers_shown = {s.claim.paper for s in shown}
-    known = {figure.id: figure for figure in base.figures() if figure.paper in papers_shown}
-    kept = [one for one in whole_figures.load() if one.figure in known]
+    known = {figure.id: figure for figure in catalogue.FIGURES if figure.paper in papers_shown}
+    kept = [one for one in saved.load().figures if one.figure in known]
     fold = st.expander(f"Whole figures: {len(kept)} verdicts", key="whole-figures", on_change="rerun") if kept else None
     if fold is None or not fold.open:
         return
     with fold:
-        st.caption("Each sentence is judged on all panels of its figure that were computed; docs/figures.md has the panels.")
+        st.caption("Each sentence is judged on all panels of its figure that were computed; the docs have the panels.")
         lines = [
             (
                 f"{known[one.figure].source.name}, {known[one.figure].number}",
                 one.text,
-                f"{words.VERDICTS[one.outcome][0]} {one.headline}",
+                f"{words.VERDICTS[one.verdict.outcome][0]} {one.verdict.headline}",
                 ", ".join(dict.fromkeys(one.datasets)),
-                words.labelled(one.because),
+                words.labelled(one.verdict.because),
             )
             for one in kept
         ]

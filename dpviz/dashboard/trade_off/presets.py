@@ -13,7 +13,8 @@ from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import MODELS
-from dpviz.papers.figures import base
+from dpviz.papers.figures import catalogue
+from dpviz.papers.figures.base import Figure
 from dpviz.papers.verdict import Outcome, Verdict
 from dpviz.reporting import words
 
@@ -21,7 +22,7 @@ from dpviz.reporting import words
 def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
     """A figure to choose, its settings and its statements, folded away until opened."""
     with st.expander("Figures of the papers", expanded=bool(chosen.figure)):
-        figures = base.panels()
+        figures = catalogue.PANELS
         left, right = st.columns([3, 1], vertical_alignment="bottom")
         with left:
             st.session_state.setdefault("own.figure", chosen.figure or next(iter(figures)))
@@ -31,7 +32,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
                 "Figure", list(figures), key="own.figure", format_func=_title, on_change=settings.figure_field().keep, args=("",)
             )
         figure, panel = figures[name]
-        setup = base.setup(name, _uploads())
+        setup = catalogue.setup(name, _uploads())
         with right:
             st.button(
                 "Set it up",
@@ -54,13 +55,13 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
             _judged(figure, setup, view)
         else:
             tables.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
-        used = base.settings(name)
+        used = catalogue.settings(name)
         if used:
             tables.table(used, ("Method", "Hyperparameter", "Value or rule", "Where it comes from"))
 
 
 def _title(name: str) -> str:
-    figure, panel = base.panels()[name]
+    figure, panel = catalogue.PANELS[name]
     missing = "" if panel.model in MODELS else " (not available)"
     return f"{figure.source.name.split(' (')[0]} · {figure.where(panel)} · {panel.title}{missing}"
 
@@ -77,7 +78,7 @@ def of_figure(name: str, epsilon: float, uploads: Mapping[str, str] | None = Non
         epsilon: the chosen one, brought into the figure's range.
         uploads: names of uploads that may be used, with the names of their files.
     """
-    setup = base.setup(name, uploads)
+    setup = catalogue.setup(name, uploads)
     values = dict(setup.values)
     methods = values.pop("mechanisms")
     first = next(iter(methods))
@@ -102,7 +103,7 @@ def _start(name: str, spec: RunSpec) -> None:
     settings.forget_sidebar()
 
 
-def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
+def _judged(figure: Figure, setup: catalogue.Setup, view: running.View) -> None:
     """Every statement with its verdict, drawn again while numbers come in."""
     changed = _changes(setup, view)
     if changed:
@@ -119,7 +120,7 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
             judgements = [(s, Verdict(Outcome.CANNOT_TELL, "Still being computed.")) for s in figure.statements]
         else:
             table = view.table()
-            judgements = base.judge(figure, table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)
+            judgements = figure.judge(table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)
         rows = [
             (s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in judgements
         ]
@@ -128,7 +129,7 @@ def _judged(figure: base.Figure, setup: base.Setup, view: running.View) -> None:
     running.live(view, verdicts)
 
 
-def _changes(setup: base.Setup, view: running.View) -> list[str]:
+def _changes(setup: catalogue.Setup, view: running.View) -> list[str]:
     sweep, values = view.sweep, setup.values
     names = {"dataset": "dataset", "model": "model", "lam": "λ", "seeds": "draws"}
     changes = [name for field, name in names.items() if getattr(sweep, field) != values[field]]

@@ -18,7 +18,7 @@ from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism, list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Form, Number, Pick, Whole
 from dpviz.models import get_model
-from dpviz.papers.figures import base
+from dpviz.papers.figures import catalogue
 
 _TITLES = {
     "accuracy": "test accuracy",
@@ -115,7 +115,7 @@ BY = fields.choice("by", "Look at", _TUNED, _METRIC, few=0)
 
 def figure_field() -> Field[str]:
     """The paper's figure that was set up."""
-    return Field("figure", Choice(label="Figure", help="", options=tuple(base.panels())), "")
+    return Field("figure", Choice(label="Figure", help="", options=tuple(catalogue.PANELS)), "")
 
 
 def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
@@ -128,7 +128,7 @@ def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
         names={name: f"{mechanisms[name].family} · {mechanisms[name].label}" for name in able},
         refused={name: "does not run on this model, or takes no weights" for name in mechanisms if name not in able},
     )
-    return Field("methods", kind, base.first_view(able, spec.mechanism))
+    return Field("methods", kind, catalogue.first_view(able, spec.mechanism))
 
 
 def tune_field(spec: RunSpec) -> Field[tuple[str, str] | None]:

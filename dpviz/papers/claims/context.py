@@ -19,7 +19,6 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training
 from dpviz.papers import sets
 from dpviz.papers.checks import Check
-from dpviz.papers.times import TimeCheck
 from dpviz.papers.verdict import Verdict
 from dpviz.privacy.budget import Budget
 
@@ -212,7 +211,7 @@ Test = Callable[[Context], Verdict]
 class ByCheck:
     """A test that trains models and applies a rule to them, which a figure of the paper may share."""
 
-    check: Check | TimeCheck
+    check: Check
     run: Test
 
     def __call__(self, context: Context) -> Verdict:
@@ -244,6 +243,6 @@ class Claim:
     privacy: bool = False
 
     @property
-    def check(self) -> Check | TimeCheck | None:
+    def check(self) -> Check | None:
         """The rule that the test applies, where a figure states the same and shares it."""
         return self.test.check if isinstance(self.test, ByCheck) else None

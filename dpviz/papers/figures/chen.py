@@ -1,9 +1,8 @@
-"""Figures 1 to 3 of Chen, Lee, Kifer 2019: accuracy, objective and processing time of RSGD-AR and its baselines."""
+"""Figures 1 and 2 of Chen, Lee, Kifer 2019: accuracy and objective of RSGD-AR and its baselines."""
 
 from dpviz.papers import sentences
 from dpviz.papers.checks import as_good
-from dpviz.papers.figures.base import Figure, Method, Panel, Statement, Times
-from dpviz.papers.times import as_fast
+from dpviz.papers.figures.base import Figure, Method, Panel, Statement
 
 _CHEN = "chen-rsgd"
 _ONE_SPLIT = "Here: one 80/20 split, 10 noise draws; the paper takes the mean of 20 times 5-fold cross validation."
@@ -91,25 +90,4 @@ def _figure(number: int, model: str, competitive: str, given: tuple[str, ...] = 
 FIGURES = (
     _figure(1, "logistic", "For all ε, RSGD-AR outperforms or is competitive"),
     _figure(2, "svm", "RSGD-AR outperforms or is similar", ("huberised hinge with h = 0.5",)),
-)
-
-TIMES = Times(
-    paper=_CHEN,
-    number="Figure 3",
-    section="5.2",
-    dataset="kddcup99",
-    instead="census-250000",
-    rows=(50_000, 100_000, 150_000, 200_000, 250_000),
-    delta=1e-12,
-    methods=_CHEN_METHODS,
-    given=("KDDCup99, random subsamples of 50,000 to 250,000 rows, 120 columns", "δ = 1e-12", "λ = 0.001"),
-    differs=(
-        "Here: logistic regression, one training at ε = 1 on all rows of a subsample, on this machine.",
-        "Here: processor time, the median of five turns after one that warms up.",
-        "KDDCup99 is its 10 % file, or your own table of that name. Where neither is here, it is the synthetic census.",
-    ),
-    statements=(
-        Statement("ObjPert, which uses L-BFGS, is the fastest.", sentences.OBJECTIVE_FASTEST, claim="objective-fastest"),
-        Statement("RSGD-AR needs more iterations but is as fast as ObjPert.", as_fast("rsgd-ar", "kst-objective")),
-    ),
 )

@@ -1,0 +1,135 @@
+"""The pages of the site that are made from declarations and from the numbers in `docs/data` and `benchmarks/panels`.
+
+`sphinx-build` writes them when it reads its settings; `python docs/generate.py` does the same by hand.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent))  # the numbers of figures are read by a module of benchmarks
+
+import dpviz  # noqa: E402
+from benchmarks import figures as computed  # noqa: E402
+from dpviz.papers import saved  # noqa: E402
+from dpviz.papers.figures.catalogue import FIGURES, PANELS, settings  # noqa: E402
+
+
+def grid(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown."""
+    names = list(head)
+    lines = [[str(cell).replace("|", "\\|") for cell in row] for row in (names, ["---"] * len(names), *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def data(name: str) -> pd.DataFrame:
+    """A file of `docs/data`, as text."""
+    return pd.read_csv(DOCS / "data" / f"{name}.csv", dtype=str, keep_default_na=False)
+
+
+def mechanisms() -> str:
+    """What each mechanism declares."""
+    listed = dpviz.list_mechanisms()
+    head = ("id", "method", "family", "where the noise goes", "neighbours", "guarantee", "published rate", "citation")
+    rows = [
+        (f"`{name}`", m.label, m.family, m.noise_enters, m.neighbouring.value, m.guarantee, rate_of(m), m.citation)
+        for name, m in listed.items()
+    ]
+    text = f"# Mechanisms\n\nRates are the published ones; O(·) hides constants.\n\n{grid(head, rows)}\n## Knobs\n"
+    for name, m in listed.items():
+        knobs = [(f"`{k}`", knob.text(m.defaults()[k]), knob.describe(), knob.help) for k, knob in m.knobs().items()]
+        text += f"\n### `{name}`\n\n{grid(('knob', 'default', 'range', 'meaning'), knobs)}" if knobs else ""
+    return text
+
+
+def rate_of(mechanism: type[dpviz.Mechanism]) -> str:
+    """The published rate as a formula."""
+    return f"${mechanism.rate}$" if mechanism.rate else "none given"
+
+
+def defaults() -> str:
+    """The accuracy of every method at its automatic hyperparameters."""
+    text = """# Methods at their automatic hyperparameters
+
+Test accuracy in per cent (± standard deviation over noise draws), λ and row scaling automatic; the trials behind the rules are in
+[another page](default_rules.md). "Training" is what the same training without noise loses at the largest ε; tables of 30 to 120
+test rows jump by whole rows. Made by `python -m benchmarks.defaults`.
+
+## The best default beside the best known
+
+Means over noise draws (one split; sets below 5,000 rows 20 splits). Default: the best method whose guarantee is proved, at its
+defaults. Known: the best of those, of a grid of methods, λ, steps, clipping and row scalings, and of diffprivlib at 3 values of C
+and of `data_norm` (in its own environment, ε-DP, on the same rows with the same declared bounds). Everything is chosen on a
+quarter of the training rows and then trained on all of them. Made by `python -m benchmarks.best_known`.
+
+"""
+    head = ("set", "ε", "best proved default", "", "best known", "", "diffprivlib, C = 1", "diffprivlib, best C")
+    text += grid(head, data("best_known").to_numpy())
+    for (dataset, model), part in data("defaults").groupby(["dataset", "model"], sort=False):
+        one, budgets = part.iloc[0], list(dict.fromkeys(part["epsilon"]))
+        rows = [
+            (method, *(f"{m} ± {s}" for m, s in zip(of["mean"], of["spread"], strict=True)), of["training"].iloc[0])
+            for method, of in part.groupby("method", sort=False)
+        ]
+        head = ("method", *(f"ε = {e}" for e in budgets), "training")
+        text += f"\n## {dataset}, {model}\n\nNon-private {one['non_private']}, majority {one['majority']}.\n\n{grid(head, rows)}"
+    return text
+
+
+def cost() -> str:
+    """What accuracy is lost to, method by method."""
+    text = """# What accuracy is lost to
+
+Test accuracy in per cent at the automatic hyperparameters, λ and row scaling: accuracy = non-private − training − noise.
+"Training" is what the same training without noise loses, "noise" what the noise loses beside that; below 0 it gained by chance.
+Means are exact over the noise where there is a closed form. Made by `python -m benchmarks.cost`, with 10 noise draws.
+"""
+    for (dataset, model, epsilon), part in data("cost").groupby(["dataset", "model", "epsilon"], sort=False):
+        shown = part.drop(columns=["dataset", "model", "epsilon"])
+        head = ("method", "accuracy", "non-private", "training", "noise")
+        text += f"\n## {dataset}, {model}, ε = {epsilon}\n\n{grid(head, shown.to_numpy())}"
+    return text
+
+
+def figures() -> str:
+    """What the papers say about their figures beside the findings of dpviz, figure by figure and panel by panel."""
+    text = """# The papers' figures, statement by statement
+
+First the verdicts on whole figures, over all panels that were computed, which the page Paper claims shows too. Then each figure
+with its settings, and its panels whose numbers are kept. Made by `python -m benchmarks.figures`, with the noise draws and points
+of the page Trade-off ("Figures of the papers").
+"""
+    tables, verdicts = computed.kept(), saved.load().figures
+    whole = ("the paper says", "dpviz", "numbers", "on")
+    for figure in FIGURES:
+        rows = [
+            (one.text, one.verdict.headline, one.verdict.because, ", ".join(dict.fromkeys(one.datasets)))
+            for one in verdicts
+            if one.figure == figure.id
+        ]
+        text += f"\n## {figure.source.name}, {figure.number}\n\n{grid(whole, rows)}"
+        names = [name for name, (of, _) in PANELS.items() if of is figure]
+        text += "\n" + grid(("method", "hyperparameter", "value or rule", "where it comes from"), settings(names[0]))
+        text += "".join(f"\n- {note}" for note in figure.differs) + "\n"
+        for name in names:
+            if name in tables:
+                judged = [(one.text, verdict.headline, verdict.because) for one, verdict in figure.judge(tables[name])]
+                panel, on = PANELS[name][1], tables[name]["dataset"].iloc[0]
+                text += f"\n### {figure.id}: {panel.title}, {panel.model}\n\nOn `{on}`.\n\n{grid(whole[:3], judged)}"
+    return text
+
+
+PAGES = (mechanisms, defaults, cost, figures)
+
+
+def write() -> None:
+    """Writes all pages beside this file."""
+    for page in PAGES:
+        (DOCS / f"{page.__name__}.md").write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,54 @@
+"""The claim that the accuracy of SGD with the moments accountant jumps at one budget."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpviz.papers.checks import Check
+from dpviz.papers.claims.accuracy import TUNED
+from dpviz.papers.claims.context import ByCheck, Context, Measured, Test
+from dpviz.papers.claims.tables import constant, lines
+from dpviz.papers.verdict import Picture, Verdict
+
+DELTA = 1e-8
+SURGES_ON = "census-10000"
+
+
+def _tuned(context: Context, name: str, budgets: list[float], seeds: int) -> tuple[Measured, list[dict[str, Any]]]:
+    """DP-SGD with the best of three run lengths at each budget; batches of sqrt(n) rows and delta = 1e-8 as in the paper."""
+    rate = float(context.setup(name)[0].problem.n ** -0.5)
+    base = {"accountant": "rdp", "relation": "add-remove", "sampling_rate": rate}
+    return context.best("dp-sgd", [base | {"epochs": e} for e in (1.0, 5.0, 20.0)], name, budgets, seeds, delta=DELTA)
+
+
+def surges(check: Check) -> Test:
+    """The accuracy of SGD with the moments accountant jumps at one epsilon."""
+
+    def test(context: Context) -> Verdict:
+        budgets = list(np.geomspace(0.02, 2.0, context.choose(12, 24)))
+        names, seeds = context.data((SURGES_ON,), (SURGES_ON,)), context.choose(5, 20)
+        parts, rows, epochs = [], [], []
+        for k, name in enumerate(names):
+            measured, chosen = _tuned(context.part(k, len(names)), name, budgets, seeds)
+            rows.append(measured.rows("dp-sgd"))
+            epochs.append((f"Epochs chosen, {name}", ", ".join(f"{c['epochs']:g}" for c in chosen)))
+            parts += [
+                lines(name, "best of three run lengths", "dp-sgd", budgets, 100 * measured.accuracy),
+                constant(name, "non-private", "non-private", budgets, 100 * measured.non_private),
+                constant(name, "majority", "majority", budgets, 100 * measured.majority),
+            ]
+        verdict = check(pd.concat(rows, ignore_index=True))
+        return replace(
+            verdict,
+            because=f"{verdict.because} Run lengths are chosen afresh at each budget; the accountant can handle every one.",
+            rule=f"{check.rule} {TUNED} Neighbouring budgets differ by a factor of {budgets[1] / budgets[0]:.2f}.",
+            numbers=tuple(epochs),
+            table=pd.concat(parts),
+            picture=Picture("ε", "test accuracy, %", log_x=True),
+            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0; δ = {DELTA:g} and batches of √n rows "
+            "as in the paper.",
+        )
+
+    return ByCheck(check, test)
