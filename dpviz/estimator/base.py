@@ -1,12 +1,21 @@
 """The base of estimators that spend privacy: tags for scikit-learn, the ledger, and pickles without a seed."""
 
 import os
+import warnings
+from collections import Counter
 from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 
+from dpviz.estimator.guarantee import PrivacyWarning
 from dpviz.spending.ledger import Ledger
+
+REPETITION: str = (
+    "A second fit without a ledger: every fit on the same rows spends epsilon again, each one of a search, of cross-validation "
+    "or of bagging, too. Give ledger=, which adds them up and refuses what passes its limit. This is not said again."
+)
+_fits: Counter[type] = Counter()  # of this process, without a ledger
 
 
 class PrivateEstimator(ClassifierMixin, BaseEstimator):
@@ -28,5 +37,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):
         return state
 
     def _open_ledger(self) -> Ledger | None:
-        """The ledger that was given, by itself or by its path."""
-        return self.ledger if self.ledger is None or isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+        """The ledger that was given, by itself or by its path; without one, the second fit in this process warns."""
+        if self.ledger is None:
+            _fits[type(self)] += 1
+            if _fits[type(self)] == 2:
+                warnings.warn(REPETITION, PrivacyWarning, stacklevel=3)
+            return None
+        return self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)

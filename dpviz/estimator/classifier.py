@@ -25,7 +25,6 @@ from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
 from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
 from dpviz.estimator.plan import Plan
-from dpviz.estimator.search import cloned, count
 from dpviz.estimator.weights import of_classes, of_samples
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
@@ -136,13 +135,6 @@ class PrivateClassifier(PrivateEstimator):
             setattr(self, name, value)
         return self
 
-    def __sklearn_clone__(self) -> Self:
-        from sklearn.base import _clone_parametrized  # what `clone` itself does; it is documented for this use
-
-        made: Self = _clone_parametrized(self)
-        cloned(self, made)
-        return made
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Trains on (n, d) rows, sparse ones too, and (n,) labels. Each call spends the budget anew.
 
@@ -163,7 +155,6 @@ class PrivateClassifier(PrivateEstimator):
         if (ledger := self._open_ledger()) is not None:
             call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
             ledger.spend(planned.entry(call), planned.cal.neighbouring)
-        count(self, float(self.epsilon), rows)
         if mapped is None:
             mapped = self._map_privately(rows, intercept, planned.for_ranges, person_rows, of_ranges)
         x = self._inside(mapped, rows, intercept)

@@ -20,7 +20,6 @@ from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.estimator.features import PRIVATE
 from dpviz.estimator.guarantee import supposes
 from dpviz.estimator.plan import Plan
-from dpviz.estimator.search import count
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.privacy.private_ranges import shares
@@ -107,7 +106,6 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         made = plan(candidates, repetitions(self.distribution, self.mean_runs), total, person_rows)
         if (ledger := self._open_ledger()) is not None:
             made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit", for_ranges)
-        count(self.estimator, float(self.epsilon), rows)
         seeded, source, of_ranges = self._source()
         if mapped is None:
             mapped = first._map_privately(rows, intercept, for_ranges, person_rows, of_ranges)

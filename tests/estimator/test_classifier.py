@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +22,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support_estimator import rows
 
 import dpviz
-from dpviz import PrivateClassifier
+from dpviz import Budget, Ledger, PrivateClassifier
 from dpviz.common.validate import InvalidInput
+from dpviz.estimator import base
 from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.mechanisms.objective.perturbed_objective import EXACT
 from dpviz.privacy.budget import row_budget
@@ -232,3 +235,19 @@ def test_nothing_is_spent_on_a_fit_that_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput):
             PrivateClassifier(ledger=ledger, **options).fit(*rows())  # type: ignore[arg-type]
     assert ledger.entries() == ()
+
+
+def test_the_second_fit_without_a_ledger_warns_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of one class in a process: in a loop or inside scikit-learn's tools. A ledger counts exactly, so its fits do not."""
+    monkeypatch.setattr(base, "_fits", Counter())
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(9.0, 1e-4))
+    model = PrivateClassifier("output-gaussian", random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            PrivateClassifier("output-gaussian", ledger=ledger).fit(*rows())
+        assert (len(ledger.entries()), ledger.total().budget.epsilon > 1.5) == (3, True)
+        model.fit(*rows())
+        assert caught == []
+        cross_val_score(model, *rows(), cv=3)
+    assert [str(w.message) for w in caught] == [base.REPETITION]

@@ -1,17 +1,19 @@
 """`PrivateSearchCV`: what it promises, what it spends, and mistakes that a search could make."""
 
 import pickle
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpviz import Budget, Ledger, PrivacyWarning, PrivateClassifier, PrivateSearchCV
+from dpviz import Budget, Ledger, PrivateClassifier, PrivateSearchCV
 from dpviz.common.validate import InvalidInput
+from dpviz.estimator import classifier
 from dpviz.estimator import private_search as module
 from dpviz.mechanisms.conditions import SECRET_SEED
 from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
@@ -79,19 +81,25 @@ def test_every_run_is_calibrated_for_its_share(classes: int, monkeypatch: pytest
     assert cost(used[0].mechanism.calibrate(used[0].setting, Budget(2.0, delta)), used[0].setting) > 3.0
 
 
-def test_models_are_scored_on_rows_that_they_were_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = []
-    train, right = module._Runs.train, module._Runs.right
-    monkeypatch.setattr(module._Runs, "train", lambda self, i: (parts.append((self.training, self.scoring)), train(self, i))[1])
-    scores: list[int] = []
-    monkeypatch.setattr(module._Runs, "right", lambda self, one: (scores.append(right(self, one)), scores[-1])[1])
-    x, y = rows(1000)
-    searched(held_out=0.3).fit(x, y)
-    assert parts
-    for training, scoring in parts:
-        assert sorted([*training, *scoring]) == list(range(1000))
-        assert len(scoring) == 300
-    assert max(scores) <= 300
+@pytest.mark.parametrize("planted", [False, True])
+def test_rows_that_are_scored_reach_no_training(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows themselves, at the last step before noise. The planted mistake trains on all of them."""
+    trained, scored, find = [], [], module.search
+
+    def search(made: object, train: Callable[[int], object], right: Callable[[object], int], source: object) -> object:
+        runs = train.__self__  # type: ignore[attr-defined]
+        scored.append(runs.x[runs.scoring])
+        runs = replace(runs, training=np.arange(len(runs.x))) if planted else runs
+        return find(made, runs.train, right, source)
+
+    monkeypatch.setattr(module, "search", search)
+    train = classifier.train
+    monkeypatch.setattr(classifier, "train", lambda m, t: (trained.append(t.problem.rows.X), train(m, t))[1])
+    searched(held_out=0.3).fit(*rows(1000))
+    held_out = set(map(tuple, scored[0]))
+    assert len(held_out) == 300
+    assert all(len(x) == (1000 if planted else 700) for x in trained)
+    assert any(held_out & set(map(tuple, x)) for x in trained) == planted
 
 
 @pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")
@@ -122,8 +130,6 @@ def test_parameters_and_clones() -> None:
     assert model.set_params(estimator__lam=0.5, mean_runs=3.0).get_params()["estimator__lam"] == 0.5
     copy = clone(model)
     assert (copy.mean_runs, copy.estimator.lam, copy.param_grid) == (3.0, 0.5, GRID)
-    with pytest.warns(PrivacyWarning, match=r"cross_val_score made 3 fits, ε = 6"):
-        cross_val_score(searched(mean_runs=2.0), *rows(900), cv=3)
 
 
 def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

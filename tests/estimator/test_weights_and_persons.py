@@ -71,13 +71,17 @@ def test_class_weights_are_divided_by_the_largest() -> None:
     assert more.predict_proba(of_a)[:, 1].mean() > 3 * plain.predict_proba(of_a)[:, 1].mean()
 
 
-def test_sample_weights_are_bounded_by_what_is_declared() -> None:
+@pytest.mark.parametrize("most", [4.0, 9.0])
+def test_sample_weights_are_bounded_by_what_is_declared(most: float) -> None:
+    """And not by the largest that is there, which is private: the control where the two differ."""
     x, y = rows(300)
     weights = np.where(np.arange(300) % 3 == 0, 4.0, 1.0)
     high = {"epsilon": 1e5, "lam": 0.1, "fit_intercept": False, "random_state": 0}
-    declared = PrivateClassifier("output-gaussian", max_weight=4.0, **high).fit(x, y, sample_weight=weights)
-    target = Problem(Rows(x, np.where(y == "b", 1.0, -1.0), weights=weights / 4), get_model("logistic"), 0.1).optimum
+    declared = PrivateClassifier("output-gaussian", max_weight=most, **high).fit(x, y, sample_weight=weights)
+    signed = np.where(y == "b", 1.0, -1.0)
+    target, wrong = (Problem(Rows(x, signed, weights=weights / w), get_model("logistic"), 0.1).optimum for w in (most, 4.0))
     assert declared.coef_[0] == pytest.approx(target, abs=0.01)
+    assert (declared.coef_[0] == pytest.approx(wrong, abs=0.01)) == (most == 4.0)
     with pytest.warns(PrivacyWarning, match="100 weights above max_weight"):
         clipped = PrivateClassifier("output-gaussian", **high).fit(x, y, sample_weight=weights)
     assert np.array_equal(clipped.coef_, PrivateClassifier("output-gaussian", **high).fit(x, y, sample_weight=np.ones(300)).coef_)

@@ -11,7 +11,7 @@ import pytest
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import get_mechanism
-from dpviz.models import get_model
+from dpviz.models import Rows, get_model
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
 from dpviz.privacy.budget import Budget, Status
@@ -172,3 +172,20 @@ def test_what_cannot_be_searched_is_refused_in_words(
     with pytest.raises(InvalidInput) as problem:
         private_search(spec, values, **more)  # type: ignore[arg-type]
     assert problem.value.field == field
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_class_weights_reach_training(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the rows of every class; the planted mistake drops the weights on the way."""
+    trained, train = [], tuning.train
+    monkeypatch.setattr(tuning, "train", lambda m, t: (trained.append(t.problem.rows), train(m, t))[1])
+    if planted:
+        monkeypatch.setattr(tuning, "Rows", lambda X, y, **_: Rows(X, y))
+    private_search(replace(SPEC, class_weight=5.0), LAM)
+    weights = [
+        sorted(set(np.round(5 * (np.ones(len(r)) if r.weights is None else r.weights)[r.y == s], 9)))
+        for r in trained
+        for s in (-1, 1)
+    ]
+    assert set(map(tuple, weights[::2])) == {(5.0,) if planted else (1.0,)}
+    assert set(map(tuple, weights[1::2])) == {(5.0,)}
