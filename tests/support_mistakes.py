@@ -188,17 +188,17 @@ def fixed_batches(patch: Patch) -> None:
 
         return start
 
-    everywhere(patch, "PoissonBatches", random.PoissonBatches, batches)
+    everywhere(patch, "poisson_batches", random.poisson_batches, batches)
 
 
 def rows_too_often(patch: Patch) -> None:
-    original = random.PoissonBatches
-    everywhere(patch, "PoissonBatches", original, lambda n, rate: original(n, min(1.0, 1.25 * rate)))
+    original = random.poisson_batches
+    everywhere(patch, "poisson_batches", original, lambda n, rate: original(n, min(1.0, 1.25 * rate)))
 
 
 def one_batch(patch: Patch) -> None:
     """The batch of the first step in all of them."""
-    original = random.PoissonBatches
+    original = random.poisson_batches
 
     def batches(n: int, rate: float) -> Any:
         def start(rng: np.random.Generator) -> Any:
@@ -207,7 +207,7 @@ def one_batch(patch: Patch) -> None:
 
         return start
 
-    everywhere(patch, "PoissonBatches", original, batches)
+    everywhere(patch, "poisson_batches", original, batches)
 
 
 def half_the_steps(patch: Patch) -> None:

@@ -18,9 +18,6 @@ from dpviz.common.arrays import Floats
 
 Index = NDArray[np.intp]
 
-_FOUR_PERCENT = 2**16 // 25  # of the numbers of 16 bits
-_AHEAD, _AHEAD_ENTRIES = 32, 1 << 18  # steps whose noise is drawn at once, and numbers of them at most
-
 #: shape -> draws, one array after the other
 Normals = Callable[[tuple[int, ...]], NDArray[Any]]
 #: generator -> (t -> row positions of batch t, each at most once), asked for in order
@@ -47,7 +44,7 @@ def substreams(stream: np.random.SeedSequence, count: int) -> list[np.random.See
     return [np.random.SeedSequence(stream.entropy, spawn_key=(*key, 1_000_000 + k)) for k in range(count)]
 
 
-class Drawn:
+class BatchIndices:
     """Row positions of a batch for each of S replicas, each ascending.
 
     Attributes:
@@ -58,7 +55,7 @@ class Drawn:
         self.index, self.cuts = index, cuts
 
     @classmethod
-    def of(cls, batches: Sequence[Index]) -> Drawn:
+    def of(cls, batches: Sequence[Index]) -> BatchIndices:
         """From S batches."""
         return cls(np.concatenate(batches), np.cumsum([0, *map(len, batches)]))
 
@@ -97,103 +94,63 @@ def gamma_sphere(rng: np.random.Generator, size: int) -> Floats:
     return np.asarray(rng.gamma(size) * direction / np.linalg.norm(direction))
 
 
-def normals_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
+def single_normals(stream: np.random.SeedSequence) -> Normals:
+    """Standard normal draws in single precision from the start of a stream on, for whole tables of rows.
+
+    >>> single_normals(spawn(0, 1)[0])((2, 3)).shape
+    (2, 3)
+    """
+    rng = generator(stream)
+    return lambda shape: rng.standard_normal(shape, dtype=np.float32)
+
+
+def lockstep_normals(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
     """Standard normal draws (S, m), a vector of each generator at every call; nothing else may draw from them meanwhile."""
-    ahead = max(1, min(_AHEAD, _AHEAD_ENTRIES // (len(rngs) * m)))
-    left: list[Floats] = []
-
-    def draw() -> Floats:
-        if not left:  # the same numbers in fewer, longer calls
-            left.extend(np.stack([rng.standard_normal((ahead, m)) for rng in rngs], axis=1)[::-1])
-        return left.pop()
-
-    return draw
+    return lambda: np.stack([rng.standard_normal(m) for rng in rngs])
 
 
-def gamma_spheres_in_step(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
-    """As `normals_in_step`, by `gamma_sphere`."""
+def lockstep_gamma_spheres(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
+    """As `lockstep_normals`, by `gamma_sphere`."""
     return lambda: np.stack([gamma_sphere(rng, m) for rng in rngs])
 
 
-def _poisson(rng: np.random.Generator, n: int, coarse: int, fine: int) -> Index:
-    """A batch of n rows in which every row is with chance (coarse + fine/2^16)/2^16."""
-    bits = rng.bit_generator.random_raw((n + 3) // 4).view(np.uint16)[:n]
-    # where rows are more than 1 in 10 numpy looks for them without branches, which is faster from 1 in 25 on: more make it do so
-    more = n // 16 + 1 if coarse > _FOUR_PERCENT else 1
-    chosen = np.ones(n + more, bool)
-    np.less_equal(bits, coarse, out=chosen[:n])
-    ties = np.flatnonzero(bits == coarse)
-    if len(ties):  # ties of the upper 16 bits are decided by 16 more, so that the chance is exact to 2^-32
-        chosen[ties] = rng.integers(0, 2**16, len(ties)) < fine
-    return np.flatnonzero(chosen)[:-more]
+def lockstep(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], BatchIndices]:
+    """t -> batch t of each generator, asked for in order; nothing else may draw from them meanwhile."""
+    draws = [batches(rng) for rng in rngs]
+    return lambda t: BatchIndices.of([draw(t) for draw in draws])
 
 
-class PoissonBatches:
-    """Batches in which every row is with chance `rate`, independently.
+def poisson_batches(n: int, rate: float) -> Batches:
+    """Batches in which every row is with chance `rate`, independently: a binomial size, then a uniform subset of that size."""
+    everything = np.arange(n)
 
-    The chance is rounded down to a multiple of 2^-32 (at most 2^-32 below the rate that is accounted for); very
-    sparse batches draw their size first and then a uniform subset, which is the same distribution.
-    """
+    def start(rng: np.random.Generator) -> Callable[[int], Index]:
+        def batch(t: int) -> Index:
+            return everything if rate >= 1 else np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False))
 
-    def __init__(self, n: int, rate: float) -> None:
-        self._n, self._rate = n, rate
+        return batch
 
-    def __call__(self, rng: np.random.Generator) -> Callable[[int], Index]:
-        draw = self.in_step([rng])
-        return lambda t: draw(t)[0]
-
-    def in_step(self, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
-        """As of `in_step`."""
-        n, rate = self._n, self._rate
-        if rate >= 1:
-            everything = Drawn.of([np.arange(n)] * len(rngs))
-            return lambda t: everything
-        if rate < 0.01:
-            return lambda t: Drawn.of(
-                [np.sort(rng.choice(n, rng.binomial(n, rate), replace=False, shuffle=False)) for rng in rngs]
-            )
-        coarse, fine = divmod(int(rate * 2**32), 2**16)
-        return lambda t: Drawn.of([_poisson(rng, n, coarse, fine) for rng in rngs])
+    return start
 
 
-class PersonBatches:
-    """Batches that hold all rows of every person who is drawn, with chance `rate`, independently.
+def person_batches(persons: Index, rate: float) -> Batches:
+    """Batches that hold all rows of every person who is chosen, with chance `rate`, independently.
 
     Args:
         persons: (n,) whose row each is.
 
-    >>> batch = PersonBatches(np.array([5, 7, 5]), 1.0)(generator(spawn(0, 1)[0]))
+    >>> batch = person_batches(np.array([5, 7, 5]), 1.0)(generator(spawn(0, 1)[0]))
     >>> batch(0).tolist()
     [0, 1, 2]
     """
+    names, who = np.unique(persons, return_inverse=True)
+    people = poisson_batches(len(names), rate)
 
-    def __init__(self, persons: Index, rate: float) -> None:
-        names, self._who = np.unique(persons, return_inverse=True)
-        self._count, self._drawn = len(names), PoissonBatches(len(names), rate)
+    def start(rng: np.random.Generator) -> Callable[[int], Index]:
+        batch = people(rng)
+        return lambda t: np.flatnonzero(np.isin(who, batch(t)))
 
-    def __call__(self, rng: np.random.Generator) -> Callable[[int], Index]:
-        draw = self.in_step([rng])
-        return lambda t: draw(t)[0]
-
-    def in_step(self, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
-        """As of `in_step`."""
-        draw = self._drawn.in_step(rngs)
-
-        def rows(drawn: Index) -> Index:
-            chosen = np.zeros(self._count, bool)
-            chosen[drawn] = True
-            return np.flatnonzero(chosen[self._who])
-
-        return lambda t: Drawn.of([rows(people) for people in draw(t)])
-
-
-def in_step(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], Drawn]:
-    """t -> batch t of each generator, asked for in order; nothing else may draw from them meanwhile."""
-    joint: Callable[..., Callable[[int], Drawn]] | None = getattr(batches, "in_step", None)
-    if joint is not None:
-        return joint(rngs)
-    draws = [batches(rng) for rng in rngs]
-    return lambda t: Drawn.of([draw(t) for draw in draws])
+    return start
 
 
 def shuffled_batches(edges: Index) -> Batches:

@@ -83,7 +83,7 @@ class AllRows:
     def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
         """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
         at, parts = theta.astype(self._precision, copy=False), [rows for _, rows in self._parts]
-        rules = [rule_of_part(rule, first, len(rows)) for first, rows in self._parts]
+        rules = [rule_of_part(rule, first) for first, _ in self._parts]
         work = lambda k: self._model.sum_gradient(at, parts[k], clip_norm=clip_norm, rule=rules[k])  # noqa: E731
         return summed(self.team.each, work, len(parts))
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.random import Drawn
+from dpviz.common.random import BatchIndices
 from dpviz.common.validate import InvalidInput
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
@@ -145,7 +145,13 @@ class Model(ABC):
         """
 
     def sum_batches(
-        self, theta: Floats, rows: Rows, batches: Drawn, *, clip_norm: float = np.inf, precision: type[np.floating] = np.float64
+        self,
+        theta: Floats,
+        rows: Rows,
+        batches: BatchIndices,
+        *,
+        clip_norm: float = np.inf,
+        precision: type[np.floating] = np.float64,
     ) -> Floats:
         """(S, E, m) `sum_gradient` of replicas theta[s], (S, E, m), over the rows batches[s] alone."""
         found = []

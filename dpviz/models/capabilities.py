@@ -104,13 +104,6 @@ class Derivatives(ABC):
 class FeatureNoise(ABC):
     """Training on rows with noise on their features."""
 
-    def prepared(self, rows: Rows, noise: Noise, precision: type[np.floating], out: Noise | None = None) -> Noise:
-        """One draw (n, d), or (1, d) that all rows share, as `noisy_gradient` takes it in this precision; in `out` if given."""
-        if out is None:
-            return noise
-        out[:] = noise
-        return out
-
     @abstractmethod
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
@@ -119,8 +112,7 @@ class FeatureNoise(ABC):
 
         Args:
             theta: (R, m); a model may compute in its precision.
-            noise: S draws from `prepared` for the precision of theta, or for part k of the rows (`Rows.parts`) the same part of
-                each; the first draw is for the first R/S replicas, and so on.
+            noise: S draws; the first is for the first R/S replicas, and so on.
             scale: (R,) noise scales.
         """
 
@@ -131,13 +123,13 @@ class FeatureNoise(ABC):
 
         Args:
             batches: (S, b) positions.
-            noise: S draws (n, d) for all rows, as they come: not `prepared`.
+            noise: S draws (n, d) for all rows.
             scale: (E,) noise scales.
         """
         found = []
         for at, index, draw in zip(theta, batches, noise, strict=True):
             batch = rows.batch(index)
-            found.append(self.noisy_gradient(at, batch, self.prepared(batch, draw[index], theta.dtype.type)[None], scale))
+            found.append(self.noisy_gradient(at, batch, draw[index][None], scale))
         return np.stack(found)
 
     @abstractmethod

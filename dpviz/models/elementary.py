@@ -1,7 +1,7 @@
 """Functions that formulas of losses are written with: numpy on arrays, and SIMD instructions inside kernels.
 
 A formula takes its constants as numbers of the margin's precision and uses nothing but arithmetic and these functions, so that
-one text serves both (`kernels.inline` has what they are there).
+one text serves both (`models.kernels` has what they are there).
 """
 
 from typing import Any

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.random import Drawn
+from dpviz.common.random import BatchIndices
 from dpviz.models.base import Floats, Model, Rule, Setting
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
 from dpviz.models.linear_derivatives import LinearDerivatives, LinearFeatureNoise
 from dpviz.models.losses import Loss
-from dpviz.models.products import by_replica
+from dpviz.models.products import by_replica, products
 from dpviz.models.rows import Rows
 from dpviz.models.solvers.many import newton
 
@@ -66,17 +66,15 @@ class LinearModel(Model):
         return np.zeros((len(streams), m))
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        if rows.table is None:
-            _ = rows.signed32 if precision is np.float32 else rows.signed
+        products(rows, precision)
+        _ = rows.signed32 if precision is np.float32 else rows.signed
         _ = rows.longest
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
-        if not rows.scored_often or rows.table is None:
-            return by_replica(rows.X, theta)
-        return rows.y[:, None] * rows.products(np.float64).margins(theta, slice(0, len(rows)))
+        return by_replica(rows.X, theta)
 
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
-        loss, hits = rows.products(np.float64).losses(theta, self.loss)
+        loss, hits = products(rows, np.float64).losses(theta, self.loss)
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
@@ -89,13 +87,19 @@ class LinearModel(Model):
         rule: Rule | None = None,
     ) -> Floats:
         precision = theta.dtype.type
-        total = rows.products(precision).gradient(theta, self.loss, self._clipping(rows, clip_norm), weights, rule)
+        total = products(rows, precision).gradient(theta, self.loss, self._clipping(rows, clip_norm), weights, rule)
         return total * _SHRINK if precision is np.float32 else total
 
     def sum_batches(
-        self, theta: Floats, rows: Rows, batches: Drawn, *, clip_norm: float = np.inf, precision: type[np.floating] = np.float64
+        self,
+        theta: Floats,
+        rows: Rows,
+        batches: BatchIndices,
+        *,
+        clip_norm: float = np.inf,
+        precision: type[np.floating] = np.float64,
     ) -> Floats:
-        total = rows.products(precision).batches(theta, batches, self.loss, self._clipping(rows, clip_norm))
+        total = products(rows, precision).batches(theta, batches, self.loss, self._clipping(rows, clip_norm))
         return total * _SHRINK if precision is np.float32 else total
 
     def _clipping(self, rows: Rows, clip_norm: float) -> float:
@@ -108,7 +112,7 @@ class LinearModel(Model):
     ) -> Floats:
         """Scores are linear along a line, so that two products serve all its points."""
         step = direction * (reach / max(count - 1, 1))[:, None]
-        return rows.products(np.float32).line_losses(theta, step, count, self.loss, clip).T
+        return products(rows, np.float32).line_losses(theta, step, count, self.loss, clip).T
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         of_row = rows.norms if rows.weights is None else rows.norms * rows.weights

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from dpviz.models.capabilities import Derivatives, FeatureNoise, Floats, Noise
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
-from dpviz.models.products import row_blocks
-from dpviz.models.rows import Rows, gram
+from dpviz.models.products import products
+from dpviz.models.rows import Rows, gram, row_blocks
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,8 @@ class LinearFeatureNoise(FeatureNoise):
 
     loss: Loss
 
-    def prepared(self, rows: Rows, noise: Noise, precision: type[np.floating], out: Noise | None = None) -> Noise:
-        # times each row's label, as in the margins y <theta, x>, so that no step multiplies by labels
-        return rows.products(precision).prepared(noise, out)
-
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
-        common, own = rows.products(theta.dtype.type).noisy_gradient(theta, theta * scale[:, None], noise, self.loss)
+        common, own = products(rows, theta.dtype.type).noisy_gradient(theta, theta * scale[:, None], noise, self.loss)
         return common + scale[:, None] * own
 
     def over_batches(

@@ -102,8 +102,7 @@ class Network(Model):
         return replace(self, start=seed)
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
-        if precision is not np.float32 or rows.network_table is None:
-            _ = rows.extended32 if precision is np.float32 else rows.extended
+        _ = rows.extended32 if precision is np.float32 else rows.extended
         _ = rows.norms
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
@@ -128,11 +127,6 @@ class Network(Model):
         rule: Rule | None = None,
     ) -> Floats:
         single = theta.dtype == np.float32
-        if single and weights is None and rule is None and rows.network_table is not None:
-            from dpviz.models.kernels.network import network_gradient
-
-            units = self.layer.split(theta).a.shape[1]
-            return network_gradient(rows, theta, units, self.loss, clip_norm) * _SHRINK
         total = np.zeros(theta.shape)
         measured = np.isfinite(clip_norm) or rule is not None
         for block, x, s in self.layer.passes(theta, rows):
@@ -191,9 +185,13 @@ class Network(Model):
 
         There may be a better minimum: for a network that is not known.
         """
+
+        def objective(theta: Floats) -> tuple[Floats, Floats]:
+            return self.value_and_gradient(theta, rows, lam)
+
         if start is not None:
-            return polish(self, rows, lam, start)
+            return polish(objective, len(rows), start)
         d = rows.X.shape[1]
         streams = [np.random.SeedSequence(k) for k in range(STARTS)]
         starts = replace(self, start=None).initial(self.setting(len(rows), d, lam).m, streams)
-        return best_of_starts(self, rows, lam, starts, monitor)
+        return best_of_starts(self, objective, rows, lam, starts, monitor)

@@ -1,45 +1,64 @@
-"""Sums over labelled rows y_i x_i, which training consists of: one interface, in numpy here and by kernels in `kernels.products`.
+"""Sums over labelled rows y_i x_i, which training consists of: in numpy, and by `kernels` where rows are mostly zeros.
 
 Replicas are trained together: parameters are (R, d), and sums (R, d) in double precision. In single precision the terms of a sum
 are few before it goes on in double precision, so that rounding is far below what one row contributes.
 """
 
-from __future__ import annotations
-
+import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
-from dpviz.common.random import Drawn
+from dpviz.common.random import BatchIndices
 from dpviz.models.losses import Loss
-
-if TYPE_CHECKING:
-    from dpviz.models.rows import Rows
+from dpviz.models.rows import Batch, Rows, row_blocks
 
 Array = NDArray[np.floating]
 Index = NDArray[np.intp]
 #: (block of rows, (R, b) clipped gradient norms) -> weights that broadcast to (R, b)
 Rule = Callable[[slice, Floats], NDArray[Any]]
 
-BLOCK_ROWS = 2048  # at once: rows and margins stay in the processor's cache between two products
-_BLOCK_ELEMENTS = 1 << 18  # rows x replicas at once, for the same reason
 _SHORT = 64  # rows summed in single precision before the sum goes on in double
 _LEAST = 5e-324  # the smallest number above 0
-_ALIKE = 16  # replicas of a product whose bits are to be the same whatever the others are
-_AS_THEY_LIE = 1_000_000  # multiplications up to which BLAS takes the factors of a product as they lie, and above copies them
+FIXED_WIDTH = 16  # replicas of a product whose bits are to be the same whatever the others are
+SMALL_PRODUCT = 1_000_000  # multiplications up to which BLAS takes the factors of a product as they lie, and above copies them
+_MOST_FILLED = 0.35  # share of non-zero entries up to which kernels are faster than dense products
+_LEAST_ENTRIES = 1 << 15  # of a table; below, a first page would wait longer for compiling than it gains
+_REPORT_ENTRIES = 10_000_000  # of rows that updates read between two reports, in less than 0.1 s
 
 
-def products(rows: Rows, precision: type[np.floating]) -> Products:
+@cache
+def compiled() -> bool:
+    """True where numba is installed and DPVIZ_COMPILED is not 0."""
+    if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
+        return False
+    try:
+        import dpviz.models.kernels  # noqa: F401
+    except ImportError:  # a numba that is too old for this numpy, or too new for what is used of it, says so when it is loaded
+        return False
+    return True
+
+
+def sparse(rows: Rows) -> bool:
+    """True where kernels sum these rows, which are many and mostly zeros."""
+
+    def decide() -> bool:
+        X = rows.X
+        return rows.weights is None and X.size >= _LEAST_ENTRIES and bool(np.count_nonzero(X) <= _MOST_FILLED * X.size)
+
+    return not isinstance(rows, Batch) and rows.once("sparse", decide) and compiled()
+
+
+def products(rows: Rows, precision: type[np.floating]) -> "Products":
     """The sums over these rows in single or double precision: by kernels where rows are mostly zeros and numba is installed."""
-    if rows.table is None:
-        return Products(rows, precision)
-    from dpviz.models.kernels.products import KernelProducts
-
-    return KernelProducts(rows, precision)
+    return SparseProducts(rows, precision) if sparse(rows) else Products(rows, precision)
 
 
 class Products:
@@ -77,7 +96,7 @@ class Products:
             total += short_sums(slope, rows)
         return total
 
-    def batches(self, theta: Floats, batches: Drawn, loss: Loss, clip_norm: float = np.inf) -> Floats:
+    def batches(self, theta: Floats, batches: BatchIndices, loss: Loss, clip_norm: float = np.inf) -> Floats:
         """(S, E, d) sums of clipped gradients: replicas theta[s], (S, E, d), over the rows batches[s]."""
         return np.stack(
             [
@@ -142,42 +161,121 @@ class Products:
                 monitor(t / steps.shape[1])
         return np.array([ends[stop] for stop in stops]) if stops else w
 
-    def prepared(self, noise: Array, out: Array | None = None) -> Array:
-        """A draw as `noisy_gradient` takes it, (n, d) times labels, or one that all rows share, (1, d), as it is."""
-        labels = self.rows.part("y", slice(0, len(noise)))[:, None] if len(noise) == len(self.rows) else 1
-        return np.multiply(noise, np.asarray(labels, noise.dtype), out=out)
-
     def noisy_gradient(self, theta: Floats, moved: Floats, noise: Array, loss: Loss) -> tuple[Floats, Floats]:
-        """(R, d) sums of rows times slopes, and of their noise times slopes, at margins <theta, x> + <moved, z>.
+        """(R, d) sums of rows times slopes, and of their noise times slopes and labels, at margins <theta, x> + y <moved, z>.
 
         Args:
             moved: (R, d) parameters times noise scales.
-            noise: S draws from `prepared`; the first is for the first R/S replicas, and so on.
+            noise: S draws (n, d), or (1, d) that all rows share; the first is for the first R/S replicas, and so on.
         """
-        each, shared = len(theta) // len(noise), noise.shape[1] == 1 != len(self.rows)
-        moved, total, own = moved.astype(self.precision, copy=False), np.zeros(theta.shape), np.zeros(theta.shape)
+        each, moved = len(theta) // len(noise), moved.astype(self.precision, copy=False)
+        total, own = np.zeros(theta.shape), np.zeros(theta.shape)
         for block in row_blocks(len(self.rows), len(theta)):
-            margin, y = self.margins(theta, block), self.rows.part("y", block)[:, None]
+            slope = self.margins(theta, block)
+            y = self.rows.part("y", block)[:, None].astype(self.precision)
             for s, draw in enumerate(noise):
-                part, z = slice(each * s, each * (s + 1)), y * draw if shared else draw[block]
-                z = z.astype(self.precision, copy=False)
-                along = matmul(z, np.ascontiguousarray(moved[part].T))
-                margin[:, part] = slope = loss.slope_inplace(along + margin[:, part])
-                own[part] += short_sums(slope.T, z)
-            total += short_sums(margin.T, self._block(block))
+                part, z = slice(each * s, each * (s + 1)), draw if len(draw) == 1 else draw[block]
+                along = matmul(z.astype(self.precision, copy=False), np.ascontiguousarray(moved[part].T))
+                slope[:, part] = loss.slope_inplace(slope[:, part] + y * along)
+                signed = (y * slope[:, part]).T
+                own[part] += signed.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(signed, z)
+            total += short_sums(slope.T, self._block(block))
         return total, own
 
 
-def row_blocks(n: int, replicas: int) -> list[slice]:
-    """Slices of n rows, for one pass of some replicas over them."""
-    size = max(256, min(BLOCK_ROWS, _BLOCK_ELEMENTS // max(replicas, 1)))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+class SparseProducts(Products):
+    """Sums by kernels. Weights, rules, single rows of others and whatever else kernels do not know are done by dense blocks."""
+
+    precision: Any
+
+    def __init__(self, rows: Rows, precision: type[np.floating]) -> None:
+        super().__init__(rows, precision)
+        from dpviz.models import kernels
+
+        self._kernels, self._d = kernels, rows.X.shape[1]
+        signed = rows.signed32 if precision is np.float32 else rows.signed
+        self._entries, self._blocks = rows.once(f"entries {precision}", lambda: kernels.entries(signed))
+        self._norms = rows.once(f"norms {precision}", lambda: rows.norms.astype(precision))
+
+    def gradient(
+        self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
+    ) -> Floats:
+        if weights is not None or rule is not None:
+            return super().gradient(theta, loss, clip_norm, weights, rule)
+        out, table, one = np.empty(theta.shape), (self._entries, self._blocks), self.precision(1)
+        for part, width in self._parts(len(theta)):
+            columns, total = self._columns(theta[part], width), np.zeros((self._d, width))
+            kernel = self._kernels.compiled(self._kernels.gradient, width, loss.slope_at)
+            slopes = np.empty((self._kernels.ROWS, width), self.precision)
+            kernel(*table, columns, self._norms, self.precision(clip_norm), one, self._constants(loss), slopes, total)
+            out[part] = total.T[: len(out[part])]
+        return out
+
+    def batches(self, theta: Floats, batches: BatchIndices, loss: Loss, clip_norm: float = np.inf) -> Floats:
+        index, out, one = batches.index, np.empty(theta.shape), self.precision(1)
+        if len(theta) != len(batches) or (len(index) and not 0 <= index.min() <= index.max() < len(self.rows)):
+            raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {len(self.rows)}")
+        for part, width in self._parts(theta.shape[1]):
+            columns, short = self._columns(theta[:, part], width), np.zeros((self._d, width), self.precision)
+            total, clip = np.zeros(columns.shape), self.precision(clip_norm)
+            kernel = self._kernels.compiled(self._kernels.batches, width, loss.slope_at)
+            kernel(self._entries, index, batches.cuts, columns, self._norms, clip, one, self._constants(loss), short, total)
+            out[:, part] = total.transpose(0, 2, 1)[:, : out[:, part].shape[1]]
+        return out
+
+    def descend(
+        self,
+        loss: Loss,
+        lam: float,
+        steps: Floats,
+        bounds: Sequence[int],
+        order: Index | None = None,
+        *,
+        window: int = 0,
+        stops: Sequence[int] = (),
+        monitor: Monitor,
+    ) -> Floats:
+        n, updates, found = len(self.rows), steps.shape[1], []
+        order = np.arange(n) if order is None else order
+        if bounds[0] != 0 or not bounds[-1] == n == len(order) or min(b - a for a, b in pairwise(bounds)) < 1:
+            raise ValueError("batches must be some of the rows each, one after the other")
+        if not 0 <= order.min() <= order.max() < n:
+            raise IndexError(f"row {order.max()} of {n}")
+        some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // max(len(self._entries.values), 1))
+        for part, width in self._parts(len(steps)) if len(steps) > 1 else [(slice(0, 1), 1)]:
+            w, gradient, total = np.zeros((3, self._d, width))
+            eta, ends = np.ascontiguousarray(self._columns(steps[part], width)), {}
+            kernel = self._kernels.compiled(self._kernels.descend, width, loss.slope_at)
+            for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
+                kernel(self._entries, order, np.array(bounds), a, b, eta, lam, window, self._constants(loss), w, gradient, total)
+                ends[b] = w[:, 0].copy()
+                monitor(b / updates)
+            found.append(np.array([ends[stop] for stop in stops]) if stops else w.T[: len(steps[part])])
+        return np.concatenate(found)
+
+    def _parts(self, replicas: int) -> list[tuple[slice, int]]:
+        """The replicas in parts of a kernel's width."""
+        narrow, found, first = self._kernels.NARROW, [], 0
+        while first < replicas:
+            width = narrow if replicas - first <= 3 * narrow else self._kernels.WIDE
+            found.append((slice(first, first + width), width))
+            first += width
+        return found
+
+    def _columns(self, theta: Floats, width: int) -> Array:
+        """(..., d, W) parameters of some replicas (..., R, d); further replicas are 0."""
+        columns = np.zeros((*theta.shape[:-2], theta.shape[-1], width), self.precision)
+        columns[..., : theta.shape[-2]] = np.swapaxes(theta, -1, -2)
+        return columns
+
+    def _constants(self, loss: Loss) -> tuple[Any, ...]:
+        return tuple(self.precision(constant) for constant in loss.constants)
 
 
 def matmul(rows: Array, columns: Array) -> Array:
     """rows (b, d) times columns (d, R), in groups of rows that BLAS takes as they lie."""
     out = np.empty((len(rows), columns.shape[1]), rows.dtype)
-    size = _together(len(rows), columns.size)
+    size = rows_per_product(len(rows), columns.size)
     whole = len(rows) - len(rows) % size
     np.matmul(rows[:whole].reshape(-1, size, rows.shape[1]), columns, out=out[:whole].reshape(-1, size, columns.shape[1]))
     np.matmul(rows[whole:], columns, out=out[whole:])
@@ -189,24 +287,24 @@ def by_replica(rows: Array, theta: Array) -> NDArray[Any]:
 
     BLAS sums a product in another order where it has another width; products here have one width each.
     """
-    out = np.empty((len(rows), -(-len(theta) // _ALIKE) * _ALIKE), rows.dtype)
-    for first in range(0, len(theta), _ALIKE):
-        some = np.zeros((rows.shape[1], _ALIKE), rows.dtype)
-        some[:, : len(theta) - first] = theta[first : first + _ALIKE].T
-        np.matmul(rows, some, out=out[:, first : first + _ALIKE])
+    out = np.empty((len(rows), -(-len(theta) // FIXED_WIDTH) * FIXED_WIDTH), rows.dtype)
+    for first in range(0, len(theta), FIXED_WIDTH):
+        some = np.zeros((rows.shape[1], FIXED_WIDTH), rows.dtype)
+        some[:, : len(theta) - first] = theta[first : first + FIXED_WIDTH].T
+        np.matmul(rows, some, out=out[:, first : first + FIXED_WIDTH])
     return out[:, : len(theta)]
 
 
 def short_sums(weights: Array, rows: Array) -> Array:
     """(R, d) weights (R, b) times rows (b, d); in single precision sums stay short."""
-    size = _SHORT if weights.dtype == np.float32 else _together(len(rows), len(weights) * rows.shape[1])
+    size = _SHORT if weights.dtype == np.float32 else rows_per_product(len(rows), len(weights) * rows.shape[1])
     whole = len(rows) - len(rows) % size
     parts = weights[:, :whole].reshape(len(weights), -1, size).transpose(1, 0, 2)
     total = (parts @ rows[:whole].reshape(-1, size, rows.shape[1])).sum(axis=0, dtype=np.float64)
     return total + weights[:, whole:] @ rows[whole:]
 
 
-def _together(rows: int, each: int) -> int:
+def rows_per_product(rows: int, each: int) -> int:
     """Rows in one product, in groups of about equal size; with `each` multiplications a row."""
-    most = _AS_THEY_LIE // max(each, 1)
+    most = SMALL_PRODUCT // max(each, 1)
     return max(1, rows if most < _SHORT else -(-rows // max(1, -(-rows // most))))

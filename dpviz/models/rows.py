@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,30 +13,20 @@ from numpy.typing import NDArray
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import groups, map_streams
-from dpviz.models import kernels
-from dpviz.models.products import Products, products, row_blocks
 
-if TYPE_CHECKING:
-    from dpviz.models.kernels.table import SparseTable
-
-
-_MOST_FILLED = 0.35  # share of non-zero entries up to which kernels are faster than dense products
-_LEAST_ENTRIES = 1 << 15  # of a table; below, a first page would wait longer for compiling than it gains
+_BLOCK_ROWS = 2048  # at once: rows and margins stay in the processor's cache between two products
+_BLOCK_ELEMENTS = 1 << 18  # rows x replicas at once, for the same reason
 _SHARED = 1 << 26  # multiplications of a Hessian that is worth several threads
 
-K = TypeVar("K")
-V = TypeVar("V")
+T = TypeVar("T")
 
 _making = threading.RLock()
 
 
-def _once(kept: dict[K, V], key: K, make: Callable[[], V]) -> V:
-    """kept[key]; of threads that ask at once for what is not there the first makes it. What is there is not waited for."""
-    if key not in kept:
-        with _making:
-            if key not in kept:
-                kept[key] = make()
-    return kept[key]
+def row_blocks(n: int, replicas: int) -> list[slice]:
+    """Slices of n rows, for one pass of some replicas over them."""
+    size = max(256, min(_BLOCK_ROWS, _BLOCK_ELEMENTS // max(replicas, 1)))
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class Rows:
@@ -50,9 +39,6 @@ class Rows:
         persons: (n,) whose row each is, as numbers, where epsilon is for a person.
         private_ranges: see `Setting.private_ranges`.
     """
-
-    #: scored again and again, so that a table for kernels pays
-    scored_often = False
 
     def __init__(
         self,
@@ -116,79 +102,35 @@ class Rows:
         values: NDArray[np.floating] = getattr(self, name)[block]
         return values
 
-    #: where these rows begin in the rows that they are a part of, which keep what kernels take, and are let go of with them
-    first: int = 0
-    _part_of: weakref.ref[Rows] | None = None
-
-    @property
-    def _whole(self) -> Rows:
-        whole = self if self._part_of is None else self._part_of()
-        assert whole is not None
-        return whole
-
     @cached_property
-    def _kept(self) -> dict[str, Any]:
+    def _derived(self) -> dict[str, Any]:
         return {}
 
-    @cached_property
-    def sparse(self) -> bool:
-        """True where the rows are so many and so full of zeros that kernels leave the zeros out."""
-        return self.X.size >= _LEAST_ENTRIES and bool(np.count_nonzero(self.X) <= _MOST_FILLED * self.X.size)
-
-    @property
-    def table(self) -> SparseTable | None:
-        """The rows y_i x_i that these are a part of, as kernels take them; None where numpy multiplies all entries."""
-        return self._table("rows", lambda whole: whole.X * whole.y[:, None])
-
-    @property
-    def network_table(self) -> SparseTable | None:
-        """The same for the rows (x, 1)."""
-        return self._table("extended", lambda whole: np.column_stack([whole.X, np.ones(len(whole))]))
-
-    def _table(self, name: str, make: Callable[[Rows], Floats]) -> SparseTable | None:
-        whole = self._whole
-        if whole.weights is not None or not (whole.sparse and kernels.available()):
-            return None
-        from dpviz.models.kernels.table import SparseTable
-
-        return _once(whole._kept, name, lambda: SparseTable(make(whole)))
-
-    def table_norms(self, precision: type[np.floating]) -> NDArray[np.floating]:
-        """(n,) norms of the rows of the tables."""
-        whole = self._whole
-        return _once(whole._kept, f"norms {precision.__name__}", lambda: whole.norms.astype(precision))
-
-    @property
-    def table_labels(self) -> Floats:
-        """(n,) labels of the rows of the tables."""
-        return self._whole.y
-
-    def products(self, precision: type[np.floating]) -> Products:
-        """The sums over the rows y_i x_i."""
-        return products(self, precision)
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What `make` gives, kept with the rows: of threads that ask at once for what is not there the first makes it."""
+        if key not in self._derived:
+            with _making:
+                if key not in self._derived:
+                    self._derived[key] = make()
+        value: T = self._derived[key]
+        return value
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
-        if count <= 1 or self._part_of is not None:
-            return [(0, self)]
-        return _once(self._kept, f"{count} parts", lambda: self._cut(count))
+
+        def cut() -> list[tuple[int, Rows]]:
+            return [(part.start, self.take(part)) for part in groups(len(self), count)]
+
+        return [(0, self)] if count <= 1 else self.once(f"{count} parts", cut)
 
     def sample(self, count: int) -> Rows:
         """Rows y_i x_i in single precision of as many rows at random, the same ones at each call; kept as `parts` are."""
 
-        def drawn() -> Rows:
+        def choose() -> Rows:
             chosen = np.sort(np.random.default_rng(0).choice(len(self), count, replace=False))
             return Rows(self.signed32[chosen].astype(float), np.ones(count))
 
-        return _once(self._kept, f"{count} at random", drawn)
-
-    def _cut(self, count: int) -> list[tuple[int, Rows]]:
-        unit, found = kernels.BLOCK if self.table is not None else 1, []
-        for part in groups(-(-len(self) // unit), count):
-            rows = self.take(slice(part.start * unit, min(part.stop * unit, len(self))))
-            rows.first, rows._part_of = part.start * unit, weakref.ref(self)
-            found.append((rows.first, rows))
-        return found
+        return self.once(f"{count} at random", choose)
 
     def batch(self, index: NDArray[np.intp]) -> Batch:
         """Some of the rows, each array gathered only where it is asked for: cheap for mini-batches."""
@@ -253,14 +195,6 @@ class Batch(Rows):
     def longest(self) -> float:
         """Norm of the parent's longest row: an upper bound."""
         return self.parent.longest
-
-    @property
-    def first(self) -> int:  # type: ignore[override]
-        return self.parent.first
-
-    @property
-    def _whole(self) -> Rows:
-        return self.parent._whole
 
     def part(self, name: str, block: slice) -> NDArray[np.floating]:
         values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)

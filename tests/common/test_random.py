@@ -97,7 +97,7 @@ def test_moving_epsilon_keeps_the_draw() -> None:
 @pytest.mark.parametrize("rate", [0.004, 0.02])
 def test_poisson_batches_of_few_rows_are_empty_as_often_as_coins_say(rate: float) -> None:
     """An empty batch is a release, too; both ways of drawing, for sparse batches and for others."""
-    batch, steps = random.PoissonBatches(20, rate)(random.generator(random.spawn(0, 1)[0])), 4000
+    batch, steps = random.poisson_batches(20, rate)(random.generator(random.spawn(0, 1)[0])), 4000
     sizes = [len(batch(t)) for t in range(steps)]
     for size in range(2):
         assert stats.binomtest(sizes.count(size), steps, stats.binom.pmf(size, 20, rate)).pvalue > 1e-6

@@ -169,7 +169,7 @@ def test_arguments_of_another_kind_are_one_error(bad: dict[str, object]) -> None
 
 
 def test_what_a_proof_supposes_is_among_its_conditions() -> None:
-    """Drawn and exact noise, with and without a seed; a method that proves nothing supposes nothing more."""
+    """BatchIndices and exact noise, with and without a seed; a method that proves nothing supposes nothing more."""
     x, y = rows()
     default, seeded = (PrivateClassifier("objective-tight", random_state=s).fit(x, y).guarantee_ for s in (None, 0))
     for said in (*EXACT, PUBLIC_N, PUBLIC_CLASSES, REAL_NOISE):

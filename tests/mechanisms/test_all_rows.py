@@ -10,8 +10,7 @@ from dpviz.common.random import spawn
 from dpviz.mechanisms import all_rows
 from dpviz.mechanisms.all_rows import AllRows, seeds_together
 from dpviz.mechanisms.base import Training
-from dpviz.models import Rows, feature_noise_of, get_model
-from dpviz.models import rows as models_rows
+from dpviz.models import Rows, get_model, products
 from dpviz.models.problem import Problem
 from tests.support import make_problem
 
@@ -28,7 +27,7 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 
 def used(problem: Problem) -> int:
     """In how many parts the rows were shared."""
-    return max((len(kept) for name, kept in problem.rows._kept.items() if name.endswith(" parts")), default=1)
+    return max((len(kept) for name, kept in problem.rows._derived.items() if name.endswith(" parts")), default=1)
 
 
 def test_gradients_are_those_of_all_rows_at_once(parts: int) -> None:
@@ -70,22 +69,21 @@ def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[
 @pytest.mark.parametrize("thin", [True, False])
 def test_rows_are_let_go_of_at_once_with_all_that_they_derived(thin: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A million rows that wait for the next collection are memory that the next training does not have."""
-    monkeypatch.setattr(models_rows, "_LEAST_ENTRIES", 0)
+    monkeypatch.setattr(products, "_LEAST_ENTRIES", 0)
     n, d = 4100, 20
     X = np.eye(d)[np.arange(n) % d] if thin else np.full((n, d), d**-0.5)
     problem = Problem(Rows(X, np.where(np.arange(n) % 3, 1.0, -1.0)), get_model("logistic"), 0.1)
     monkeypatch.setattr(all_rows, "_PART", n * d)
     monkeypatch.setattr(all_rows, "_SINGLE_FROM", 0)
-    noise = feature_noise_of(problem.model).prepared(problem.rows, np.ones((n, d), np.float32), np.float32)
     with AllRows(problem, R) as rows:
         rows.gradient(np.zeros((R, d)), 1.0)
-        rows.noisy_gradients(noise[None], np.ones(R))(np.zeros((R, d)))
+        rows.noisy_gradients(np.ones((1, n, d), np.float32), np.ones(R))(np.zeros((R, d)))
     problem.measure(np.zeros((R, d)))
     assert len(problem.rows.parts(3)) == 3
     alive = [weakref.ref(each) for each in (problem.rows, *(part for _, part in problem.rows.parts(3)))]
     gc.disable()
     try:
-        del problem, rows, noise
+        del problem, rows
         assert [each() for each in alive] == [None] * 4
     finally:
         gc.enable()

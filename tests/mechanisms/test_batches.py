@@ -9,7 +9,7 @@ from scipy.stats import binom, chi2
 from support import make_problem
 from support_noise import blank
 
-from dpviz.common.random import PoissonBatches, generator, shuffled_batches, spawn
+from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -19,7 +19,7 @@ ALPHA = 1e-6
 
 
 def batch_matrix(rate: float, n: int, draws: int, seed: int) -> np.ndarray:
-    draw = PoissonBatches(n, rate)(generator(spawn(seed, 1)[0]))
+    draw = poisson_batches(n, rate)(generator(spawn(seed, 1)[0]))
     out = np.zeros((draws, n), bool)
     for t in range(draws):
         index = draw(t)
@@ -113,25 +113,6 @@ def test_reshuffled_batches_cost_one_gaussian_release_an_epoch(accountant: str) 
     assert other.noise_scale < 0.8 * cal.noise_scale
     fewer = dataclasses.replace(mechanism, epochs=2.0).calibrate(blank(40, 3, 1e-12).setting, Budget(1.0, 1e-5))
     assert fewer.noise_scale == pytest.approx(cal.noise_scale / math.sqrt(2), rel=2e-5)
-
-
-def test_a_tie_of_the_upper_bits_is_decided_to_the_last_value() -> None:
-    """Of 65,536 lower halves those below `fine` are in the batch, and no more: the chance is never above the rate."""
-    rate = 0.3
-    coarse, fine = divmod(int(rate * 2**32), 2**16)
-
-    class Drawn:
-        """A generator of which every row ties, and whose second draws are just below, at and just above the limit."""
-
-        bit_generator = property(lambda self: self)
-
-        def random_raw(self, count: int) -> np.ndarray:
-            return np.full(4 * count, coarse, np.uint16).view(np.uint64)
-
-        def integers(self, low: int, high: int, count: int) -> np.ndarray:
-            return np.array([fine - 1, fine, fine + 1])
-
-    assert PoissonBatches(3, rate)(Drawn())(0).tolist() == [0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("epochs", [0.3, 1.4, 1.6, 2.5, 7.0])

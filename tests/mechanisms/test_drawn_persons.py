@@ -10,7 +10,7 @@ from support import make_problem
 
 from dpviz.auditing import EXCEEDED, audit
 from dpviz.auditing.pairs import label_flip, make
-from dpviz.common.random import PersonBatches, PoissonBatches, generator, spawn
+from dpviz.common.random import generator, person_batches, poisson_batches, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.attack import strongest_attack
@@ -38,11 +38,11 @@ def together(draw: object, draws: int = 1500) -> tuple[bool, np.ndarray]:
 def test_persons_are_drawn_with_all_of_their_rows_at_the_rate_that_is_accounted_for() -> None:
     """The planted mistakes: rows drawn singly, and the persons of rows that were drawn singly, who come too often."""
     rate, rng = 0.1, generator(spawn(3, 1)[0])
-    whole, seen = together(PersonBatches(WHO, rate)(rng))
+    whole, seen = together(person_batches(WHO, rate)(rng))
     limit = binom.ppf([1e-7, 1 - 1e-7], 1500, rate)
     assert whole
     assert (limit[0] <= seen.min()) & (seen.max() <= limit[1])
-    singly = PoissonBatches(len(WHO), rate)(rng)
+    singly = poisson_batches(len(WHO), rate)(rng)
     assert not together(singly)[0]
     completed = together(lambda t: np.flatnonzero(np.isin(WHO, WHO[singly(t)])))
     assert completed[0]

@@ -88,8 +88,7 @@ def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> 
     theta, scale = rng.standard_normal((3, 6)), np.array([0.0, 0.1, 2.0])
     for noise in (rng.standard_normal((700, 6)), rng.standard_normal((1, 6))):
         training = feature_noise_of(problem.model)
-        draw = training.prepared(problem.rows, noise.astype(np.float32), np.float64)
-        got = training.noisy_gradient(theta, problem.rows, draw[None], scale)
+        got = training.noisy_gradient(theta, problem.rows, noise[None], scale)
         for r in range(3):
             copy = Rows(problem.rows.X + scale[r] * noise, problem.rows.y)
             np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)

@@ -8,12 +8,11 @@ from scipy import stats
 from support import make_problem
 
 import dpviz
-from dpviz.common.random import spawn
+from dpviz.common.random import single_normals, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.local.ldp_duchi import randomise, report_norm
 from dpviz.models import Rows, get_model
-from dpviz.models.normals import single_normals
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.accounting.shuffle import shuffled_epsilon

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import make_problem
 
-from dpviz.common.random import PoissonBatches, generator, spawn
+from dpviz.common.random import generator, poisson_batches, spawn
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.gradient import dp_lssgd
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
@@ -23,7 +23,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     fit = mechanism.fit(Training(problem, [cal], spawn(5, 1)))
     from dpviz.common.random import substreams
 
-    draw = PoissonBatches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
+    draw = poisson_batches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
     theta, visits = np.zeros(6), np.zeros(300)
     for t in range(mechanism.step_count(problem.setting)):
         index = draw(t)

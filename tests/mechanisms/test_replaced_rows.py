@@ -9,8 +9,7 @@ import pytest
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
-from dpviz.models import Rows, get_model
-from dpviz.models import rows as models_rows
+from dpviz.models import Rows, get_model, products
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
@@ -19,7 +18,7 @@ N, D, AT = 200, 24, 17
 
 @pytest.fixture(autouse=True)
 def _small_tables_are_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models_rows, "_LEAST_ENTRIES", 0)
+    monkeypatch.setattr(products, "_LEAST_ENTRIES", 0)
 
 
 def one_hot(model: str) -> Problem:
@@ -41,7 +40,7 @@ def trained(problem: Problem, mechanism: str) -> np.ndarray:
 @pytest.mark.parametrize("mechanism", ["dp-gd", "dp-sgd", "dp-svrg", "objective-tight", "rsgd", "ldp-gaussian", "majority"])
 def test_a_neighbours_model_is_that_of_fresh_rows(mechanism: str, model: str) -> None:
     problem = one_hot(model)
-    assert problem.rows.sparse
+    assert products.sparse(problem.rows) == products.compiled()
     if dpviz.list_mechanisms()[mechanism].refusal(problem.setting) is not None:
         return
     before = trained(problem, mechanism)  # fills whatever is kept beside the rows

@@ -27,7 +27,7 @@ SIZES: list[tuple[str, str, int]] = [
     (MECHANISMS + "gradient.bassily_sgd", "_CHUNK", 7),
     (MECHANISMS + "gradient.dp_agd", "_WORK", 1),
     (MECHANISMS + "local.local_reports", "_BLOCK", 40),
-    (MODELS + "products", "BLOCK_ROWS", 1),  # 256 at least
+    (MODELS + "rows", "_BLOCK_ROWS", 1),  # 256 at least
     (MODELS + "solvers.many", "_REPLICAS", 1),
     (MODELS + "solvers.many", "_SAMPLE", 100),
     ("dpviz.common.threads", "THREADS_FROM", 1),
@@ -38,8 +38,8 @@ SIZES: list[tuple[str, str, int]] = [
 SUMS: list[tuple[str, str, int]] = [
     (MECHANISMS + "gradient.noisy_sgd", "SINGLE_ROWS", 0),
     (MECHANISMS + "all_rows", "_SINGLE_FROM", 0),
-    (MODELS + "rows", "_LEAST_ENTRIES", 0),
-    (MODELS + "rows", "_MOST_FILLED", 2),
+    (MODELS + "products", "_LEAST_ENTRIES", 0),
+    (MODELS + "products", "_MOST_FILLED", 2),
 ]
 #: reports of blocks are drawn one after the other, so that other blocks are other draws
 OTHER_DRAWS = {"ldp-duchi": "_BLOCK"}

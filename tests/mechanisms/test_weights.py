@@ -15,6 +15,7 @@ from dpviz.mechanisms.objective.perturbed_objective import Regularised
 from dpviz.models import Rows, get_model
 from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem
+from dpviz.models.products import sparse
 from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
@@ -189,6 +190,4 @@ def test_weights_go_with_their_rows() -> None:
     for part in (problem.rows.take(index), problem.rows.batch(index)):
         assert np.array_equal(part.weights, w[index])
     assert np.concatenate([part.weights for _, part in problem.rows.parts(4)]) == pytest.approx(w)
-    wide = Rows(np.eye(1024)[np.arange(1024) % 1024], np.ones(1024), weights=np.full(1024, 0.5))
-    assert wide.sparse
-    assert wide.table is None  # kernels know no weights
+    assert not sparse(Rows(np.eye(1024), np.ones(1024), weights=np.full(1024, 0.5))), "kernels know no weights"

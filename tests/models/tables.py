@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.models import Rows, kernels
+from dpviz.models import Rows
 from dpviz.models.losses import Loss
+from dpviz.models.products import compiled
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ def labels(n: int = N) -> np.ndarray:
 def pair(n: int = N, d: int = D) -> tuple[Rows, Rows]:
     """Rows that kernels multiply where numba is installed, and the same rows for numpy."""
     rows, dense = Rows(thin(n, d), labels(n)), Rows(thin(n, d), labels(n))
-    rows.__dict__["sparse"], dense.__dict__["sparse"] = True, False
+    rows.once("sparse", lambda: True), dense.once("sparse", lambda: False)
     return rows, dense
 
 
-needs_kernels = pytest.mark.skipif(not kernels.available(), reason="numba is not installed")
+needs_kernels = pytest.mark.skipif(not compiled(), reason="numba is not installed")

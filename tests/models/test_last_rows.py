@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dpviz.models import Rows, get_model
-from dpviz.models import rows as models_rows
+from dpviz.models import Rows, get_model, products
 from dpviz.models.problem import Problem
 from dpviz.models.row_budget import RowBudget
 
@@ -16,7 +15,7 @@ SIZES = (1, 2, 63, 64, 65, 255, 256, 257, 511, 513, 1023, 1024, 1025, 1026, 2049
 @pytest.fixture(autouse=True, params=["without zeros", "with zeros"])
 def _tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "without zeros":
-        monkeypatch.setattr(models_rows, "_LEAST_ENTRIES", 0)
+        monkeypatch.setattr(products, "_LEAST_ENTRIES", 0)
 
 
 def table(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,9 +5,9 @@ import pytest
 
 import dpviz
 from dpviz.common import threads
-from dpviz.common.random import Drawn, PoissonBatches, generator, spawn
+from dpviz.common.random import BatchIndices, generator, poisson_batches, spawn
 from dpviz.mechanisms import Training, all_rows, get_mechanism
-from dpviz.models import Rows, feature_noise_of, get_model, kernels, line_losses_of, products
+from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, products
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.row_budget import RowBudget
@@ -28,27 +28,13 @@ def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.f
     rows, dense = pair()
     theta = 3 * np.random.default_rng(0).standard_normal((replicas, D))
     some = np.random.default_rng(1).integers(N, size=300)
-    for mine, others in (
-        (rows, dense),
-        (rows.batch(some), dense.batch(some)),
-        (rows.parts(3)[1][1], dense.take(slice(1024, 2048))),
-    ):
+    for mine, others in ((rows, dense), (rows.batch(some), dense.batch(some))):
         for clip_norm in (np.inf, 0.25):
             expected = products.Products(others, np.float64).gradient(theta, loss, clip_norm)
-            found = mine.products(kind).gradient(theta, loss, clip_norm)
+            found = products.products(mine, kind).gradient(theta, loss, clip_norm)
             np.testing.assert_allclose(found, expected, rtol=0, atol=error * len(others))
-    if kernels.available():
-        assert type(rows.products(kind)) is not products.Products
-
-
-@pytest.mark.parametrize(("kind", "error"), KINDS)
-def test_margins_are_those_of_numpy(kind: type[np.floating], error: float) -> None:
-    rows, dense = pair()
-    theta, some = 3 * np.random.default_rng(0).standard_normal((20, D)), np.random.default_rng(1).integers(N, size=300)
-    others = (dense, dense.batch(some), dense.take(slice(1024, 2048)))
-    for mine, other in zip((rows, rows.batch(some), rows.parts(3)[1][1]), others, strict=True):
-        found = mine.products(kind).margins(theta, slice(7, 250))
-        np.testing.assert_allclose(found, other.signed[7:250] @ theta.T, rtol=0, atol=10 * error)
+    if products.compiled():
+        assert type(products.products(rows, kind)) is not products.Products
 
 
 @pytest.mark.parametrize(("kind", "error"), KINDS)
@@ -72,9 +58,9 @@ def test_weights_and_rules_of_any_kind_are_applied(kind: type[np.floating], erro
 def test_sums_over_batches_are_those_of_gathered_rows(model: str, kind: type[np.floating], error: float) -> None:
     rows, dense = pair()
     theta = 3 * np.random.default_rng(2).standard_normal((5, 3, D))
-    batches = [PoissonBatches(N, 0.1)(generator(stream))(0) for stream in spawn(3, 4)] + [np.empty(0, np.intp)]
+    batches = [poisson_batches(N, 0.1)(generator(stream))(0) for stream in spawn(3, 4)] + [np.empty(0, np.intp)]
     for clip_norm in (np.inf, 0.2):
-        found = get_model(model).sum_batches(theta, rows, Drawn.of(batches), clip_norm=clip_norm, precision=kind)
+        found = get_model(model).sum_batches(theta, rows, BatchIndices.of(batches), clip_norm=clip_norm, precision=kind)
         for s, index in enumerate(batches):
             expected = get_model(model).sum_gradient(theta[s], dense.take(index), clip_norm=clip_norm)
             np.testing.assert_allclose(found[s], expected, rtol=0, atol=error * N)
@@ -86,19 +72,17 @@ def test_what_does_not_fit_is_refused_before_memory_is_touched() -> None:
     theta = np.zeros((2, 3, D))
     for wrong in ([np.array([0]), np.array([N])], [np.array([-1]), np.array([0])], [np.array([0])]):
         with pytest.raises(IndexError):
-            rows.products(np.float32).batches(theta, Drawn.of(wrong), Logistic())
+            products.products(rows, np.float32).batches(theta, BatchIndices.of(wrong), Logistic())
     for shape in ((2, D - 1), (2, D + 1)):
         with pytest.raises(ValueError, match="broadcast"):
-            rows.products(np.float64).gradient(np.zeros(shape), Logistic())
-    with pytest.raises(ValueError, match="budget"):
-        rows.products(np.float64).gradient(np.zeros((2, D)), Logistic(), rule=RowBudget(N - 1, 2, 1.0))
-    with pytest.raises(ValueError, match="budget"):
-        rows.products(np.float64).gradient(np.zeros((40, D)), Logistic(), rule=RowBudget(N, 2, 1.0))
+            products.products(rows, np.float64).gradient(np.zeros(shape), Logistic())
     for bounds in ([0, 5, 5, N], [0, N + 1], [1, N], [0, N - 1]):
         with pytest.raises(ValueError, match="one after the other"):
-            rows.products(np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), bounds, monitor=lambda share: None)
+            products.products(rows, np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), bounds, monitor=lambda share: None)
     with pytest.raises(IndexError):
-        rows.products(np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda _: None)
+        products.products(rows, np.float64).descend(
+            Logistic(), 0.1, np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda _: None
+        )
 
 
 @pytest.mark.parametrize("clip_norm", [0.05, 0.2])
@@ -106,7 +90,7 @@ def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
     """Row by row in single precision, as batches and as tables; the control is the sum that is not scaled down."""
     rows, dense = pair(400)
     theta = 5 * np.random.default_rng(2).standard_normal((400, 1, D))
-    batches, model = Drawn.of([np.array([i]) for i in range(400)]), get_model("logistic")
+    batches, model = BatchIndices.of([np.array([i]) for i in range(400)]), get_model("logistic")
     for table in (rows, dense):
         alone = model.sum_batches(theta, table, batches, clip_norm=clip_norm, precision=np.float32)
         longest = np.linalg.norm(alone, axis=2).max()
@@ -115,7 +99,7 @@ def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
     lengths = []
     for i in range(60):
         row = Rows(rows.X[i : i + 1], rows.y[i : i + 1])
-        row.__dict__["sparse"] = True
+        row.once("sparse", lambda: True)
         lengths.append(np.linalg.norm(model.sum_gradient(theta[:5, 0].astype(np.float32), row, clip_norm=clip_norm), axis=1))
     assert np.max(lengths) <= clip_norm
     assert np.max(lengths) / (1 - 2.0**-20) > clip_norm * (1 - 1e-9)
@@ -129,8 +113,8 @@ def test_sums_of_very_many_rows_lose_no_row() -> None:
     parts = (ones.reshape(1, -1, 64).transpose(1, 0, 2) @ rows.reshape(-1, 64, 2)).sum(axis=0)
     assert np.abs(parts - exact).max() > most, "the control"
     table = Rows(np.full((1 << 16, 2), 0.1), np.ones(1 << 16))
-    table.__dict__["sparse"] = True
-    found = table.products(np.float32).gradient(np.zeros((1, 2)), Logistic())
+    table.once("sparse", lambda: True)
+    found = products.products(table, np.float32).gradient(np.zeros((1, 2)), Logistic())
     assert np.abs(found + 0.5 * 0.1 * (1 << 16)).max() < 0.5 * 0.05
 
 
@@ -142,20 +126,10 @@ def test_losses_and_right_predictions_are_counted(loss: Loss) -> None:
     margins = dense.signed @ theta.T
     expected = ((margins > 0) | ((margins == 0) & (dense.y > 0)[:, None])).sum(axis=0)
     for table in (rows, dense):
-        total, right = table.products(np.float64).losses(theta, loss)
+        total, right = products.products(table, np.float64).losses(theta, loss)
         np.testing.assert_allclose(total, loss.value(margins).sum(axis=0), rtol=1e-12)
         np.testing.assert_array_equal(right, expected)
         assert right[0] == (dense.y > 0).sum()
-
-
-@needs_kernels
-def test_scores_by_kernels_are_those_of_numpy_and_do_not_depend_on_other_models() -> None:
-    (rows, dense), model, theta = pair(), get_model("logistic"), np.random.default_rng(4).standard_normal((130, D))
-    rows.scored_often = True
-    scores = model.scores(theta, rows)
-    np.testing.assert_allclose(scores, dense.X @ theta.T, rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(model.scores(theta[100:], rows), scores[:, 100:])
-    assert (scores != model.scores(theta, dense)).any(), "the kernels were not asked"
 
 
 @pytest.mark.parametrize("length", [0.5, 400.0])
@@ -195,12 +169,11 @@ def test_noise_of_rows_enters_their_margins_and_the_sums(each: int, kind: type[n
             x = dense.X + sigma * draw
             expected.append((dense.y * Logistic().slope(dense.y * (x @ at))) @ x)
     for table in (rows, dense):
-        draws = np.stack([own.prepared(table, draw, kind) for draw in noise])
-        found = own.noisy_gradient(theta.astype(kind), table, draws, scale)
+        found = own.noisy_gradient(theta.astype(kind), table, noise, scale)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
         if not shared:
             at = theta.astype(kind)
-            parts = [own.noisy_gradient(at, part, draws[:, k : k + len(part)], scale) for k, part in table.parts(3)]
+            parts = [own.noisy_gradient(at, part, noise[:, k : k + len(part)], scale) for k, part in table.parts(3)]
             assert len(parts) == 3
             np.testing.assert_allclose(sum(parts), expected, rtol=0, atol=1e-10 if kind is np.float64 else 3e-6 * N)
 
@@ -232,7 +205,7 @@ def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind:
         assert everyone or (np.abs(by_hand - 0.09) > 1e-7).all(), "rounding decides nothing here"
         for table, rule in zip(tables, rules, strict=True):
             rule.all = everyone
-            found = table.products(kind).gradient(theta, Logistic(), clip_norm, rule=rule)
+            found = products.products(table, kind).gradient(theta, Logistic(), clip_norm, rule=rule)
             np.testing.assert_allclose(found, (x.T @ (slopes * there)).T, rtol=0, atol=error * N)
             np.testing.assert_array_equal(rule.take_active(), there.sum(axis=0))
             np.testing.assert_allclose(rule.spent[:, :replicas], by_hand, rtol=0, atol=10 * error)
@@ -242,7 +215,7 @@ def test_rows_that_have_used_up_their_budget_add_nothing(clip_norm: float, kind:
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_no_row_has_spent_more_than_is_counted(kind: type[np.floating]) -> None:
     steps, theta = 300, np.zeros((20, D), kind)  # all slopes are 1/2
-    squares = np.square(pair()[0].table_norms(kind).astype(np.longdouble) / 2)
+    squares = np.square(pair()[0].norms.astype(kind).astype(np.longdouble) / 2)
     nearest = np.zeros(N, kind)
     for _ in range(steps):
         nearest += squares.astype(kind)
@@ -250,7 +223,7 @@ def test_no_row_has_spent_more_than_is_counted(kind: type[np.floating]) -> None:
     for table in pair():
         rule = RowBudget(N, 20, 1.0, precision=kind)
         for _ in range(steps):
-            table.products(kind).gradient(theta, Logistic(), rule=rule)
+            products.products(table, kind).gradient(theta, Logistic(), rule=rule)
         share = rule.spent[:, :20] / (steps * squares[:, None])
         assert 1 <= share.min() <= share.max() < 1 + 6 * steps * np.finfo(kind).eps
 
@@ -287,6 +260,6 @@ def test_a_model_does_not_depend_on_other_seeds(mechanism: str, record: bool) ->
 def test_bits_of_a_replica_do_not_depend_on_the_others(kind: type[np.floating]) -> None:
     rows, _ = pair()
     theta = np.random.default_rng(0).standard_normal((130, D))
-    whole = rows.products(kind).gradient(theta, Logistic(), 0.3)
+    whole = products.products(rows, kind).gradient(theta, Logistic(), 0.3)
     for some in (slice(0, 1), slice(5, 25), slice(100, 130)):
-        np.testing.assert_array_equal(rows.products(kind).gradient(theta[some], Logistic(), 0.3), whole[some])
+        np.testing.assert_array_equal(products.products(rows, kind).gradient(theta[some], Logistic(), 0.3), whole[some])

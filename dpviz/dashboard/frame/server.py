@@ -181,8 +181,6 @@ def _load() -> None:
     """Loads what the first page does not need and a class does, while no session waits for a page."""
     from dpviz import dashboard, papers
     from dpviz.dashboard.jobs import page_priority
-    from dpviz.models import kernels
-    from dpviz.models.losses import Logistic
 
     def give_way() -> None:
         while page_priority.page_waits():
@@ -194,9 +192,3 @@ def _load() -> None:
     for package in (dashboard, papers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    if kernels.available():  # on a fresh machine they are compiled, for a second each
-        from dpviz.models.kernels.products import compiled_ahead
-
-        with contextlib.suppress(RuntimeError):  # a page that needs the kernel meets the same problem and tells the person
-            for _ in compiled_ahead(Logistic()):
-                give_way()

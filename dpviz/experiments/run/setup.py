@@ -64,9 +64,6 @@ class Setup:
     test: Rows
     reference: Problem
 
-    def __post_init__(self) -> None:
-        self.test.scored_often = True
-
     @cached_property
     def non_private(self) -> Baseline:
         """The minimiser of `reference`, without privacy; for a network the best of three long trainings."""

@@ -20,7 +20,7 @@ from typing import Self
 
 import numpy as np
 
-from dpviz.common.random import Batches, PersonBatches, shuffled_batches
+from dpviz.common.random import Batches, person_batches, shuffled_batches
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -129,7 +129,7 @@ class DPSGD(EqualSteps):
         rows = problem.rows
         if self.draws_persons and rows.person_rows > 1:
             assert rows.persons is not None  # `Rows.averaged` asked for them
-            return PersonBatches(rows.persons, self.batch_share(problem.setting))
+            return person_batches(rows.persons, self.batch_share(problem.setting))
         if not self._reshuffled:
             return super().drawing(problem)
         # sizes differ by at most one row; all are divided by the same public number

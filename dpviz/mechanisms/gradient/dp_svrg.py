@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.common.digits import three
 from dpviz.common.progress import Monitor
-from dpviz.common.random import Drawn, PoissonBatches, generator, in_step, normals_in_step, substreams
+from dpviz.common.random import BatchIndices, generator, lockstep, lockstep_normals, poisson_batches, substreams
 from dpviz.common.threads import groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
@@ -22,6 +22,7 @@ from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.models.products import sparse
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
@@ -300,10 +301,10 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
         bound, kind = self.bound(problem.setting), precision(problem.setting)
         # kernels give a replica the same bits beside any others; products of dense blocks may not
-        at_once = problem.setting.linear and problem.rows.table is not None
+        at_once = problem.setting.linear and sparse(problem.rows)
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
-        batch, normals = in_step(PoissonBatches(n, self.sampling_rate), choose), normals_in_step(draws, m)
+        batch, normals = lockstep(poisson_batches(n, self.sampling_rate), choose), lockstep_normals(draws, m)
         divisor = self.sampling_rate * n if accounted else 1.0
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
@@ -329,7 +330,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
                 if path is not None:
                     path[:, t * self.inner_steps + k] = x[0]
                 # the published form draws one row uniformly
-                index = batch(k) if accounted else Drawn.of([rng.integers(n, size=1) for rng in choose])
+                index = batch(k) if accounted else BatchIndices.of([rng.integers(n, size=1) for rng in choose])
                 if counts is not None:
                     counts[index[0]] += 1
                 # at the snapshot itself nothing has moved
@@ -353,7 +354,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         smooth = problem.setting.beta * np.maximum(moved, 1e-300)
         return np.clip(smooth, _ROUNDING * bound, 2 * bound)
 
-    def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: Drawn) -> Floats:
+    def _difference(self, problem: Problem, x: Floats, anchor: Floats, batches: BatchIndices) -> Floats:
         """(S, E, m) sums over a batch for each seed of clip g_i(x) - clip g_i(anchor)."""
         # in double: near the snapshot the noise is far smaller than the rounding of sums in single precision
         at = np.concatenate([x, anchor], axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import Batches, Drawn, generator, in_step, substreams
+from dpviz.common.random import Batches, BatchIndices, generator, lockstep, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams, processors
 from dpviz.common.threads import groups as parts_of_seeds
 from dpviz.mechanisms.base import Floats, Training
@@ -26,7 +26,7 @@ class Plan:
     """One way of noisy SGD over T steps.
 
     Attributes:
-        batches: as of `common.random.in_step`.
+        batches: as of `common.random.lockstep`.
         divisor: (T,) what the sum of a batch is divided by; public, so never the size of a Poisson batch.
         step_sizes: (T,) or (E, T).
         draw: (S generators, m) -> (() -> (S, m) standard noise draws of one step).
@@ -67,7 +67,7 @@ class _Sums:
     precision: type[np.floating]
     clips: list[ClipCount]
 
-    def of(self, theta: Floats, batches: Drawn, group: slice) -> Floats:
+    def of(self, theta: Floats, batches: BatchIndices, group: slice) -> Floats:
         """(S, E, m) sums over the batch of each seed of the group, at its parameters theta, (S, E, m)."""
         rows, clips = self.problem.rows, self.clips[group]
         if not clips or not clips[0].possible:
@@ -104,7 +104,7 @@ def train(
         group = groups[g]
         seeds = range(len(streams))[group]
         samplers, sources = zip(*([generator(part) for part in substreams(streams[s], 2)] for s in seeds), strict=True)
-        batch, noise = in_step(plan.batches, samplers), plan.draw(sources, m)
+        batch, noise = lockstep(plan.batches, samplers), plan.draw(sources, m)
         theta = np.repeat(problem.model.initial(m, streams[group])[:, None], e, axis=1)
         total = np.zeros_like(theta)
         for t in range(plan.steps):

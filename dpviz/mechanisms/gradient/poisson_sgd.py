@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpviz.common.random import Batches, PoissonBatches, generator, normals_in_step, substreams
+from dpviz.common.random import Batches, generator, lockstep_normals, poisson_batches, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -68,7 +68,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
 
     def drawing(self, problem: Problem) -> Batches:
         """The sampling of batches."""
-        return PoissonBatches(problem.n, self.batch_share(problem.setting))
+        return poisson_batches(problem.n, self.batch_share(problem.setting))
 
     def noise_multiplier(self, setting: Setting, budget: Budget) -> float:
         """z, the noise on a batch's sum over what one row contributes to it."""
@@ -155,7 +155,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             batches=self.drawing(problem),
             divisor=np.full(steps, self.batch_share(problem.setting) * problem.n),
             step_sizes=step_sizes,
-            draw=normals_in_step,
+            draw=lockstep_normals,
             noise_factor=np.ones(steps),
             clip_norm=self.clip(problem.setting),
             **more,  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ from dpviz.mechanisms.input.row_noise import (
 )
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note
-from dpviz.models import Ability, Setting, feature_noise_of
+from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.published_noise import input_perturbation_sigma
@@ -170,7 +170,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
-        start, noisy = problem.model.initial(problem.m, streams), feature_noise_of(problem.model)
+        start = problem.model.initial(problem.m, streams)
         steps, own = self.step_count(problem.setting), self._draw_shape(problem)
         kind = precision(problem.setting)
         problem.model.prepare(problem.rows, kind)
@@ -189,7 +189,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
             def draw(s: int) -> Floats:
                 noise = row_draws(mine[s], *own)  # Algorithm 1, lines 2 to 4
                 draw_norms = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
-                noisy.prepared(problem.rows, noise, kind, draws[s])
+                draws[s] = noise
                 return draw_norms
 
             with AllRows(problem, len(current)) as rows:

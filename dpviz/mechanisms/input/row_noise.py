@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.random import single_normals
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Floats, NoiseRecord, knob
 from dpviz.models import Model, Rows, Setting
-from dpviz.models.normals import single_normals
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget

@@ -7,13 +7,12 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import Normals, generator, substreams
+from dpviz.common.random import Normals, generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.local.local_reports import ROOT2, SHUFFLED, LocalMechanism, row_blocks
 from dpviz.models import Setting
-from dpviz.models.normals import single_normals
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon, Shuffled
 from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for

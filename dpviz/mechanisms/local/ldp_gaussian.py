@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.progress import Monitor
-from dpviz.common.random import generator, substreams
+from dpviz.common.random import generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, row_blocks
 from dpviz.mechanisms.local.noise_sums import NoiseSums
 from dpviz.models import Setting
-from dpviz.models.normals import single_normals
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Shuffled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu

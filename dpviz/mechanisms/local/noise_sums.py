@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dpviz.common.random import generator, substreams
+from dpviz.common.random import generator, single_normals, substreams
 from dpviz.mechanisms.base import Floats
-from dpviz.models.normals import single_normals
 
 _MANY, _APART = 1 << 20, 1e-3  # entries of rows, and the least of their singular values over the largest, for single precision
 _LEAST = 1e-12  # of the largest eigenvalue: below, rounding of the sums over rows is all there is

@@ -10,6 +10,7 @@ from scipy.linalg import lapack
 from dpviz.common.arrays import Floats
 from dpviz.common.threads import MOST_GROUPS
 from dpviz.models.losses import Loss
+from dpviz.models.products import products
 from dpviz.models.rows import Rows
 
 Indices = NDArray[np.intp]
@@ -89,7 +90,7 @@ class Batch:
         parts, total = rows.parts(MOST_GROUPS), np.zeros_like(theta)
 
         def part(k: int) -> Floats:
-            return parts[k][1].products(kind).gradient(theta, self.loss)
+            return products(parts[k][1], kind).gradient(theta, self.loss)
 
         for gradient in self.each(part, range(len(parts))):  # in order, so that threads change no bits
             total += gradient

@@ -10,6 +10,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.models.problem import Problem
+from dpviz.models.products import products, sparse
 
 
 def permutations(streams: Sequence[np.random.SeedSequence], n: int) -> NDArray[np.intp]:
@@ -44,14 +45,14 @@ def minibatch_descent(
     Returns:
         (S, m) parameters, or (E, S, m).
     """
-    step_sizes, rows = np.atleast_2d(steps), problem.rows.products(np.float64)
+    step_sizes, rows = np.atleast_2d(steps), products(problem.rows, np.float64)
     count, bounds, most = 1 if orders is None else len(orders), _bounds(problem.n, batches), -(-problem.n // batches)
 
     def work(s: int, tick: Monitor) -> Floats:
         order, loss, window = None if orders is None else orders[s], problem.model.loss, average_every * batches
         return rows.descend(loss, problem.lam, step_sizes, bounds, order, window=window, stops=stops, monitor=tick)
 
-    heavy = most * problem.m * len(step_sizes) >= THREADS_FROM or problem.rows.table is not None
+    heavy = most * problem.m * len(step_sizes) >= THREADS_FROM or sparse(problem.rows)
     out = np.stack(map_streams(work, count, monitor, parallel=heavy), axis=1)
     monitor(1.0)
     return out if steps.ndim == 2 or stops else out[0]

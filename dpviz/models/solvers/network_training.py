@@ -1,11 +1,9 @@
 """Training a network without privacy, as far down as patience goes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +12,11 @@ from scipy.optimize import minimize
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, seldom, silent
 from dpviz.common.threads import map_streams, thread_settings
-from dpviz.models.base import regulariser
+from dpviz.models.base import Model, regulariser
 from dpviz.models.rows import Rows
 
-if TYPE_CHECKING:
-    from dpviz.models.network import Network
+#: theta (R, m) -> (R,) objectives over all rows and (R, m) their gradients
+Objective = Callable[[Floats], tuple[Floats, Floats]]
 
 _WORK = 3e11  # multiplications that the descent on all rows may cost
 _FEWEST, _MOST = 30, 3000  # evaluations of objective and gradient that it is given in any case, and at most
@@ -29,7 +27,9 @@ _RATE = 3e-3
 _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
-def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent) -> Floats:
+def best_of_starts(
+    model: Model, objective: Objective, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent
+) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
     Where there are many rows, all starts are first trained together in mini-batches; the best goes on.
@@ -49,28 +49,28 @@ def best_of_starts(model: Network, rows: Rows, lam: float, starts: Floats, monit
         def descend(k: int, tick: Monitor) -> Floats:
             evaluations, report = itertools.count(1), seldom(tick)
             # when a descent ends is not known: the bar approaches its end
-            return polish(model, rows, lam, starts[k], lambda: report(1 - 0.5 ** (next(evaluations) / _USUAL)))
+            return polish(objective, len(rows), starts[k], lambda: report(1 - 0.5 ** (next(evaluations) / _USUAL)))
 
         ends = np.array(map_streams(descend, len(starts), lambda share: monitor(first + (1 - first) * share)))
         return ends[_lowest(model, rows, lam, ends)]
 
 
-def _lowest(model: Network, rows: Rows, lam: float, theta: Floats) -> int:
+def _lowest(model: Model, rows: Rows, lam: float, theta: Floats) -> int:
     """The parameters among theta (R, m) with the lowest objective."""
     return int((model.measure(theta, rows)[0] + regulariser(theta, lam)).argmin())
 
 
-def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
-    """(m,) L-BFGS on all rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes.
+def polish(objective: Objective, n: int, start: Floats, count: Callable[[], None] = lambda: None) -> Floats:
+    """(m,) L-BFGS on all n rows from start (m,), to gradients of 1e-8 or as far as the work allowed goes.
 
     Args:
         count: called at every evaluation; raises to stop.
     """
-    allowed = min(_MOST, max(_FEWEST, int(_WORK / (4.0 * len(rows) * len(start)))))
+    allowed = min(_MOST, max(_FEWEST, int(_WORK / (4.0 * n * len(start)))))
 
     def both(theta: Floats) -> tuple[float, Floats]:
         count()
-        value, gradient = model.value_and_gradient(theta[None], rows, lam)
+        value, gradient = objective(theta[None])
         return float(value[0]), gradient[0]
 
     minimum = minimize(
@@ -83,7 +83,7 @@ def polish(model: Network, rows: Rows, lam: float, start: Floats, count: Callabl
     return np.asarray(minimum.x, float)
 
 
-def _adam(model: Network, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
+def _adam(model: Model, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
     """Kingma & Ba 2015, Algorithm 1, on all starts (R, m) together, with a rate that falls to 0 along a half cosine."""
     theta: NDArray[Any] = starts.astype(np.float32)
     first, second = np.zeros_like(theta), np.zeros_like(theta)

@@ -1,0 +1,253 @@
+"""Compiled sums over rows that are mostly zeros (numba, `pip install 'dpviz[fast]'`), for W replicas at once.
+
+For rows x_i (labels multiplied in), parameters theta (d, W), clip norm C and the loss's slope phi' there are three kernels:
+
+    gradient: sum over all rows of x_i s_ir,    s_ir = phi'(<theta_r, x_i>) min(1, C / (|phi'(<theta_r, x_i>)| |x_i|))
+    batches:  the same over S batches of rows, each at parameters of its own
+    descend:  theta_r <- theta_r - eta_tr (mean over batch t of x_i phi'(<theta_r, x_i>) + lam theta_r), many updates
+
+W is a constant when a kernel is compiled, so that the innermost loops become SIMD instructions. A sum takes at most SHORT terms
+in the precision of the rows before it goes on in double precision. Kernels look at no bounds: `products` checks every array.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload, register_jitable
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from dpviz.models.elementary import exponential, limited
+
+ROWS = 1024  # rows of a block, whose slopes stay in the processor's cache between both products of a gradient
+SHORT = 64
+NARROW, WIDE = 16, 112  # replicas of a kernel: two numbers, because each is compiled by itself; a figure trains 100
+
+
+class Entries(NamedTuple):
+    """Rows without their zeros: row i has the entries ends[i] to ends[i + 1] - 1."""
+
+    ends: NDArray[Any]
+    columns: NDArray[Any]
+    values: NDArray[Any]
+
+
+def _writable() -> bool:
+    """True where compiled functions can be kept; numba refuses to define one where neither its folder nor home can be written."""
+    try:
+        njit(cache=True)(_writable)
+    except RuntimeError:
+        return False
+    return True
+
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+_kernel = njit(**_OPTIONS, cache=_writable())
+_inline = njit(**_OPTIONS, forceinline=True)
+
+
+def entries(rows: NDArray[np.floating]) -> tuple[Entries, Entries]:
+    """Rows (n, d) by row, and by block of ROWS rows and column, where rows are counted from the block's first."""
+    by_row, (n, d) = csr_array(rows), rows.shape
+    block = np.repeat(np.arange(n) // ROWS, np.diff(by_row.indptr))
+    shape = n, -(-n // ROWS) * d
+    blocks = csr_array((by_row.data, by_row.indices + block * d, by_row.indptr), shape=shape).tocsc()
+    both = (by_row.indptr, by_row.indices, by_row.data), (blocks.indptr, blocks.indices % ROWS, blocks.data)
+    by_row, by_column = (Entries(ends.astype(np.int64), places.astype(np.int32), values) for ends, places, values in both)
+    return by_row, by_column
+
+
+@cache
+def compiled(kernel: Callable[..., Any], width: int, slope_at: Callable[..., Any]) -> Callable[..., None]:
+    """One of the three kernels for a number of replicas and the slope of a loss."""
+    code = slope_at.__code__
+    made: Callable[..., None] = kernel(width, register_jitable(slope_at), f"{code.co_code!r} {code.co_consts}")
+    return made
+
+
+@intrinsic
+def _stack(typing: Any, count: Any, like: Any) -> Any:
+    """A pointer to `count` numbers on the stack, of the type of those in `like` (numba has no stack arrays: its issue 5084)."""
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        kind = context.get_value_type(like.dtype)
+        return cgutils.alloca_once(builder, kind, size=context.get_constant(types.intp, count.literal_value))
+
+    return types.CPointer(like.dtype)(types.literal(count.literal_value), like), generate
+
+
+# e^x = 2^k e^r for the whole number k nearest to x/ln 2: ln 2 in two parts, of which the first has few digits
+_LN2 = {32: (0.693359375, -2.12194440e-4), 64: (6.93145751953125e-1, 1.42860682030941723212e-6)}  # Cephes, expf.c and exp.c
+_TAYLOR = {bits: tuple(1 / math.factorial(k) for k in range(terms, -1, -1)) for bits, terms in ((32, 7), (64, 13))}
+_single, _whole = np.float32, np.int32
+_INVERSE32, _SHIFT32, _INVERSE64, _SHIFT64 = _single(1 / math.log(2)), _single(1.5 * 2**23), 1 / math.log(2), 1.5 * 2.0**52
+(_HIGH32, _LOW32), (_HIGH64, _LOW64) = (_single(part) for part in _LN2[32]), _LN2[64]
+_TERMS32, _TERMS64 = tuple(_single(term) for term in _TAYLOR[32]), _TAYLOR[64]
+
+
+@overload(exponential)
+def _exponential(x):  # type: ignore[no-untyped-def]
+    """e^x within 2 units in the last place, for |x| <= 87 or 708; beyond, the value there."""
+    return _exponential_single if x == types.float32 else _exponential_double
+
+
+def _exponential_single(x):  # type: ignore[no-untyped-def]
+    x = _single(-87) if x < _single(-87) else x
+    x = _single(87) if x > _single(87) else x
+    shifted = x * _INVERSE32 + _SHIFT32  # which leaves the nearest whole number in the last bits
+    power = shifted - _SHIFT32
+    r = x - power * _HIGH32 - power * _LOW32
+    z = _single(0)
+    for term in _TERMS32:
+        z = z * r + term
+    return z * np.int32((_single(shifted).view(np.int32) << _whole(23)) + _whole(127 << 23)).view(np.float32)
+
+
+def _exponential_double(x):  # type: ignore[no-untyped-def]
+    x = -708.0 if x < -708.0 else x
+    x = 708.0 if x > 708.0 else x
+    shifted = x * _INVERSE64 + _SHIFT64
+    power = shifted - _SHIFT64
+    r = x - power * _HIGH64 - power * _LOW64
+    z = 0.0
+    for term in _TERMS64:
+        z = z * r + term
+    return z * np.int64((np.float64(shifted).view(np.int64) << np.int64(52)) + np.int64(1023 << 52)).view(np.float64)
+
+
+@overload(limited)
+def _limited(x, low, high):  # type: ignore[no-untyped-def]
+    return lambda x, low, high: low if x < low else (high if x > high else x)  # what is not a number stays so
+
+
+@_inline
+def _margins(rows, i, theta, W, margin):  # type: ignore[no-untyped-def]
+    """Writes <theta_r, x_i> to `margin`, (W,)."""
+    for r in range(W):
+        margin[r] = 0
+    for k in range(rows.ends[i], rows.ends[i + 1]):
+        value, at = rows.values[k], theta[rows.columns[k]]
+        for r in range(W):
+            margin[r] += value * at[r]
+
+
+@_inline
+def _add(rows, i, slopes, W, total):  # type: ignore[no-untyped-def]
+    """Adds x_i times slopes (W,) to `total`, (d, W)."""
+    for k in range(rows.ends[i], rows.ends[i + 1]):
+        value, to = rows.values[k], total[rows.columns[k]]
+        for r in range(W):
+            to[r] += value * slopes[r]
+
+
+def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[..., None]:
+    """Adds the sum over all rows to `total`."""
+
+    @_kernel
+    def kernel(rows, blocks, theta, norms, clip_norm, one, loss, slopes, total):  # type: ignore[no-untyped-def]
+        """
+        Args:
+            rows, blocks: as of `entries`.
+            theta, total: (d, W); `total` in double precision.
+            norms: (n,) of the rows.
+            one, loss: 1 and the loss's constants in the precision of the rows.
+            slopes: (ROWS, W), overwritten.
+        """
+        _ = formula  # numba knows a kernel that it kept by this file and by such values, not by the file of the loss
+        n, d = len(rows.ends) - 1, len(total)
+        sums = nb.carray(_stack(W, norms), W)
+        for block in range(-(-n // ROWS)):
+            start, stop = block * ROWS, min(block * ROWS + ROWS, n)
+            for i in range(start, stop):
+                _margins(rows, i, theta, W, sums)
+                most, out = clip_norm / norms[i], slopes[i - start]
+                for r in range(W):
+                    out[r] = limited(slope_at(sums[r], one, *loss), -most, most)  # Abadi et al. 2016, Algorithm 1
+            for j in range(d):
+                k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
+                while k < end:
+                    last = min(end, k + SHORT)
+                    for r in range(W):
+                        sums[r] = 0
+                    while k < last:
+                        value, row = blocks.values[k], slopes[blocks.columns[k]]
+                        for r in range(W):
+                            sums[r] += value * row[r]
+                        k += 1
+                    for r in range(W):
+                        to[r] += sums[r]
+
+    return kernel
+
+
+def batches(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[..., None]:
+    """Adds the sum over the rows index[cuts[s]] to index[cuts[s + 1] - 1] to total[s]."""
+
+    @_kernel
+    def kernel(rows, index, cuts, theta, norms, clip_norm, one, loss, short, total):  # type: ignore[no-untyped-def]
+        """
+        Args:
+            theta, total: (S, d, W); other arguments as of `gradient`.
+            short: (d, W) zeros.
+        """
+        _ = formula
+        slopes = nb.carray(_stack(W, norms), W)
+        for s in range(len(cuts) - 1):
+            for first in range(cuts[s], cuts[s + 1], SHORT):
+                for i in index[first : min(first + SHORT, cuts[s + 1])]:
+                    _margins(rows, i, theta[s], W, slopes)
+                    most = clip_norm / norms[i]
+                    for r in range(W):
+                        slopes[r] = limited(slope_at(slopes[r], one, *loss), -most, most)
+                    _add(rows, i, slopes, W, short)
+                for j in range(len(short)):
+                    for r in range(W):
+                        total[s, j, r] += short[j, r]
+                        short[j, r] = 0
+
+    return kernel
+
+
+def descend(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[..., None]:
+    """Makes the updates `first` to `last` - 1 of mini-batch gradient descent, in double precision."""
+
+    @_kernel
+    def kernel(rows, order, bounds, first, last, steps, lam, window, loss, theta, gradient, total):  # type: ignore[no-untyped-def]
+        """
+        Args:
+            order: the rows as they are taken; bounds (m + 1,): ends of the batches, of which update t takes number t mod m.
+            steps: (T, W) eta.
+            window: after so many updates theta becomes the mean of the iterates since the last time; 0 for never.
+            theta, gradient, total: (d, W); the gradient is 0, and `total` the sum of the iterates of this window.
+        """
+        _ = formula
+        slopes = nb.carray(_stack(W, steps), W)
+        for t in range(first, last):
+            a, b = bounds[t % (len(bounds) - 1)], bounds[t % (len(bounds) - 1) + 1]
+            for i in order[a:b]:
+                _margins(rows, i, theta, W, slopes)
+                for r in range(W):
+                    slopes[r] = slope_at(slopes[r], 1.0, *loss)
+                _add(rows, i, slopes, W, gradient)
+            for r in range(W):
+                slopes[r] = steps[t, r] / (b - a)
+            for j in range(len(theta)):
+                at, change = theta[j], gradient[j]
+                for r in range(W):
+                    at[r] = at[r] * (1 - steps[t, r] * lam) - slopes[r] * change[r]
+                    total[j, r] += at[r]
+                    change[r] = 0
+            if window > 0 and (t + 1) % window == 0:
+                for j in range(len(theta)):
+                    for r in range(W):
+                        theta[j, r], total[j, r] = total[j, r] / window, 0
+
+    return kernel
