@@ -14,8 +14,9 @@ from benchmarks.peers.serving import clock
 from dpviz.common.random import spawn
 from dpviz.datasets import load_dataset
 from dpviz.mechanisms import Training, get_mechanism
-from dpviz.models import Rows, get_model, kernels
+from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.models.products import compiled
 from dpviz.privacy.budget import Budget, default_delta
 
 EPSILONS = (0.5, 5.0)
@@ -103,7 +104,7 @@ def _train(rows: str, mechanisms: list[str], repeats: int) -> dict[str, Any]:
 
 def _warm(x: np.ndarray, y: np.ndarray, mechanisms: list[str]) -> None:
     """Imports and BLAS buffers, which do not grow with the data, so that they count for none."""
-    kernels.available()  # loaded for large tables only
+    compiled()  # loaded for large tables only
     small = Problem(Rows(x[:2000].copy(), y[:2000].copy()), get_model("logistic"), 1e-3)
     for name in mechanisms:
         mechanism = get_mechanism(name)()
