@@ -19,7 +19,7 @@ from dpviz.datasets.process.reading import Passing
 from dpviz.datasets.sources import own, remote
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoding import AUTOMATIC, SCALINGS
-from dpviz.datasets.table.layout import Header
+from dpviz.datasets.table.names import Header
 
 _CACHE_BYTES = 1 << 30
 

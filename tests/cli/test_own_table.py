@@ -98,7 +98,7 @@ def test_every_way_gives_the_same_rows_and_numbers(mine: Path, shell: Shell, mon
     exec(python_call(result.spec), again := {})
     assert again["result"].accuracy.tolist() == expected[1]
     Path("mine.toml").write_text(
-        'target = "income"\npositive = [">50K"]\ndrop = ["note"]\nmissing = "default"\n'
+        'target = "income"\npositive = [">50K"]\ndrop = ["note"]\n'
         "[ranges]\nage = [17, 90]\n[categories]\njob = ['a', 'b']\n[defaults]\njob = 'a'\n"
     )
     assert accuracy(["mine.csv"], shell) == expected

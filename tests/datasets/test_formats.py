@@ -28,15 +28,6 @@ def test_other_forms_of_unicode_are_read_and_said(encoding: str) -> None:
     assert f"The file is in {encoding.upper()}." in said(content)
 
 
-@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_a_mark_is_read_and_said(order: str) -> None:
-    text = GOOD.decode() + "5,Москва,yes\n5,東京,no\n"
-    read = read_file(text.encode(order))
-    assert read.frame.equals(read_file(text.encode()).frame)
-    assert "no byte-order mark and was read as UTF-16" in " ".join(read.notes)
-    assert read_file(text.encode(order), encoding="utf-16").frame.equals(read.frame), "either order, where it is chosen"
-
-
 def test_latin_1_is_read_and_said_and_can_be_chosen() -> None:
     content = GOOD + "5,café,yes\n".encode("latin-1")
     read = read_file(content)

@@ -51,8 +51,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "header with a hidden mark": (table(header="age\u200b,job,label"), "header", "cannot be seen"),
     "endless name": (table(header="a" * 5000 + ",job,label"), "header", "has 5,000 characters"),
     "name of the constant feature": (table(header="(intercept),job,label"), "header", "stands for the constant feature"),
-    "UTF-16 unmarked, cut off": (GOOD.decode().encode("utf-16-le")[:-1], "file", "zero byte at position 1.*--encoding utf-16"),
-    "UTF-16 with control characters": ((GOOD.decode() + "5,\x01,yes\n").encode("utf-16-be"), "file", "zero byte"),
+    "UTF-16 unmarked": (GOOD.decode().encode("utf-16-le"), "file", "zero byte at position 1.*--encoding utf-16"),
     "UTF-16 cut off": ((GOOD.decode().encode("utf-16"))[:-1], "file", "begins as UTF-16 but is not"),
     "bad UTF-8": (GOOD + "5,caf\u00e9 ol\u00e9,yes\n".encode() + b"5,\xc3\x28,yes\n", "file", "not UTF-8: byte 0xc3 on line 23"),
     "zero bytes": (GOOD + b"5,\x00,yes\n", "file", "zero byte"),
@@ -66,9 +65,9 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "JSON": (b'[{"a": 1, "label": 0}]', "file", "is JSON"),
     "JSON lines": (b'{"a": 1, "label": 0}\n' * 20, "file", "is JSON"),
     "rich text": (b"{\\rtf1 a,b\\par}", "file", "is a rich text document"),
-    "open quote": (GOOD + b'5,"a,yes\n' + GOOD[14:], "file", "quote that opens on line 22 is never closed"),
+    "open quote": (GOOD + b'5,"a,yes\n' + GOOD[14:], "file", "line 22 cannot be read.*quote may be left open"),
     "text after a quote": (GOOD + b'5,"a"b,yes\n', "file", "line 22 cannot be read"),
-    "huge cell": (GOOD + b'5,"' + b"x" * 200_000 + b'",yes\n', "file", "line 22 is longer than"),
+    "huge cell": (GOOD + b'5,"' + b"x" * 200_000 + b'",yes\n', "file", "line 22 cannot be read.*limit"),
     "damaged gzip": (gzip.compress(GOOD)[:12] + b"\x00" * 20, "file", "damaged gzip|ends too early"),
     "cut gzip": (gzip.compress(GOOD)[:-12], "file", "ends too early|damaged"),
     "junk after gzip": (gzip.compress(GOOD) + b"junk", "file", "damaged gzip"),
@@ -180,7 +179,10 @@ def test_gaps_need_a_declared_default_and_a_number_where_numbers_are() -> None:
         (GOOD.replace(b",", b"\t"), "separated by tab"),
         (b"sep=;\n" + GOOD.replace(b",", b";"), "Excel's first line"),
         (GOOD.replace(b",", b" , "), "Spaces around"),
-        (table(header="age;job;label", row=lambda k: f"{k},5;a{k % 2};{k % 2}"), "Commas in age were read as decimal points"),
+        (
+            table(header="age;job;label", row=lambda k: f"{k},5;a{k % 2};{k % 2}"),
+            "Numbers in age, such as 0,5, were read with decimal commas",
+        ),
         (GOOD + GOOD[14:22] * 2, "rows repeat another one"),
     ],
 )
@@ -274,7 +276,6 @@ def test_a_spec_survives_toml() -> None:
         {"target": "a", "positive": []},
         {"target": "a", "defaults": {"x": [1]}},
         {"target": "a", "categories": {"x": []}},
-        {"target": "a", "missing": "drop", "defaults": {"x": 1}},
     ):
         with pytest.raises(InvalidInput):
             TableSpec.from_dict(bad)

@@ -1,9 +1,13 @@
 """Files as programs and people write them: each is read as it was meant, with a note, or refused with what to do."""
 
+import io
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support_tables import made
 
+import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
@@ -109,6 +113,14 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
 }
 
 
+REFUSED["quoted texts without names"] = (
+    text("", "'{job}','{y}','a'", after="\n'cook',nan,'b'"),
+    "header",
+    "looks like data: '(smith|clerk|cook)'.*--header data",
+)
+REFUSED["quoted numbers without names"] = (text("", "'{age}','{y}'"), "header", "looks like data: '\\d+'.*--header data")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_error_says_what_to_do(name: str) -> None:
     content, field, said = REFUSED[name]
@@ -154,8 +166,8 @@ def test_a_declared_type_decides_and_not_what_values_look_like() -> None:
     ("content", "said"),
     [
         (nominal("{k},{o},{g},{c},s,2020-01-01"), "line 11 has 6 values where 7 columns are declared"),
-        (nominal("x,{o},{g},{c},s,2020-01-01,{y}"), "line 11 holds 'x' where a number is declared"),
-        (nominal("1e999,{o},{g},{c},s,2020-01-01,{y}"), "infinite"),
+        (nominal("x,{o},{g},{c},s,2020-01-01,{y}"), "line 11 holds 'x' where a finite number is declared"),
+        (nominal("1e999,{o},{g},{c},s,2020-01-01,{y}"), "line 11 holds '1e999' where a finite number"),
         (nominal("{k},'{o},{g},{c},s,2020-01-01,{y}"), "line 11 (cannot be read|has . values)"),
         (nominal(declared=NOMINAL.replace("age numeric", "age relational")), "line 3 declares 'age' as 'relational'"),
         (nominal(declared=NOMINAL.replace("5,4,'9'}", "5,4,'9'")), "line 4 does not close the list"),
@@ -225,3 +237,30 @@ def test_quotes_may_follow_blanks_at_the_beginning_of_a_line() -> None:
 def test_names_on_the_second_of_one_line_are_refused() -> None:
     with pytest.raises(InvalidInput, match="has a header but no rows"):
         read_csv(b"age,job,y\n", header=2)
+
+
+def test_quotes_go_before_gaps_are_judged() -> None:
+    read = read_csv(text("", "'{job}','{y}','a'", after="\n'cook',nan,'b'"), header=False)
+    assert list(read.frame["column 2"].cat.categories) == ["nan", "no", "yes"]
+
+
+def test_an_arff_file_that_is_a_csv_is_read_as_one_and_said(tmp_path: Path) -> None:
+    (tmp_path / "kids.ARFF").write_bytes(text("age,job,y", "{age},{job},{y}"))
+    dataset = dpviz.dataset(tmp_path / "kids.ARFF")
+    assert dataset.X.tolist() == PLAIN.X.tolist()
+    assert any("kids.ARFF is no ARFF file" in note for note in dataset.notes)
+
+
+def test_a_workbook_may_begin_anywhere() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for k in range(20):
+        for at, value in enumerate(["age", "y"] if k == 0 else [AGE[k], Y[k]]):
+            book.active.cell(k + 3, at + 2, str(value) if k == 0 or at else int(value))
+    book.create_sheet("citation").append(["a book"])
+    out = io.BytesIO()
+    book.save(out)
+    dataset = made(out.getvalue()).dataset
+    assert (dataset.n, dataset.feature_names[0]) == (19, "age")
+    assert any("Other sheets were not: 'citation'" in note for note in dataset.notes)
+    assert made(b",,\n,,\n" + text("age,job,y", "{age},{job},{y}")).dataset.sha256 == PLAIN.sha256, "and a CSV with empty lines"

@@ -25,7 +25,7 @@ from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
 from dpviz.datasets.table.gaps import doubtful, with_gaps
-from dpviz.datasets.table.layout import SECOND
+from dpviz.datasets.table.names import SECOND
 from dpviz.datasets.table.prepare import look, rows_left
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.reporting import words
@@ -93,6 +93,7 @@ def _upload(limits: Limits) -> None:
     with Boundary("reading an upload") as work:  # whatever a library makes of a strange file ends in words here
         table = read_table(
             file.getvalue(),
+            name=file.name,
             header=_HEADERS[header],
             delimiter=delimiters[delimiter],
             encoding=encodings[encoding],

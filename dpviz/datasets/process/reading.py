@@ -36,11 +36,17 @@ def bound_memory(megabytes: int) -> None:
 
 
 def read_table(
-    content: bytes, *, limits: Limits | None = None, listen: Callable[[str], None] = lambda state: None, **how: Any
+    content: bytes,
+    *,
+    name: str = "",
+    limits: Limits | None = None,
+    listen: Callable[[str], None] = lambda state: None,
+    **how: Any,
 ) -> Table:
-    """`dpviz.datasets.table.formats.read_file` in a process of its own; its arguments, and one more.
+    """`dpviz.datasets.table.formats.read_file` in a process of its own; its arguments, and two more.
 
     Args:
+        name: of the file, where it has one.
         listen: called with "waiting" or "reading" several times a second; may raise to give up.
 
     Raises:
@@ -54,7 +60,10 @@ def read_table(
         table = read_apart(content, limits, lambda: listen("reading"), how)
     finally:
         _place.release()
-    return replace(table, reading={name: how[name] for name in READING if how.get(name) is not None})
+    notes = table.notes
+    if name.lower().endswith(".arff") and "delimiter" in table.found:
+        notes = (f"{name} is no ARFF file: it has no @relation. It was read as a CSV with names on its first line.", *notes)
+    return replace(table, notes=notes, reading={name: how[name] for name in READING if how.get(name) is not None})
 
 
 def read_apart(content: bytes, limits: Limits, tick: Callable[[], None], how: dict[str, Any]) -> Table:

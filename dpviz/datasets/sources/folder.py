@@ -22,7 +22,7 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import READING, SUFFIXES
-from dpviz.datasets.table.layout import SECOND
+from dpviz.datasets.table.names import SECOND
 from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec, last_column
 
@@ -89,7 +89,7 @@ def load(name: str, intercept: bool) -> Dataset:
     how = reading(options)
     table = _tables.compute(
         name,
-        lambda _: read_table(file_bytes(entry.path, limits), limits=limits, **how),
+        lambda _: read_table(file_bytes(entry.path, limits), name=entry.path.name, limits=limits, **how),
         owner=name,
         version=(file_stamp(entry.path), tuple(how.values()), limits),
     )

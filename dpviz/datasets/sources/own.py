@@ -243,7 +243,8 @@ def _read(
         sidecar = next((side for name in folder.sides(path.name) if os.path.lexists(side := path.with_name(name))), None)
         beside = folder.sidecar_of(sidecar)
     beside |= given or {}
-    return read_table(content, limits=limits, verbatim=verbatim, **folder.reading(beside)), beside, sidecar
+    name = "" if path is None else path.name
+    return read_table(content, name=name, limits=limits, verbatim=verbatim, **folder.reading(beside)), beside, sidecar
 
 
 def rows_in(

@@ -6,7 +6,7 @@ https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,10 @@ _NUMBERS, _TEXTS = ("numeric", "real", "integer"), ("string", "date")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-@dataclass(frozen=True)
-class _Attribute:
+class _Attribute(NamedTuple):
     name: str
     kind: str
-    levels: tuple[str, ...]
+    levels: tuple[str, ...] = ()
 
 
 def is_arff(text: str) -> bool:
@@ -80,7 +79,7 @@ def _attribute(match: re.Match[str], line: int) -> _Attribute:
         raise InvalidInput(
             "file", f"line {line:,} declares {show(name)} as {show(kind)}", f"These can be read: {known}. {ASK_TEXT}"
         )
-    return _Attribute(name, kind, ())
+    return _Attribute(name, kind)
 
 
 def _cells(row: str, at: int, width: int | None, *, quoted_gap: bool = True) -> list[str | None]:
@@ -93,19 +92,18 @@ def _cells(row: str, at: int, width: int | None, *, quoted_gap: bool = True) -> 
     if row.startswith("{"):
         cause = f"is a sparse ARFF file: line {at:,} lists only the values that are not 0"
         raise InvalidInput("file", cause, f"Write every value (Weka: SparseToNonSparse). {ASK_TEXT}")
+    values = list(_VALUE.finditer(row))
+    if "".join(value[0] for value in values) != row:
+        raise InvalidInput("file", f"line {at:,} cannot be read", "Correct the quotes on that line.")
     cells: list[str | None] = []
-    place, more = 0, True
-    while more:
-        found = _VALUE.match(row, place)
-        if found is None:
-            raise InvalidInput("file", f"line {at:,} cannot be read", "Correct the quotes on that line.")
-        single, double, bare, end = found.groups()
+    for single, double, bare, end in (value.groups() for value in values):
         if bare is not None:
             bare = bare.strip()
             cells.append(None if bare == "" or (bare == "?" and quoted_gap) else bare)
         else:
             cells.append(_plain(single if single is not None else double))
-        place, more = found.end(), end != ""
+        if not end:
+            break
     if width is not None and len(cells) == width + 1 and cells[-1] is None:
         cells.pop()  # the line ends with the sign between values
     if width is not None and len(cells) != width:
@@ -138,17 +136,11 @@ def _column(attribute: _Attribute, cells: list[str | None], lines: list[int], no
 
 
 def _numbers(name: str, cells: list[str | None], lines: list[int]) -> pd.Series:
-    values = np.full(len(cells), np.nan)
-    for k, cell in enumerate(cells):
-        if cell is None:
-            continue
-        try:
-            values[k] = float(cell)
-        except ValueError:
-            cause = f"line {lines[k]:,} holds {show(cell)} where a number is declared"
-            raise InvalidInput(name, cause, "Correct that value, or declare the column as nominal or string.") from None
-    if np.isinf(values).any():
-        at = int(np.argmax(np.isinf(values)))
-        cause = f"line {lines[at]:,} holds {show(cells[at])}, which is infinite or too large for a number"
-        raise InvalidInput(name, cause, "Correct or remove that value.")
-    return pd.Series(values)
+    texts = pd.Series([None if cell is None or cell.lower() == "nan" else cell for cell in cells], dtype=object)
+    values = pd.to_numeric(texts, errors="coerce").astype(np.float64)
+    wrong = (values.isna() & texts.notna()) | np.isinf(values)
+    if wrong.any():
+        at = int(wrong.argmax())
+        cause = f"line {lines[at]:,} holds {show(cells[at])} where a finite number is declared"
+        raise InvalidInput(name, cause, "Correct that value, or declare the column as nominal or string.")
+    return values

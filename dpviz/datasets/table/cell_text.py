@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.datasets.table.written import plain
+from dpviz.datasets.table.written import first, matches, plain
 
 #: words that stand for a gap and for nothing else
 CERTAIN = ("N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
@@ -20,7 +20,7 @@ DOUBTFUL = ("?", "NA", "None")
 MISSING = (*CERTAIN, *DOUBTFUL)
 ASK_TEXT: str = "Save the table as CSV in UTF-8 and upload that."
 _COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
-_GROUPED_NUMBER = r"^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+$"
+_IN_QUOTES = "^'(.*)'$"
 _GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}\.[0-9]{3}$"
 _EXACT = 2.0**53  # up to here every whole number is a float of its own
 
@@ -58,40 +58,43 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str], as_
     cells = pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING)), nothing, cells)
     if cells.null_count == len(cells):
         return pd.Series(np.full(len(cells), np.nan)), trimmed
-    if delimiter != ",":
-        cells = _decimal_points(name, cells, notes)
     numbers = _numbers(cells)
+    if numbers is not None and delimiter != "," and matches(cells.filter(pc.match_substring(cells, ".")), _GROUPED_BY_POINTS):
+        example = first(cells, r"\.")
+        if example is not None:
+            notes.append(f"Points in {name}, as in {example}, were read as decimal points, not as thousands.")
     if numbers is None:
         cells = plain(name, cells, notes)
         numbers = _numbers(cells)
+    if numbers is None and delimiter != "," and matches(cells, _COMMA_NUMBER):
+        cause = f"may hold decimal commas or thousands: {show(first(cells, ','))} can be either"
+        raise InvalidInput(name, cause, "Write numbers with a decimal point and without thousands separators.")
     if numbers is None:
         return _texts(name, words, notes), trimmed
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        at = int(np.argmax(infinite))
-        raise InvalidInput(
-            name,
-            f"row {at + 1:,} holds {show(cells[at].as_py())}, which is infinite or too large for a number",
-            "Correct or remove that value.",
-        )
+    if np.isinf(numbers).any():
+        at = int(np.argmax(np.isinf(numbers)))
+        cause = f"row {at + 1:,} holds {show(cells[at].as_py())}, which is infinite or too large for a number"
+        raise InvalidInput(name, cause, "Correct or remove that value.")
     if _merges(cells, numbers):
         notes.append(f"{name} holds whole numbers with more digits than a number keeps apart; they were read as text.")
         return _texts(name, words, notes), trimmed
     if words.null_count < cells.null_count:
         gaps = words.filter(pc.and_(pc.is_null(cells), pc.is_valid(words)))
         notes.append(f"{show(gaps[0].as_py())} was read as a gap in {name} ({len(gaps):,}), which holds numbers beside it.")
-    zeros = cells.filter(pc.fill_null(pc.match_substring_regex(cells, r"^[-+]?0[0-9]"), False))
-    if len(zeros):
-        notes.append(f"Leading zeros in {name}, as in {zeros[0].as_py()}, do not count: its values were read as numbers.")
+    zeros = first(cells, r"^[-+]?0[0-9]")
+    if zeros is not None:
+        notes.append(f"Leading zeros in {name}, as in {zeros}, do not count: its values were read as numbers.")
     return pd.Series(numbers), trimmed
 
 
 def _unquoted(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
-    """The cells without single quotes around them, where all have them."""
-    if not pc.all(pc.match_substring_regex(cells, "^'.*'$")).as_py() or not len(cells.drop_null()):
+    """The cells without single quotes around them, where all but gaps have them."""
+    if first(cells, _IN_QUOTES) is None:
+        return cells
+    if not matches(cells.filter(pc.invert(pc.is_in(cells, value_set=pa.array(MISSING)))), _IN_QUOTES):
         return cells
     notes.append(f"Single quotes around all values of {name} were removed.")
-    return pc.utf8_trim_whitespace(pc.replace_substring_regex(cells, "^'(.*)'$", r"\1"))
+    return pc.utf8_trim_whitespace(pc.replace_substring_regex(cells, _IN_QUOTES, r"\1"))
 
 
 def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
@@ -132,32 +135,8 @@ def _merges(cells: pa.ChunkedArray, numbers: NDArray[np.float64]) -> bool:
 def _numbers(cells: pa.ChunkedArray) -> NDArray[np.float64] | None:
     """The cells as numbers, NaN for gaps; None where one is no number."""
     try:
-        numbers = pc.cast(cells, pa.float64())
+        # Arrow does not take "+5" for a number
+        numbers = pc.cast(pc.replace_substring_regex(cells, r"^\+([0-9.])", r"\1"), pa.float64())
     except pa.ArrowInvalid:
-        if not pc.any(pc.starts_with(cells, "+")).as_py():
-            return None
-        plain = pc.replace_substring_regex(cells, r"^\+([0-9.])", r"\1")  # Arrow does not take "+5" for a number
-        try:
-            numbers = pc.cast(plain, pa.float64())
-        except pa.ArrowInvalid:
-            return None
+        return None
     return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _decimal_points(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
-    """Decimal commas as points, where every value is a number that way and in no other."""
-    with_point = cells.filter(pc.fill_null(pc.match_substring(cells, "."), False))
-    if len(with_point) and pc.all(pc.match_substring_regex(with_point, _GROUPED_BY_POINTS)).as_py():
-        notes.append(f"Points in {name}, as in {with_point[0].as_py()}, were read as decimal points, not as thousands.")
-    with_comma = pc.fill_null(pc.match_substring(cells, ","), False)
-    if not pc.any(with_comma).as_py() or not pc.all(pc.match_substring_regex(cells, _COMMA_NUMBER)).as_py():
-        return cells
-    only = cells.filter(with_comma)
-    if pc.all(pc.match_substring_regex(only, _GROUPED_NUMBER)).as_py():
-        raise InvalidInput(
-            name,
-            f"may hold decimal commas or thousands: {show(only[0].as_py())} can be either",
-            "Write numbers with a decimal point and without thousands separators.",
-        )
-    notes.append(f"Commas in {name} were read as decimal points.")
-    return pc.replace_substring(cells, ",", ".")

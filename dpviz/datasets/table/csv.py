@@ -16,25 +16,19 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.arff import is_arff, read_arff
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
 from dpviz.datasets.table.decode import decode
-from dpviz.datasets.table.delimiters import DELIMITERS, WHITE_SPACE, find_delimiter, tabs
-from dpviz.datasets.table.layout import (
-    SECOND,
-    Header,
-    names_on_second_line,
-    one_form,
-    without_excel_line,
-    without_line,
-    without_remarks,
-    without_titles,
-)
-from dpviz.datasets.table.names import check_names, is_number_text, named, no_data_in_header
+from dpviz.datasets.table.delimiters import DELIMITERS, NUMBER, WHITE_SPACE, find_delimiter, is_remark, tabs
+from dpviz.datasets.table.names import SECOND, Header, check_names, is_number_text, named, no_data_in_header
 
+_HEAD = 50  # rows by which the lines around a table are told from it
+_EXCEL = re.compile(r"\"?sep=([,;\t|])\"?[ \t]*\n", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?:[A-Za-z]{0,2}|var|col|column|field|unnamed:?)[ _.]*\d*", re.IGNORECASE)
 _AT_ONCE = 1 << 16  # rows that are taken from lists to columns together
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {
@@ -114,31 +108,38 @@ def read_text(
     text: str, *, header: Header, delimiter: str | None, verbatim: Sequence[str] | None, limits: Limits, notes: list[str]
 ) -> Table:
     """`read_csv` from the text of the file; `notes` is what was found before."""
-    text, of_excel = without_excel_line(text, notes)
-    text = without_remarks(text, delimiter or of_excel, notes)
-    separator = delimiter or of_excel or find_delimiter(text)
-    if delimiter is None and of_excel is None:
-        one_form(text, separator)
-    text = without_titles(text, separator, notes)
+    excel = _EXCEL.match(text)
+    if excel is not None:
+        notes.append("Excel's first line, which names the separator, was skipped.")
+        text = text[excel.end() - 1 :]  # the line break stays, so that later lines keep their numbers
+    separator = delimiter or (excel[1] if excel is not None else find_delimiter(text))
     if delimiter is None and separator != ",":
         notes.append(f"Columns are separated by {DELIMITERS[separator]}.")
-    found: dict[str, Any] = {"delimiter": separator}
-    if separator == WHITE_SPACE:
-        text, separator = tabs(text), "\t"
-    if header == SECOND or (header is None and names_on_second_line(text, separator, notes)):
-        text, header = without_line(text), True
-        found["header"] = SECOND
-    if header is None and _numbers_only(text, separator):
-        header = False
+    sign = "\t" if separator == WHITE_SPACE else separator
+    rows = _rows(tabs(text) if separator == WHITE_SPACE else text, sign)
+    head = list(itertools.islice(rows, _HEAD))
+    if delimiter is None and excel is None:
+        _one_form(head, sign)
+    del head[: _titles(head, sign, notes)]
+    found: dict[str, Any] = {"delimiter": separator, "header": header is not False}
+    if header == SECOND or (header is None and _names_on_second_line(head, notes)):
+        del head[:1]
+        found["header"], header = SECOND, True
+    if header is None and _numbers_only(head):
+        found["header"] = header = False
         notes.append(
             "The first line holds numbers only, so it was read as data; columns are called column 1, column 2 and so on."
         )
-    found.setdefault("header", header is not False)
-    raw = _cells(text, separator, header, limits, notes, verbatim is not None)
+    raw = _cells(head, rows, header, limits, notes)
+    if len(raw) == 1 and verbatim is None:
+        raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
+    if len(raw) == 1 and re.search(r"\S[ \t]*\n[ \t]*\n\s*\S", text):
+        cause = "has one column and a blank line inside, which may be a row with a gap or none"
+        raise InvalidInput("file", cause, "Write ? for a gap, or remove the line.")
     trimmed = 0
     columns: dict[str, pd.Series] = {}
     for name, cells in raw.items():
-        columns[name], changed = typed(name, cells, separator, notes, name in (verbatim or ()))
+        columns[name], changed = typed(name, cells, sign, notes, name in (verbatim or ()))
         trimmed += changed
     if trimmed:
         notes.append(f"Spaces around {trimmed:,} values were removed.")
@@ -187,17 +188,11 @@ def _no_markup(text: str) -> None:
         raise InvalidInput("file", "is empty", "Choose a file with a header and rows.")
 
 
-def _numbers_only(text: str, delimiter: str) -> bool:
-    """True where all values of the first line are numbers, with a decimal point or comma."""
-    first = text.lstrip().partition("\n")[0]
-    cells = [cell.strip().strip("'\"") for cell in first.split(delimiter)]
-    if len(cells) > 2 and not cells[-1]:
-        cells.pop()  # the line ends with the delimiter
-    return len(cells) > 1 and all(is_number_text(cell if delimiter == "," else cell.replace(",", ".")) for cell in cells)
+Row = tuple[int, list[str]]  # its first line, and its cells
 
 
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """(first line, cells) of every row that is not blank; a quote may follow blanks."""
+def _rows(text: str, delimiter: str) -> Iterator[Row]:
+    """Every row that is not blank; a quote may follow blanks. Strict, unlike Arrow, to which a stray quote is no error."""
     blanks = re.search(rf"(?m)(^|{re.escape(delimiter)}) +\"", text) is not None
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, skipinitialspace=blanks, strict=True)
     line = 1
@@ -207,70 +202,155 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        what = str(error)
-        if "unexpected end of data" in what:
-            cause = f"a quote that opens on line {line:,} is never closed"
-        elif "field larger" in what:
-            cause = f"a value on line {line:,} is longer than {csv.field_size_limit():,} characters; a quote may be left open"
-        else:
-            cause = f"line {line:,} cannot be read ({what})"
+        cause = f"line {line:,} cannot be read ({error}): a quote may be left open, or stand inside a value"
         raise InvalidInput("file", cause, "Correct the quotes on that line.") from error
 
 
-def _cells(text: str, delimiter: str, header: Header, limits: Limits, notes: list[str], one: bool) -> dict[str, pa.ChunkedArray]:
+def _filled(row: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in row if cell.strip()]
+
+
+def _is_number(cell: str, delimiter: str = ";") -> bool:
+    return is_number_text(cell if delimiter == "," else cell.replace(",", "."))
+
+
+def _titles(head: Sequence[Row], delimiter: str, notes: list[str]) -> int:
+    """The number of rows above the names: remarks, and titles of one value.
+
+    Names may begin with "#": such a row that is as wide as the next one, which holds a number, holds the names.
+    """
+    width = max((len(row) for _, row in head[-_HEAD // 2 :]), default=0)
+    above: list[str] = []
+    for k, (_, row) in enumerate(head):
+        line, below = delimiter.join(row), head[k + 1][1] if k + 1 < len(head) else []
+        filled, numbers = _filled(row), any(map(_is_number, _filled(below)))
+        remark = is_remark(line) and not (1 < len(row) == len(below) and numbers and not is_remark(below[0]))
+        if k + 1 == len(head) or not (remark or not filled or (len(filled) == 1 < width and (width > 2 or len(row) == 1))):
+            break
+        above += filled[:1]
+    else:
+        return 0
+    _skipped("above", above, notes)
+    return k
+
+
+def _one_form(head: Sequence[Row], delimiter: str) -> None:
+    """
+    Raises:
+        InvalidInput: the first line separates its values by another sign than the rows.
+    """
+    names, rows = [row for _, row in head[:1]], [row for _, row in head[1:7]]
+    here = DELIMITERS.get(delimiter, "tab")
+    for sign, word in DELIMITERS.items() if len(rows) > 1 else ():
+        for one, others, said in ((names, rows, (word, here)), (rows, names, (here, word))):
+            if sign == WHITE_SPACE and one is names:  # a title
+                continue
+            cells = {
+                len((tabs(row[0]) if sign == WHITE_SPACE else row[0]).split(sign if sign != WHITE_SPACE else "\t")) for row in one
+            }
+            if {len(row) for row in one} == {1} and cells == {len(row) for row in others} != {1}:
+                raise InvalidInput(
+                    "file", f"separates the names by {said[0]} and the rows by {said[1]}", "Write all lines alike."
+                )
+
+
+def _skipped(where: str, lines: Sequence[str], notes: list[str]) -> None:
+    if lines:
+        many = f"{len(lines):,} lines {where} the table were skipped, such as" if len(lines) > 1 else "One line"
+        one = "" if len(lines) > 1 else f" {where} the table was skipped:"
+        notes.append(f"{many}{one} {show(lines[0][:60])}.")
+
+
+def _names_on_second_line(head: Sequence[Row], notes: list[str]) -> bool:
+    """True where the names stand on the second line, because the first one only numbers the columns.
+
+    Raises:
+        InvalidInput: both lines may hold names.
+    """
+    first, second, *rows = [[cell.strip() for cell in row] for _, row in head] if len(head) > 7 else [[], []]
+    if len(first) != len(second) or len(set(second) - {""}) < max(3, len(second)):
+        return False
+    if any(map(NUMBER.fullmatch, (*first, *second))) or any(len(row) != len(second) for row in rows):
+        return False
+    of_numbers = [all(not cell or NUMBER.fullmatch(cell) for cell in column) for column in zip(*rows, strict=True)]
+    if sum(of_numbers) <= len(second) / 2:
+        return False
+    if sum(_NUMBERED.fullmatch(cell) is not None for cell in first) > len(first) / 2:
+        notes.append(f"The names are on line 2; line 1 ({', '.join(first[1:4])}, ...), which numbers the columns, was skipped.")
+        return True
+    cause = f"the first two lines both look like names ({show(first[1])}, then {show(second[1])}), above columns of numbers"
+    fix: str = (
+        "Remove one of them, or say that the second holds the names: --header second, header = 2 in the TOML file beside the "
+        "table, or “The first line holds” on the page Data."
+    )
+    raise InvalidInput("header", cause, fix)
+
+
+def _numbers_only(head: Sequence[Row]) -> bool:
+    """True where all values of the first line are numbers, with a decimal point or comma."""
+    cells = [cell.strip(" \t'\"") for cell in head[0][1]] if head else []
+    if len(cells) > 2 and not cells[-1]:
+        cells.pop()  # the line ends with the delimiter
+    return len(cells) > 1 and all(map(_is_number, cells))
+
+
+def _cells(head: list[Row], rows: Iterator[Row], header: Header, limits: Limits, notes: list[str]) -> dict[str, pa.ChunkedArray]:
     """The cells of each column as text, by the names of the columns; every row has the same number of cells."""
-    rows = _rows(text, delimiter)
-    line, first = next(rows, (1, list[str]()))
-    if not first:
-        raise _no_rows()
-    width = len(first)
-    limits.check_columns(width)
-    names = [f"column {k + 1}" for k in range(width)] if header is False else [cell.strip() for cell in first]
-    count, pending = 0, list[list[str]]()
+    line, first = head[0] if head else (1, [])
+    limits.check_columns(len(first))
+    if len(head) < 1 + (header is not False):
+        raise InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
+    names = [f"column {k + 1}" for k in range(len(first))] if header is False else _plain_names(first)
+    short = header is not False and len(head[1][1]) == len(first) + 1 > 2  # R writes no name of its names of rows
+    width = len(first) + short
+    count, pending, below = 0, list[list[str]](), list[Row]()
     chunks: list[list[pa.Array]] = []
-    empty_end, short, beginnings = not first[-1].strip(), False, set[str]()
-    for at, row in itertools.chain([(line, first)] if header is False else [], rows):
-        if header is not False and count == 0 and len(row) == width + 1 > 2:
-            width, empty_end, short = width + 1, True, True
-        if len(row) != width:
-            raise _uneven(line, len(first), at, len(row))
-        empty_end = empty_end and not row[-1].strip()
-        count += 1
-        pending.append(row)
-        if len(pending) == _AT_ONCE:
+    for at, row in itertools.chain(head[header is not False :], rows):
+        if width > 2 and (len(row) < width or not row[-1]) and _is_total(row):
+            below.append((at, row))
+            continue
+        for place, cells in (*below, (at, row)):
+            if len(cells) != width:
+                raise _uneven(line, len(first), place, len(cells))
+            pending.append(cells)
+        below.clear()
+        if len(pending) >= _AT_ONCE:
             chunks.append(_columns(pending))
-            pending = []
-        if short:
-            beginnings.add(row[0])
-        limits.check_rows(count)
-    empty_end = empty_end and width > 2 and count > 0
-    if short and not empty_end:
-        if len(beginnings) < count:
-            raise _uneven(line, len(first), line + 1, width)
-        names = ["", *names]  # as R writes names of rows
-    if empty_end:
+            count, pending = count + len(pending), []
+        limits.check_rows(count + len(pending))
+    _skipped("below", [_filled(row)[0] for _, row in below], notes)
+    chunks += [_columns(pending)] if pending else []
+    columns = [pa.chunked_array(parts) for parts in zip(*chunks, strict=True)]
+    names = [*names, ""] if short else names
+    empty_end = not names[-1].strip() or (header is False and width > 2)
+    if empty_end and width > 2 and not pc.any(pc.not_equal(pc.utf8_trim_whitespace(columns[-1]), "")).as_py():
         notes.append("Every row ends with the sign between columns, so the empty last column was left out.")
-        names = names[: width - 1]
-    if width == 1 and one and re.search(r"\S[ \t\r]*\n[ \t\r]*\n\s*\S", text):
-        cause = "has one column and a blank line inside, which may be a row with a gap or none"
-        raise InvalidInput("file", cause, "Write ? for a gap, or remove the line.")
-    if width == 1 and not one:
-        raise InvalidInput("file", "has one column only", "Check the delimiter; a label and at least one feature are needed.")
+        del names[-1], columns[-1]
+    elif short:
+        if len(pc.unique(columns[0])) < len(columns[0]):
+            raise _uneven(line, len(first), head[1][0], width)
+        names = ["", *names[:-1]]
     if header is not False:
         names = named(names, notes)
         check_names(names, sure=header is True)
-    if count == 0:
-        raise _no_rows()
-    chunks += [_columns(pending)] if pending else []
-    return {name: pa.chunked_array(parts) for name, parts in zip(names, zip(*chunks, strict=True), strict=False)}
+    return dict(zip(names, columns, strict=True))
+
+
+def _plain_names(row: Sequence[str]) -> list[str]:
+    """Names without spaces around them and, where all are in single quotes, without these."""
+    names = [cell.strip() for cell in row]
+    quoted = all(len(name) > 2 and name[0] == name[-1] == "'" for name in names)
+    return [name[1:-1] for name in names] if quoted else names
+
+
+def _is_total(row: Sequence[str]) -> bool:
+    """True for a row of one value of several words, as stands below a table: no short value of a row that ends too early."""
+    filled = _filled(row)
+    return len(filled) == 1 and len(row[0].split()) > 1
 
 
 def _columns(rows: list[list[str]]) -> list[pa.Array]:
     return [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-
-
-def _no_rows() -> InvalidInput:
-    return InvalidInput("file", "has a header but no rows", "Choose a file with rows.")
 
 
 def _uneven(line: int, width: int, at: int, other: int) -> InvalidInput:

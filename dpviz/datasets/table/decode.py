@@ -1,4 +1,4 @@
-"""From bytes to text: UTF-8, UTF-16 and UTF-32 by their marks, UTF-16 without one, others as charset-normalizer finds them."""
+"""From bytes to text: UTF-8, UTF-16 and UTF-32 by their marks, others as charset-normalizer finds them."""
 
 import codecs
 import unicodedata
@@ -32,7 +32,6 @@ SAY_ENCODING: str = (
     'Say its encoding: --encoding utf-16 on the command line, encoding = "utf-16" in the TOML file beside the table, or “The '
     f"text is in” on the page Data. {ASK_TEXT}"
 )
-_UNMARKED = ("utf-16-le", "utf-16-be")
 _SAMPLE = 50_000  # bytes of lines that are not ASCII, enough to tell encodings apart
 
 
@@ -49,16 +48,13 @@ def decode(content: bytes, encoding: str | None, notes: list[str]) -> tuple[str,
     """
     if encoding is None:
         text, encoding = _found(content, notes)
+    elif encoding not in ENCODINGS:
+        raise InvalidInput("encoding", f"unknown value {show(encoding)}", f"Choose one of: {', '.join(ENCODINGS)}.")
     else:
-        if encoding not in ENCODINGS:
-            raise InvalidInput("encoding", f"unknown value {show(encoding)}", f"Choose one of: {', '.join(ENCODINGS)}.")
-        codec = "utf-8-sig" if encoding == "utf-8" else _utf16(content) if encoding == "utf-16" else encoding
         try:
-            text = content.decode(codec)
+            text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
         except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            cause = f"is not {ENCODINGS[encoding]}: byte 0x{content[error.start]:02x} on line {line:,}"
-            raise InvalidInput("file", cause, f"Choose another encoding. {ASK_TEXT}") from error
+            raise _not_in(ENCODINGS[encoding], content, error, f"Choose another encoding. {ASK_TEXT}") from error
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 
@@ -72,10 +68,6 @@ def _found(content: bytes, notes: list[str]) -> tuple[str, str | None]:
             notes.append(f"The file is in {name}.")
             return text, encoding if encoding in ENCODINGS else None
     if b"\x00" in content:
-        codec = _utf16(content)
-        if codec in _UNMARKED:
-            notes.append("The file has no byte-order mark and was read as UTF-16, the only encoding in which it is text.")
-            return content.decode(codec), "utf-16"
         cause = f"holds a zero byte at position {content.index(0):,}, so it is not text in an encoding that was recognised"
         raise InvalidInput("file", cause, SAY_ENCODING)
     try:
@@ -84,32 +76,14 @@ def _found(content: bytes, notes: list[str]) -> tuple[str, str | None]:
         return _guessed(content, error, notes)
 
 
-def _utf16(content: bytes) -> str:
-    """The codec of UTF-16: by the mark, else by the only byte order in which it is text; "utf-16" where neither tells."""
-    if not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        readable = [codec for codec in _UNMARKED if _is_text(content, codec)]
-        if len(readable) == 1:
-            return readable[0]
-    return "utf-16"
-
-
-def _is_text(content: bytes, codec: str) -> bool:
-    """True where bytes are lines of text in a codec: no control characters, and no code points without a character.
-
-    A line feed read in the wrong byte order is U+0A00, which is no character.
-    """
-    try:
-        text = content.decode(codec)
-    except UnicodeDecodeError:
-        return False
-    odd = {char for char in set(text) - set("\t\n\r\f") if unicodedata.category(char) in ("Cc", "Cn", "Co")}
-    return not odd and ("\n" in text or "\r" in text)
+def _not_in(name: str, content: bytes, error: UnicodeDecodeError, fix: str) -> InvalidInput:
+    line = content.count(b"\n", 0, error.start) + 1
+    return InvalidInput("file", f"is not {name}: byte 0x{content[error.start]:02x} on line {line:,}", fix)
 
 
 def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> tuple[str, str]:
     """(text, encoding) in the most likely encoding. A file that is UTF-8 but for a few bytes is damaged, and is refused."""
-    line = content.count(b"\n", 0, error.start) + 1
-    refused = InvalidInput("file", f"is not UTF-8: byte 0x{content[error.start]:02x} on line {line:,}", ASK_TEXT)
+    refused = _not_in("UTF-8", content, error, ASK_TEXT)
     good = sum(not char.isascii() for char in content.decode("utf-8", errors="ignore"))
     if good > content.decode("utf-8", errors="replace").count("\ufffd"):
         raise refused from error
@@ -127,8 +101,7 @@ def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> tup
         raise refused from error
     if any(unicodedata.category(char) == "Cc" and char not in "\t\n\r\f" for char in set(text)):
         raise refused from error
-    first = next(row for row in text.split("\n") if not row.isascii())
-    word = next(part for part in first.split() if not part.isascii())
+    word, line = next(part for part in text.split() if not part.isascii()), content.count(b"\n", 0, error.start) + 1
     notes.append(
         f"The file is not UTF-8; it was read as {ENCODINGS[chosen]}, the likeliest encoding of its bytes. "
         f"Check {show(word[:40])} on line {line:,}, and choose another encoding if it is wrong."

@@ -20,7 +20,7 @@ def find_delimiter(text: str) -> str:
     A semicolon, tab or bar goes before the comma where every comma is then inside a number: those are decimal commas.
     White space is taken where no sign cuts the lines, or where it cuts them into numbers with commas.
     """
-    lines = [line for line in text.lstrip("\n")[:_BEGINNING].split("\n")[:_LINES] if line.strip()]
+    lines = [line for line in text.lstrip("\n")[:_BEGINNING].split("\n")[:_LINES] if line.strip() and not is_remark(line)]
     best, best_rank = ",", (False, False, 1)
     for candidate in DELIMITERS:
         if candidate == WHITE_SPACE:
@@ -38,15 +38,19 @@ def find_delimiter(text: str) -> str:
         rank = (len(widths) == 1, decimal, width)
         if rank > best_rank:
             best, best_rank = candidate, rank
-    if not lines:
-        return best
     blank = [tabs(line).split("\t") for line in lines]
-    first, *others = map(len, blank)
+    first, *others = map(len, blank or [[]])
     # R writes one name less than values, as its names of rows have none
     even = len({first, *others}) == 1 < first or (len(set(others)) == 1 and others[0] == first + 1 > 2)
     if even and (best_rank[2] == 1 or all(NUMBER.fullmatch(cell) for row in blank[1:] for cell in row)):
         return WHITE_SPACE
     return best
+
+
+def is_remark(line: str) -> bool:
+    """True where a line is a remark: it begins with "#", "%" or, as the first line of adult.test, with its only "|"."""
+    start = line.lstrip()
+    return start.startswith(("#", "%")) or (start.startswith("|") and start.count("|") == 1)
 
 
 def joined(words: Sequence[str], between: str) -> str:

@@ -19,8 +19,7 @@ from dpviz.common.validate import InvalidInput, one_of, show
 from dpviz.datasets.table.cell_text import ASK_TEXT, typed
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.csv import Table, read_csv, read_text
-from dpviz.datasets.table.layout import Header
-from dpviz.datasets.table.names import check_names
+from dpviz.datasets.table.names import Header, check_names
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet

@@ -9,6 +9,9 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.encoding import INTERCEPT
 
+#: whether the first line holds names; `SECOND` where the second does; None where that is to be found
+Header = bool | int | None
+SECOND = 2
 MAX_NAME = 120
 UNNAMED = "unnamed column 1"
 _SAY_HEADER: str = (
@@ -55,7 +58,8 @@ def check_names(names: list[str], sure: bool) -> None:
 
 def no_data_in_header(columns: dict[str, pd.Series]) -> None:
     """Refuses a first line of words that are values of their own columns."""
-    hits = [name for name, values in columns.items() if not is_number(values) and name in values.cat.categories]
+    texts = {name: values for name, values in columns.items() if not is_number(values)}
+    hits = [name for name, values in texts.items() if name in values.cat.categories]
     if len(hits) > len(columns) / 2:
         raise InvalidInput(
             "header", f"the first line looks like data: {show(hits[0])} is also a value in its column", _SAY_HEADER

@@ -114,23 +114,13 @@ def words(key: str, value: object) -> tuple[str, ...]:
 
 
 def settled(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings with words for gaps of single columns under `missing_in`, and without what `missing` said before version 0.2.
-
-    Raises:
-        InvalidInput: gaps are to be dropped and to be filled.
-    """
+    """Settings with words for gaps of single columns under `missing_in`."""
     missing = values.get("missing")
     if isinstance(missing, Mapping):
         by_column = dict(values.pop("missing"))
         if "" in by_column:  # no column can be called so
             values["missing"] = by_column.pop("")
         values["missing_in"] = by_column | dict(values.get("missing_in") or {})
-    elif missing in ("drop", "default"):  # rows with gaps are dropped but where there is a value for them
-        values.pop("missing")
-        if missing == "drop" and values.get("defaults"):
-            raise InvalidInput(
-                "missing", "says that rows with gaps are dropped, and there are defaults", "Leave out one of them."
-            )
     return values
 
 

@@ -80,7 +80,7 @@ def test_delta_is_held_against_the_rows_that_gaps_leave(tmp_path: Path, monkeypa
     gaps = [line if k % 3 == 0 else f",{'ab'[k % 2]}" for k, line in enumerate(lines)]
     (tmp_path / "gaps.csv").write_text("\n".join(["x,label", *gaps]) + "\n")
     for name in ("whole", "gaps"):
-        (tmp_path / f"{name}.toml").write_text('target = "label"\ncolumns = ["x"]\nmissing = "drop"\n')
+        (tmp_path / f"{name}.toml").write_text('target = "label"\ncolumns = ["x"]\n')
     # 800 training rows allow 1/801 and refuse 1/500; the 334 rows without gaps leave 267, which allow it
     assert dpviz.resolve(dpviz.RunSpec("data/whole.csv", delta=1 / 801)).n_train == 800
     assert dpviz.resolve(dpviz.RunSpec("data/gaps.csv", delta=1 / 500)).n_train == 267
