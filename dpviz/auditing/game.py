@@ -13,7 +13,7 @@ from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, each, part, silent
 from dpviz.common.validate import InvalidInput, instance, one_of, whole
-from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training
+from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training, protection
 from dpviz.mechanisms.attack import allowed_accuracy
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -125,7 +125,7 @@ def prepare(
     one_of("score", score, SCORES)
     rows = differing_rows(problem, neighbour)
     mechanism.require(problem.setting)
-    calibration = mechanism.calibrate(problem.setting, budget)
+    calibration = protection.calibrate(mechanism, problem.setting, budget)
     if not np.isfinite(calibration.noise_scale):
         raise FloatingPointError(
             f"{mechanism.id} declares a noise scale of {calibration.noise_scale}: nothing protects its outputs."

@@ -18,7 +18,7 @@ from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, instance, whole
-from dpviz.mechanisms import Calibration, Mechanism, Training
+from dpviz.mechanisms import Calibration, Mechanism, Training, protection
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -163,7 +163,7 @@ def _second_forms(mechanism: Mechanism, budget: Budget, problem: Problem, positi
     mechanism.require(problem.setting)
     rows = problem.rows.take(positions)
     m, which = len(positions), "each on an axis of its own" if problem.n == len(positions) else f"among {problem.n:,} rows"
-    if mechanism.calibrate(problem.setting, budget).neighbouring is Neighbouring.ADD_REMOVE:
+    if protection.calibrate(mechanism, problem.setting, budget).neighbouring is Neighbouring.ADD_REMOVE:
         needs_zero_rows(mechanism, problem, "mechanism")
         why = f"{m:,} canaries {which}; a coin leaves each in or puts a row of zeros in its place."
         return Canaries(problem, positions, np.zeros_like(rows.X), rows.y, Neighbouring.ADD_REMOVE, why)
@@ -199,7 +199,7 @@ def audit_one_run(
     seed, confidence = whole("seed", seed, 0, 2**32 - 1), in_range("confidence", confidence, 0.5, 1 - 1e-12)
     instance("mechanism", mechanism, Mechanism)
     check_delta(instance("budget", budget, Budget).delta, instance("canaries", canaries, Canaries).problem.n)
-    calibration = mechanism.calibrate(canaries.problem.setting, budget)
+    calibration = protection.calibrate(mechanism, canaries.problem.setting, budget)
     if calibration.neighbouring is not canaries.neighbouring:
         raise InvalidInput(
             "canaries",

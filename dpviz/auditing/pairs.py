@@ -15,7 +15,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, whole
 from dpviz.influence import influence_of
-from dpviz.mechanisms import HasWorstPair, Mechanism, Training
+from dpviz.mechanisms import HasWorstPair, Mechanism, Training, protection
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -155,7 +155,7 @@ def battery(
         person_rows: as of `make`.
     """
     setting = replace(model.setting(n, d, lam), person_rows=person_rows)
-    relation = mechanism.neighbouring if budget is None else mechanism.calibrate(setting, budget).neighbouring
+    relation = mechanism.neighbouring if budget is None else protection.calibrate(mechanism, setting, budget).neighbouring
     # one row differs in what a mechanism declares
     own = mechanism.worst_pair(model, setting) if isinstance(mechanism, HasWorstPair) and person_rows <= 1 else None
     pairs = [Pair("own", *own, f"The pair that {mechanism.label} declares as its worst.")] if own else []
@@ -180,7 +180,7 @@ def worst_case(
     opposed = [pair for pair in pairs if pair.name == "opposed"]
     if mechanism.family == "input" and opposed:
         return opposed[0]
-    quiet = [mechanism.calibrate(setting, budget).noiseless()]
+    quiet = [protection.calibrate(mechanism, setting, budget).noiseless()]
     streams = spawn(0, 1)
 
     def distance(pair: Pair) -> float:

@@ -70,7 +70,7 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
         built = settled_for(spec, rows)
         return worst_case(built, get_model(spec.model), run.of_method, n=rows, d=FEATURES, lam=run.lam, person_rows=persons)
     shared = setup_for(spec)
-    problem, ids = _without_ranges(shared.problem), shared.split.train
+    problem, ids = _without_preparation(shared.problem), shared.split.train
     who = None if shared.dataset.persons is None else shared.dataset.persons[ids]
     if kind == "most-influential":
         made = most_influential(problem, who)
@@ -91,12 +91,12 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
     return replace(made, why=f"R{name} replaced by a copy of row {ids[by]}.", asks=f"whether r{name} was there")
 
 
-def _without_ranges(problem: Problem) -> Problem:
-    """The problem that is audited for the method's part of the budget, its ranges held fixed."""
-    if not problem.rows.private_ranges:
+def _without_preparation(problem: Problem) -> Problem:
+    """The problem that is audited for the method's part of the budget, its preparation held fixed."""
+    if not problem.rows.preparations:
         return problem
     rows = copy(problem.rows)
-    rows.private_ranges = False
+    rows.preparations = ()
     return Problem(rows, problem.model, problem.lam)
 
 

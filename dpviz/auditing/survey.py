@@ -11,7 +11,7 @@ from dpviz.auditing.pairs import worst_case
 from dpviz.auditing.result import EXCEEDED
 from dpviz.common.progress import Monitor, each, silent
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, list_mechanisms, protection
 from dpviz.models import Model
 from dpviz.privacy.budget import Budget
 
@@ -76,7 +76,7 @@ def survey(
 
 def _audited(mechanism: Mechanism, model: Model, budget: Budget, runs: int, seed: int, lam: float, monitor: Monitor) -> Surveyed:
     pair = worst_case(mechanism, model, budget, n=ROWS, d=2, lam=lam)  # refuses what the mechanism does
-    public = mechanism.calibrate(pair.first.setting, budget)
+    public = protection.calibrate(mechanism, pair.first.setting, budget)
     if public.claimed_budget is not None and public.proved_budget is None:
         pair = worst_case(mechanism, model, budget, n=UNPROVED_ROWS, d=2, lam=lam)
     result = audit(mechanism, pair.first, pair.second, budget, runs, seed, confidence=CONFIDENCE, monitor=monitor)

@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.run import public_setting
     from dpviz.experiments.run.setup import setting_of
+    from dpviz.mechanisms import protection
     from dpviz.mechanisms.tolerated import epsilon_for
     from dpviz.privacy.budget import Budget, row_budget
 
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
         name, shown = resolve(spec).spec.dataset, one_run.shown(spec.dataset, options)
     if attacker is not None:
         budget = Budget(epsilon_for(attacker, built, setting, budget.delta), budget.delta)
-    cal = built.calibrate(setting, budget)
+    cal = protection.calibrate(built, setting, budget)
     facts: dict[str, Any] = {"dataset": name, "n": setting.n, "d": setting.d}
     found, beyond = ([], {}) if attacker is None else _attacked(attacker, built, setting, cal)
     chosen = {
@@ -106,11 +107,12 @@ def _attacked(
     attacker: Attacker, mechanism: Mechanism, setting: Setting, cal: Calibration
 ) -> tuple[list[tuple[str, object]], dict[str, Any]]:
     """The tolerated attacker beside what (epsilon, delta) alone would need, for people and as values."""
+    from dpviz.mechanisms import protection
     from dpviz.mechanisms.tolerated import MEASURES, epsilon_by_budget
     from dpviz.privacy.budget import Budget
 
     alone = epsilon_by_budget(attacker, cal.budget.delta)
-    noise = mechanism.calibrate(setting, Budget(alone, cal.budget.delta)).noise_scale
+    noise = protection.calibrate(mechanism, setting, Budget(alone, cal.budget.delta)).noise_scale
     times = noise / cal.noise_scale if cal.noise_scale > 0 else float("nan")
     lines: list[tuple[str, object]] = [
         ("l2 regularisation", f"{setting.lam:.4g}"),

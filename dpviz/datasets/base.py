@@ -91,7 +91,7 @@ class Dataset:
         remarks: what a careful colleague would say about these rows and this label, one sentence each.
         persons: (n,) the person of each row, numbered in random order; None where epsilon is for a row.
         person_rows: rows of one person at most, public; 0 where epsilon is for a row.
-        private_ranges: whether the ranges of number columns were found privately, for a share of the run's budget.
+        preparations: ids of what a share of the run's budget paid for before training (`dpviz.preparing`).
     """
 
     name: str
@@ -117,7 +117,7 @@ class Dataset:
     remarks: tuple[str, ...] = ()
     persons: NDArray[np.intp] | None = None
     person_rows: int = 0
-    private_ranges: bool = False
+    preparations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n, d = self.X.shape

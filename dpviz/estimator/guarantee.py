@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dpviz.common.persons import KEPT_ROWS
-from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism
+from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism, protection
 from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.models import Setting
 from dpviz.privacy.accounting.division import composes, divided, divided_exactly
@@ -85,9 +85,9 @@ def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -
         declaring: DeclaresEvent = mechanism
 
         def released(each: Budget) -> Event | None:
-            cal = declaring.calibrate(setting, each)
+            cal = protection.calibrate(declaring, setting, each)
             usable = cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
-            return declaring.released(setting, cal) if usable else None
+            return protection.released(declaring, setting, cal) if usable else None
 
         first = released(Budget(budget.epsilon / models, budget.delta)) if budget.delta > 0 else None
         if first is not None and composes(first):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.estimator.guarantee import Guarantee, share, together
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
@@ -46,7 +46,7 @@ class Plan:
         if private_ranges:
             for_ranges, for_models = shares(total)
         each, composition = share(mechanism, setting, for_models, models)
-        cal = mechanism.calibrate(setting, each)
+        cal = protection.calibrate(mechanism, setting, each)
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
 
     @classmethod

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
+from dpviz.mechanisms import protection
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent, ReleasesGaussians
@@ -103,16 +104,16 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
         bounded(total_variation(mu), GAUSSIAN, partial(gaussian_detections, mu))
     # replace-one only, as everywhere where accountants are compared
     declares = isinstance(mechanism, DeclaresEvent) and calibration.neighbouring is Neighbouring.REPLACE_ONE
-    event = mechanism.released(setting, calibration) if declares and isinstance(mechanism, DeclaresEvent) else None
-    ranges = isinstance(event, Composed) and calibration.of_ranges is not None
+    event = protection.released(mechanism, setting, calibration) if declares and isinstance(mechanism, DeclaresEvent) else None
+    prepared = isinstance(event, Composed) and calibration.preparation_mu > 0
     if event is not None:
-        # total variations of private ranges and of what follows add up
-        distance = min(1.0, sum(map(curves.advantage, event.events if ranges and isinstance(event, Composed) else (event,))))
-        whole = isinstance(mechanism, ReleasesGaussians) and not ranges
+        # total variations of preparations and of what follows add up
+        distance = min(1.0, sum(map(curves.advantage, event.events if prepared and isinstance(event, Composed) else (event,))))
+        whole = isinstance(mechanism, ReleasesGaussians) and not prepared
         reached = partial(_by_noise, event, budget.delta) if whole else partial(np.add, distance)
         bounded(distance, GAUSSIAN if whole else DISTANCE, reached)
     if isinstance(mechanism, BoundsDistance):
-        distance = mechanism.distance(setting, calibration)
+        distance = protection.distance(mechanism, setting, calibration)
         bounded(distance, DISTANCE, partial(np.add, distance))
     return min(found, key=lambda attack: attack.accuracy)
 

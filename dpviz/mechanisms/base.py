@@ -7,10 +7,9 @@ line, the table in the docs and the contract test are derived from what it decla
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,7 +17,6 @@ import numpy as np
 
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import persons, ranges
 from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
 from dpviz.mechanisms.knobs import Knob, Number, knob
@@ -55,7 +53,7 @@ class Training:
 
     Attributes:
         problem: training rows, model and regularisation.
-        calibrations: E of them, all of the same mechanism.
+        calibrations: E of them, all of the same mechanism; each is kept as the method's own, for one row.
         streams: S independent streams of random numbers.
         record: whether to keep what happened to each row; sweeps leave it out.
         monitor: receives progress; raises to cancel.
@@ -66,6 +64,9 @@ class Training:
     streams: Streams
     record: bool = True
     monitor: Monitor = silent
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "calibrations", [calibration.for_row() for calibration in self.calibrations])
 
     @property
     def scales(self) -> Floats:
@@ -80,16 +81,6 @@ class Training:
 
 #: families in the order in which they are shown; one hue each
 FAMILIES = ("reference", "output", "objective", "gradient", "input", "local")
-
-
-def _around(method: Callable[..., Any], around: Callable[..., Any]) -> Callable[..., Any]:
-    """The method `around`, which is given the method of the class first."""
-
-    @functools.wraps(method)
-    def whole(self: Mechanism, *args: Any, **named: Any) -> Any:
-        return around(method, self, *args, **named)
-
-    return whole
 
 
 @dataclass(frozen=True)
@@ -139,9 +130,6 @@ class Mechanism(ABC):
         super().__init_subclass__(**kwargs)
         if "family" in vars(cls) and cls.family not in FAMILIES:
             raise TypeError(f"{cls.__name__}.family must be one of {FAMILIES}")
-        for name, around in (*persons.AROUND.items(), *ranges.AROUND.items()):
-            if name in vars(cls):
-                setattr(cls, name, _around(vars(cls)[name], around))
         if "guarantee" in vars(cls):
             cls.guarantee = with_conditions(cls.guarantee, cls.supposes)
         cls.order = FAMILIES.index(cls.family) if hasattr(cls, "family") else 0
@@ -213,7 +201,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        """Noise scale and guarantee for a budget, from public facts only.
+        """Noise scale and guarantee for one row and a budget, from public facts only; `protection.calibrate` is for a run.
 
         Raises:
             InvalidInput: the budget cannot be met, with the reason.

@@ -83,9 +83,10 @@ class Calibration:
         for_training: what training reads beside the noise scale; `values` gives it with its type.
         mu: the noise is declared to be mu-Gaussian DP with this mu; None where nothing of the kind is declared.
         person_rows: rows of one person at most, where budgets, sensitivity and mu are for a person; 0 where they are for a row.
-        alone: the method's own calibration of one row that it was made of (`dpviz.mechanisms.persons` and `ranges`); None where
-            it is that one.
-        of_ranges: the part of all budgets that pays for ranges found privately; None where none were.
+        row_calibration: the method's own calibration for one row that it was made of (`dpviz.mechanisms.protection`); None where
+            it is that one. `for_row` gives either.
+        preparation_mu: mu of the Gaussian releases that preparations made of the rows before training; 0 without any.
+        method_budget: the part of `budget` that preparations leave to the method; None without any.
         details: further numbers by name, to be shown and tested, never to be computed with; `mu` and those of
             `for_training` are among them.
 
@@ -110,8 +111,9 @@ class Calibration:
     for_training: TrainingValues | None = None
     mu: float | None = None
     person_rows: int = 0
-    alone: Calibration | None = None
-    of_ranges: Budget | None = None
+    row_calibration: Calibration | None = None
+    preparation_mu: float = 0.0
+    method_budget: Budget | None = None
     details: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -148,6 +150,11 @@ class Calibration:
     def unprotected(cls, budget: Budget, **facts: Unpack[Facts]) -> Self:
         """Noise, if any, for which no protection is claimed; the arguments are attributes of `Calibration`."""
         return cls(budget=budget, status=Status.NONE, proved_budget=None, claimed_budget=None, **facts)
+
+    def for_row(self) -> Calibration:
+        """The method's own calibration for one row, with the noise of this one, which may have been switched off or changed."""
+        row = self.row_calibration
+        return self if row is None else dataclasses.replace(row, noise_scale=self.noise_scale, for_training=self.for_training)
 
     def values(self, kind: type[Values]) -> Values:
         """The values that training reads beside the noise scale.

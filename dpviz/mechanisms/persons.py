@@ -9,28 +9,19 @@ and differ in up to k of them, all of one person. They are joined by k replaceme
 - two outputs at total variation d for a row are at most at k d for the person: the triangle inequality;
 - a mechanism that `draws_persons` treats a person as one row, so what it proves for a row it proves for the person.
 
-`Mechanism` applies this to every method of every mechanism, so that none is calibrated for a row where a person was asked for.
+`mechanisms.protection` applies this to every mechanism, which is calibrated for a row.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.calibration import Calibration
-from dpviz.models import Setting
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, scaled, steps_of
-from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from dpviz.privacy.accounting.gaussian import gaussian_budget, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.sensitivity.bound import Bound
 
-if TYPE_CHECKING:
-    from dpviz.mechanisms.base import Mechanism
-
-_ROUNDING = 1e-9
 #: bounds of a row's slope and curvature hold for weights of at most 1 (`Rows.weights`), so that no constant changes
 WEIGHTS: str = (
     "Rows have public weights, divided by the largest that is declared: the noise is for a row of that weight, so the "
@@ -67,17 +58,6 @@ def _log_sum(epsilon: float, rows: int) -> float:
     return (rows - 1) * epsilon + math.log(sum(math.exp(-i * epsilon) for i in range(rows)))
 
 
-def _of_gaussian_row(person: Budget, rows: int) -> Budget:
-    """The budget of one row whose mu is that of `person` over the number of rows."""
-    mu = gaussian_mu(person) / rows * (1 - _ROUNDING)
-    each = float(gaussian_epsilon(person.delta, mu))
-    return (
-        Budget(each, person.delta)
-        if each > 0
-        else Budget(person.epsilon / rows, float(gaussian_delta(person.epsilon / rows, mu)))
-    )
-
-
 def in_words(person_rows: int) -> str:
     """The unit that epsilon protects."""
     if person_rows <= 1:
@@ -85,10 +65,29 @@ def in_words(person_rows: int) -> str:
     return f"one person, of whom at most {person_rows:,} rows are kept"
 
 
-def _for_person(cal: Calibration, budget: Budget, rows: int) -> Calibration:
-    """A calibration for a row as one for a person with so many rows; `budget` was asked for."""
+def for_person(method: Callable[[Budget], Calibration], budget: Budget, rows: int) -> Calibration:
+    """The calibration for a person with at most so many rows, from `method`, which calibrates for one row.
+
+    Raises:
+        InvalidInput: the budget leaves nothing for one row.
+    """
     if rows == 1:
-        return replace(cal, person_rows=1, alone=cal)
+        row = method(budget)
+        return replace(row, person_rows=1, row_calibration=row)
+    each = of_row(budget, rows)
+    by_delta = budget.delta == 0 or each.delta > 0  # otherwise exp(epsilon) is beyond double precision
+    gaussian = gaussian_budget(gaussian_mu(budget) / rows, budget) if budget.delta else each
+    row = method(each if by_delta else gaussian)
+    if by_delta and row.mu is not None:
+        row = method(gaussian)
+    if not by_delta and row.mu is None:
+        cause = f"{budget.epsilon:g} is so large that group privacy leaves no δ for one of {rows:,} rows"
+        raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
+    return _lifted(row, budget, rows)
+
+
+def _lifted(cal: Calibration, budget: Budget, rows: int) -> Calibration:
+    """A calibration for a row as one for a person with so many rows; `budget` was asked for."""
 
     def lifted(row: Budget | None) -> Budget | None:
         """The person's budget; that of the row was chosen so that it is the one that was asked for."""
@@ -113,114 +112,24 @@ def _for_person(cal: Calibration, budget: Budget, rows: int) -> Calibration:
         mu=mu,
         notes=(*cal.notes, *([note] if cal.proved_budget or cal.claimed_budget else [])),
         person_rows=rows,
-        alone=cal,
+        row_calibration=cal,
     )
 
 
-def _of_drawn(cal: Calibration, setting: Setting) -> Calibration:
+def for_drawn_person(cal: Calibration, rows: int) -> Calibration:
     """A calibration for a row as one for a person of several rows who counts as one row."""
-    rows = setting.person_rows
-    if not setting.linear:
-        cause = f"what the mean of a person's gradients costs is not derived here for {setting.model!r}"
-        raise InvalidInput("batches", cause, "Choose batches of rows, or a linear model.")
     return replace(
         cal,
         sensitivity_source=f"the mean of one person's clipped gradients in the place of a row's: {cal.sensitivity_source}",
         notes=(*cal.notes, f"Persons are drawn, each with all of at most {rows:,} rows, which together count as one row."),
         person_rows=rows,
-        alone=cal,
+        row_calibration=cal,
     )
 
 
-def _event(event: Event | None, rows: int) -> Event | None:
+def group_event(event: Event | None, rows: int) -> Event | None:
     """The event of all rows of one person; None where that is not known, as for random batches, which hold some of them."""
     if event is None or rows <= 1:
         return event
     whole = all(step.sampling == "full" and isinstance(step.event, Gaussian | PureEpsilon) for step in steps_of(event))
     return scaled(event, 1 / rows) if whole else None
-
-
-def _alone(calibration: Calibration) -> Calibration:
-    """The calibration for one row, with the noise of this one, which may have been switched off or changed since."""
-    alone = calibration.alone
-    return calibration if alone is None else replace(alone, noise_scale=calibration.noise_scale)
-
-
-def calibrate(method: Callable[..., Calibration], mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
-    """`Mechanism.calibrate` for the unit that the setting names."""
-    if setting.weighted:
-        cal = calibrate(method, mechanism, replace(setting, weighted=False), budget)
-        return replace(cal, notes=(*cal.notes, WEIGHTS))
-    if not setting.person_rows:
-        return method(mechanism, setting, budget)
-    row, rows = replace(setting, person_rows=0), setting.person_rows
-    if rows > 1 and mechanism.draws_persons:
-        return _of_drawn(method(mechanism, row, budget), setting)
-    if rows == 1:
-        return _for_person(method(mechanism, row, budget), budget, 1)
-    each = of_row(budget, rows)
-    by_delta = budget.delta == 0 or each.delta > 0  # otherwise exp(epsilon) is beyond double precision
-    cal = method(mechanism, row, each if by_delta else _of_gaussian_row(budget, rows))
-    if by_delta and cal.mu is not None:
-        cal = method(mechanism, row, _of_gaussian_row(budget, rows))
-    if not by_delta and cal.mu is None:
-        cause = f"{budget.epsilon:g} is so large that group privacy leaves no δ for one of {rows:,} rows"
-        raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
-    return _for_person(cal, budget, rows)
-
-
-def automatic(
-    method: Callable[..., float], mechanism: Mechanism, knob: str, setting: Setting, budget: Budget | None = None
-) -> float:
-    """`Mechanism.automatic`: rules are about noise, which is calibrated for one row."""
-    if setting.person_rows and budget is not None:
-        alone = mechanism.calibrate(setting, budget).alone
-        assert alone is not None
-        budget = alone.budget
-    return method(mechanism, knob, replace(setting, person_rows=0), budget)
-
-
-def sensitivity_bounds(method: Callable[..., tuple[Bound, ...]], mechanism: Mechanism, setting: Setting) -> tuple[Bound, ...]:
-    """`BoundsSensitivity.sensitivity_bounds` for the unit that the setting names."""
-    k, bounds = setting.person_rows, method(mechanism, replace(setting, person_rows=0))
-    if k <= 1 or mechanism.draws_persons:
-        return bounds
-    return tuple(
-        replace(b, value=k * b.value, formula=rf"{k}\cdot {b.formula}", source=f"{b.source}, {k:,} rows of one person")
-        for b in bounds
-    )
-
-
-def releases(method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting) -> Event | None:
-    """`ReleasesGaussians.releases` for the unit that the setting names."""
-    return _event(method(mechanism, replace(setting, person_rows=0)), 1 if mechanism.draws_persons else setting.person_rows)
-
-
-def released(
-    method: Callable[..., Event | None], mechanism: Mechanism, setting: Setting, calibration: Calibration
-) -> Event | None:
-    """`DeclaresEvent.released` for the unit that the calibration names; None without noise."""
-    if calibration.noise_scale <= 0:
-        return None
-    alone = _alone(calibration)
-    return _event(
-        method(mechanism, replace(setting, person_rows=0), alone), 1 if mechanism.draws_persons else calibration.person_rows
-    )
-
-
-def distance(method: Callable[..., float], mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float:
-    """`BoundsDistance.distance` for the unit that the calibration names."""
-    alone = _alone(calibration)
-    of_one = method(mechanism, replace(setting, person_rows=0), alone)
-    return min(1.0, of_one if mechanism.draws_persons else max(1, calibration.person_rows) * of_one)
-
-
-def individual(method: Callable[..., Any], mechanism: Mechanism, problem: Any, calibration: Calibration, *rest: Any) -> Any:
-    """`IndividualBudget.individual`: none where epsilon is for persons with several rows."""
-    return None if calibration.person_rows > 1 else method(mechanism, problem, _alone(calibration), *rest)
-
-
-#: by the name of the method that they are put around
-AROUND: dict[str, Callable[..., Any]] = {
-    law.__name__: law for law in (automatic, calibrate, sensitivity_bounds, releases, released, distance, individual)
-}

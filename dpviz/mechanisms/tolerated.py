@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of, show
+from dpviz.mechanisms import protection
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
@@ -101,7 +102,7 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
 
     def excess(epsilon: float) -> float:
         try:
-            calibration = mechanism.calibrate(setting, Budget(epsilon, delta))
+            calibration = protection.calibrate(mechanism, setting, Budget(epsilon, delta))
         except InvalidInput:  # a budget that this mechanism cannot meet is no answer
             return math.inf
         return attacker.reached(mechanism, setting, calibration) - attacker.most
@@ -120,7 +121,7 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
 def _proves_nothing(mechanism: Mechanism, setting: Setting, delta: float) -> bool:
     """True where the mechanism has no proved budget where it is asked for one; False where it cannot be asked for 1."""
     try:
-        return mechanism.calibrate(setting, Budget(1.0, delta)).proved_budget is None
+        return protection.calibrate(mechanism, setting, Budget(1.0, delta)).proved_budget is None
     except InvalidInput:
         return False
 

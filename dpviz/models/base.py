@@ -51,7 +51,7 @@ class Setting:
         abilities: what the model can do beside training.
         person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
         weighted: whether losses have weights, which are at most 1 (`Rows.weights`), so that all bounds above hold.
-        private_ranges: whether a share of epsilon and delta pays for ranges that were found privately in the same rows.
+        preparations: ids of what a part of the budget paid for before training (`dpviz.preparing`).
     """
 
     n: int
@@ -70,7 +70,7 @@ class Setting:
     abilities: frozenset[Ability] = frozenset(Ability)
     person_rows: int = 0
     weighted: bool = False
-    private_ranges: bool = False
+    preparations: tuple[str, ...] = ()
 
     @property
     def linear(self) -> bool:

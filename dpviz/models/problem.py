@@ -32,9 +32,7 @@ class Problem:
         """Public facts about the problem, the only thing that a calibration sees."""
         setting = self.model.setting(len(self.rows), self.rows.X.shape[1], self.lam)
         rows = self.rows
-        return replace(
-            setting, person_rows=rows.person_rows, weighted=rows.weights is not None, private_ranges=rows.private_ranges
-        )
+        return replace(setting, person_rows=rows.person_rows, weighted=rows.weights is not None, preparations=rows.preparations)
 
     @property
     def n(self) -> int:

@@ -37,7 +37,7 @@ class Rows:
         weights: (n,) of the rows' losses, in [0, 1], so that bounds on a row's slope and curvature stay as they are; None for 1.
         class_weights: weights of the labels -1 and +1 in the place of `weights`, where a row's weight follows from its label.
         persons: (n,) whose row each is, as numbers, where epsilon is for a person.
-        private_ranges: see `Setting.private_ranges`.
+        preparations: see `Setting.preparations`.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Rows:
         weights: Floats | None = None,
         class_weights: tuple[float, float] | None = None,
         persons: NDArray[np.intp] | None = None,
-        private_ranges: bool = False,
+        preparations: tuple[str, ...] = (),
     ) -> None:
         self.X = X
         self.y = y
         self.person_rows = person_rows
         self.class_weights = class_weights
         self.persons = persons
-        self.private_ranges = private_ranges
+        self.preparations = preparations
         if class_weights is not None:
             weights = np.where(y > 0, class_weights[1], class_weights[0])
         if weights is not None and not ((weights >= 0) & (weights <= 1)).all():
@@ -140,7 +140,7 @@ class Rows:
         """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
         weights = None if self.weights is None else self.weights[index]
         persons = None if self.persons is None else self.persons[index]
-        part = Rows(self.X[index], self.y[index], self.person_rows, weights, self.class_weights, persons, self.private_ranges)
+        part = Rows(self.X[index], self.y[index], self.person_rows, weights, self.class_weights, persons, self.preparations)
         for name in ("signed", "signed32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
@@ -150,7 +150,7 @@ class Rows:
         """The neighbouring rows in which row `index`, or several rows of one person, are (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
-        return Rows(X, labels, self.person_rows, self.weights, self.class_weights, self.persons, self.private_ranges)
+        return Rows(X, labels, self.person_rows, self.weights, self.class_weights, self.persons, self.preparations)
 
     def averaged(self) -> Rows:
         """The rows, each with its weight over the number of its person's rows: those of one person count as one row.
@@ -176,7 +176,7 @@ class Batch(Rows):
     def __init__(self, parent: Rows, index: NDArray[np.intp]) -> None:
         self.parent = parent
         self.index = index
-        self.person_rows, self.private_ranges = parent.person_rows, parent.private_ranges
+        self.person_rows, self.preparations = parent.person_rows, parent.preparations
         self.class_weights = parent.class_weights
         self.persons = None if parent.persons is None else parent.persons[index]
         self.weights = None if parent.weights is None else parent.weights[index]

@@ -21,16 +21,16 @@ from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.run.ranges import numbers_of, with_ranges
 from dpviz.experiments.run.resolve import automatic_lam, dataset_of, resolve, split_of
 from dpviz.experiments.run.settings import AS_DECLARED, LEAST_LAM
 from dpviz.experiments.run.setup import class_weights, rows_in
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import Training, protection
 from dpviz.mechanisms.persons import of_row
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
+from dpviz.preparing.ranges import numbers_of, with_ranges
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.private_ranges import private_ranges, shares
 from dpviz.releasing.ranges import texts_of
@@ -201,7 +201,7 @@ class _Trial:
         training, test = rows_in(dataset, split.train, class_weights(spec)), rows_in(dataset, split.test)
         lam = spec.lam or automatic_lam(built, spec.model, len(training), dataset.d, budget, dataset.person_rows)
         problem = Problem(training, model, lam)
-        cal = built.calibrate(problem.setting, budget)
+        cal = protection.calibrate(built, problem.setting, budget)
         accuracies = train(built, Training(problem, [cal], streams, record=False), keep_diverged=True).accuracy(test)[0]
         non_private = float("nan")
         if problem.setting.linear:

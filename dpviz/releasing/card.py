@@ -11,6 +11,7 @@ from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
 from dpviz.datasets.catalogue import only_here
 from dpviz.experiments.run.resolve import resolve
+from dpviz.mechanisms import protection
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.accounting.selection import composed
@@ -42,7 +43,7 @@ def card(made: Release) -> str:
         "Method": [
             f"{built.label} ({built.id}). {built.noise_enters} {built.citation}.",
             "",
-            *[f"- {name} = {built.value(name, setting, cal.budget)}" for name in built.knobs()],
+            *[f"- {name} = {protection.knob_value(built, name, setting, cal.budget)}" for name in built.knobs()],
             f"- lam = {setting.lam:g}{'' if spec.lam else ' (automatic)'}; intercept = {spec.intercept}",
             f"- row_scaling = {dataset.scaling}",
             f"- class_weight = {spec.class_weight:g} (a row of {_plain(dataset.label_names[1])} beside 1 for one of "

@@ -16,9 +16,9 @@ from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.persons import of_row
-from dpviz.mechanisms.ranges import paid
+from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.private_ranges import private_ranges
+from dpviz.privacy.private_ranges import private_ranges, together
 from dpviz.spending.ledger import Entry
 
 
@@ -120,8 +120,17 @@ def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None) -> Ca
     """The calibration of a model with the cost of its private ranges; `whole` was asked for."""
     if of_ranges is None:
         return cal
-    # with categories it is no Gaussian release, which `Calibration.of_ranges` would declare
-    return replace(paid(cal, whole, of_ranges, "ranges and categories"), of_ranges=None, alone=cal.alone)
+    note = f"ranges and categories were found privately, for {of_ranges} of the total; the method has {cal.budget}"
+    made = replace(  # by basic composition: with categories it is no Gaussian release
+        cal,
+        budget=whole,
+        claimed_budget=together(cal.claimed_budget, of_ranges),
+        proved_budget=together(cal.proved_budget, of_ranges),
+        mu=None,
+        details={},
+        notes=(*cal.notes, note),
+    )
+    return made if made.proved_budget is None else made.conditional(*cal.conditions, PUBLIC_KINDS)
 
 
 def of_both(cal: Calibration, of_ranges: Budget, call: str) -> Entry:

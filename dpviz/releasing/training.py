@@ -29,7 +29,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, Mechanism, Training
+from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, protection
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting, get_model
@@ -225,10 +225,10 @@ def _calibrated(
     """A run with its calibration at a budget; `settled` where automatic hyperparameters follow from that one, too."""
     if settled:
         run = resolve(replace(run.spec, epsilon=budget.epsilon, delta=budget.delta))
-        built = run.spec.build().settled(_rows_of(run, all_rows)[1].setting, budget)
+        built = protection.settled(run.spec.build(), _rows_of(run, all_rows)[1].setting, budget)
         run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
     built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
-    return run, built, dataset, problem, built.calibrate(problem.setting, budget)
+    return run, built, dataset, problem, protection.calibrate(built, problem.setting, budget)
 
 
 def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
@@ -297,7 +297,7 @@ def _audited(
         raise InvalidInput("audit_runs", f"needs at least {LEAST_RUNS} models, got {runs}", "Give 1000, for example.")
     k = cal.person_rows
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
-    built = run.spec.build().settled(setting, cal.budget, n)
+    built = protection.settled(run.spec.build(), setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
     audited = audit(built, pair.first, pair.second, cal.budget, runs, confidence=REFUTED, monitor=monitor)
     proved = audited.calibration.proved_budget

@@ -21,10 +21,10 @@ from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
-from dpviz.mechanisms import Fit, Training
-from dpviz.mechanisms.ranges import PUBLIC_KINDS
+from dpviz.mechanisms import Fit, Training, protection
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
@@ -223,7 +223,7 @@ class _Tried:
     def settled(self, index: int, each: Budget) -> ResolvedRun:
         """The run with one setting: automatic hyperparameters followed from the budget of one run, and not from the total."""
         candidate = self.candidates[index]
-        built = candidate.mechanism.settled(candidate.setting, each)
+        built = protection.settled(candidate.mechanism, candidate.setting, each)
         return resolve(replace(self.runs[index], params={name: getattr(built, name) for name in built.knobs()}))
 
     def right(self, trained: tuple[Fit, Published] | None) -> int:

@@ -15,7 +15,7 @@ from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
 from dpviz.experiments.studies.scores import scores
 from dpviz.figures import scores as score_figures
 from dpviz.figures.style import LIGHT
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import get_mechanism, protection
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.mechanisms.persons import in_words
 from dpviz.reporting import pictures, words
@@ -137,7 +137,7 @@ def settings_of(spec: RunSpec) -> list[tuple[str, object]]:
     resolved, built = resolve(spec), spec.build()
     values = resolved.spec.to_dict() | {"delta": resolved.budget.delta, "lam": resolved.lam}
     plain = [(SETTINGS[name].label, SETTINGS[name].in_words(value)) for name, value in values.items() if name in SETTINGS]
-    taken = {name: built.value(name, setting_of(spec), resolved.budget) for name in built.knobs()}
+    taken = {name: protection.knob_value(built, name, setting_of(spec), resolved.budget) for name in built.knobs()}
     return [*plain, *((knob.label, knob.in_words(taken[name])) for name, knob in built.knobs().items())]
 
 

@@ -1,6 +1,6 @@
 """The entry that a run's release makes in a ledger."""
 
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.models import Setting
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Shuffled
@@ -45,7 +45,7 @@ def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, bud
     """
     event: Event | None = None
     if isinstance(mechanism, DeclaresEvent):
-        event = mechanism.released(setting, calibration)
+        event = protection.released(mechanism, setting, calibration)
     elif calibration.mu is not None:
         event = Gaussian(calibration.mu)
     if event is None or budget.delta == 0:

@@ -20,7 +20,7 @@ import numpy as np
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.mechanisms.persons import of_group, of_row
 from dpviz.models import Setting
@@ -157,7 +157,7 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
 
 def _calibrated(candidate: Candidate, each: Budget) -> Calibration:
     candidate.mechanism.require(candidate.setting)
-    return candidate.mechanism.calibrate(candidate.setting, each)
+    return protection.calibrate(candidate.mechanism, candidate.setting, each)
 
 
 def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration]) -> Floats:
@@ -165,7 +165,9 @@ def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration])
     curves = []
     for candidate, cal in zip(candidates, calibrations, strict=True):
         mechanism, usable = candidate.mechanism, cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
-        event = mechanism.released(candidate.setting, cal) if usable and isinstance(mechanism, DeclaresEvent) else None
+        event = (
+            protection.released(mechanism, candidate.setting, cal) if usable and isinstance(mechanism, DeclaresEvent) else None
+        )
         if event is None:
             cause = f"{mechanism.id} states no proved release that a search could count"
             raise InvalidInput("mechanism", cause, "Choose output-gaussian or dp-gd, for example.")

@@ -12,7 +12,7 @@ from dpviz.auditing import EXCEEDED, audit
 from dpviz.auditing.pairs import label_flip, make
 from dpviz.common.random import generator, person_batches, poisson_batches, spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import Training, protection
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import Rows, get_model
@@ -72,7 +72,7 @@ def test_the_worst_person_is_within_the_noise_exactly_and_the_mistakes_are_not(q
 
     def delta(relation: str, contribution: float, chance: float) -> float:
         mechanism = DPSGD(sampling_rate=q, epochs=q, clip_norm=0.25, batches="persons", relation=relation)
-        cal = mechanism.calibrate(Problem(rows_of(1.0), get_model("logistic"), 0.1).setting, BUDGET)
+        cal = protection.calibrate(mechanism, Problem(rows_of(1.0), get_model("logistic"), 0.1).setting, BUDGET)
         z = cal.noise_scale * q * 40 / 0.25
         grid = np.linspace(-contribution - 12 * z, contribution + 12 * z, 400_001)
         with_person, other = (
@@ -92,18 +92,18 @@ def test_the_worst_person_is_within_the_noise_exactly_and_the_mistakes_are_not(q
 def test_the_guarantee_is_that_of_one_row_and_says_so() -> None:
     person = Problem(rows_of(1.0), get_model("logistic"), 0.1).setting
     mechanism = DPSGD(batches="persons")
-    cal, row = (mechanism.calibrate(replace(person, person_rows=k), BUDGET) for k in (K, 0))
-    rows_drawn = DPSGD().calibrate(person, BUDGET)
+    cal, row = (protection.calibrate(mechanism, replace(person, person_rows=k), BUDGET) for k in (K, 0))
+    rows_drawn = protection.calibrate(DPSGD(), person, BUDGET)
     assert (cal.person_rows, cal.proved_budget) == (K, BUDGET)
     assert cal.noise_scale == row.noise_scale < rows_drawn.noise_scale / (K - 0.5)
-    assert mechanism.released(person, cal) == mechanism.released(person, row) is not None
-    assert mechanism.releases(person) == mechanism.releases(replace(person, person_rows=0))
-    assert mechanism.sensitivity_bounds(person)[0].value == cal.sensitivity
+    assert protection.released(mechanism, person, cal) == protection.released(mechanism, person, row) is not None
+    assert protection.releases(mechanism, person) == protection.releases(mechanism, replace(person, person_rows=0))
+    assert protection.sensitivity_bounds(mechanism, person)[0].value == cal.sensitivity
     assert any("together count as one row" in note for note in cal.notes)
     attack = strongest_attack(mechanism, person, cal)
     assert attack.accuracy == strongest_attack(mechanism, replace(person, person_rows=0), row).accuracy  # type: ignore[union-attr]
     with pytest.raises(InvalidInput, match="batches"):
-        mechanism.calibrate(replace(get_model("mlp-2").setting(40, 2, 0.1), person_rows=K), BUDGET)
+        protection.calibrate(mechanism, replace(get_model("mlp-2").setting(40, 2, 0.1), person_rows=K), BUDGET)
 
 
 def test_training_follows_the_mean_over_persons() -> None:
@@ -111,7 +111,7 @@ def test_training_follows_the_mean_over_persons() -> None:
     plain = make_problem(n=len(WHO), d=3, lam=0.05)
     problem = Problem(Rows(plain.rows.X, plain.rows.y, K, persons=WHO), plain.model, 0.05)
     mechanism = DPSGD(sampling_rate=1.0, epochs=3.0, step_size=1.0, clip_norm=0.2, batches="persons")
-    cal = mechanism.calibrate(problem.setting, BUDGET).noiseless()
+    cal = protection.calibrate(mechanism, problem.setting, BUDGET).noiseless()
     theta, z = np.zeros(3), problem.rows.signed
     for _ in range(3):
         slope = plain.model.loss.slope(z @ theta)
@@ -127,9 +127,9 @@ def test_who_is_not_known_is_refused_and_rows_of_single_persons_are_drawn_as_row
     plain = make_problem(n=60, d=3, lam=0.05)
     unknown = Problem(Rows(plain.rows.X, plain.rows.y, K), plain.model, 0.05)
     with pytest.raises(ValueError, match="whose they are"):
-        mechanism.fit(Training(unknown, [mechanism.calibrate(unknown.setting, BUDGET)], spawn(0, 1)))
+        mechanism.fit(Training(unknown, [protection.calibrate(mechanism, unknown.setting, BUDGET)], spawn(0, 1)))
     models = [
-        m.fit(Training(plain, [m.calibrate(plain.setting, BUDGET)], spawn(0, 1), record=False)).theta
+        m.fit(Training(plain, [protection.calibrate(m, plain.setting, BUDGET)], spawn(0, 1), record=False)).theta
         for m in (mechanism, DPSGD())
     ]
     assert np.array_equal(*models)

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.persons import in_words, of_group, of_row
 from dpviz.models import Rows, get_model
@@ -36,14 +36,14 @@ def moved(first: Problem, second: Problem) -> float:
 
 def for_a_row(mechanism: Mechanism, problem: Problem) -> float:
     """The noise of the planted mistake: k is forgotten."""
-    return mechanism.calibrate(replace(problem.setting, person_rows=0), BUDGET).noise_scale
+    return protection.calibrate(mechanism, replace(problem.setting, person_rows=0), BUDGET).noise_scale
 
 
 @pytest.mark.parametrize("k", [3, 6])
 def test_gaussian_output_noise_covers_all_rows_of_a_person(k: int) -> None:
     first, second = pair(1.0, k)
     mechanism = get_mechanism("output-gaussian")()
-    cal = mechanism.calibrate(first.setting, BUDGET)
+    cal = protection.calibrate(mechanism, first.setting, BUDGET)
     assert moved(first, second) <= cal.sensitivity
     assert gaussian_delta(BUDGET.epsilon, moved(first, second) / cal.noise_scale) <= BUDGET.delta
     assert gaussian_delta(BUDGET.epsilon, moved(first, second) / for_a_row(mechanism, first)) > BUDGET.delta
@@ -52,17 +52,20 @@ def test_gaussian_output_noise_covers_all_rows_of_a_person(k: int) -> None:
 def test_pure_output_noise_covers_all_rows_of_a_person() -> None:
     first, second = pair(1.0)
     mechanism = get_mechanism("cms-output")()
-    cal = mechanism.calibrate(first.setting, Budget(1.0))
+    cal = protection.calibrate(mechanism, first.setting, Budget(1.0))
     assert cal.proved_budget == Budget(1.0)
     assert moved(first, second) / cal.noise_scale <= 1.0  # log-ratio of gamma-sphere densities, at most
-    assert moved(first, second) / mechanism.calibrate(replace(first.setting, person_rows=0), Budget(1.0)).noise_scale > 1.0
+    assert (
+        moved(first, second) / protection.calibrate(mechanism, replace(first.setting, person_rows=0), Budget(1.0)).noise_scale
+        > 1.0
+    )
 
 
 def test_clipped_gradients_of_a_person_move_the_sum_exactly_as_far_as_the_noise_is_for() -> None:
     """Gradients longer than the clipping norm on one line: DP-GD's worst case is attained in every step, T Gaussians in all."""
     first, second = pair(0.1)
     mechanism = get_mechanism("dp-gd")(steps=7, clip_norm=0.25)
-    cal = mechanism.calibrate(first.setting, BUDGET)
+    cal = protection.calibrate(mechanism, first.setting, BUDGET)
     theta, streams = np.zeros((1, 2)), spawn(0, 1)
     step = float(np.linalg.norm(mechanism.query(first, theta, streams) - mechanism.query(second, theta, streams)))
     assert step == pytest.approx(2 * K * 0.25 / first.n) == pytest.approx(cal.sensitivity)
@@ -75,7 +78,7 @@ def test_random_batches_hold_some_rows_of_a_person() -> None:
     """One step of DP-SGD: of k rows in clear Poisson batches, a binomial number is in; the pair is a mixture, by quadrature."""
     first, _ = pair(0.1, n=400)
     mechanism = get_mechanism("dp-sgd")(sampling_rate=0.1, epochs=0.1, clip_norm=0.25)
-    cal = mechanism.calibrate(first.setting, BUDGET)
+    cal = protection.calibrate(mechanism, first.setting, BUDGET)
 
     def delta(noise: float) -> float:
         z = noise * 0.1 * first.n / 0.25  # in units of what one row contributes to the sum of a batch
@@ -84,7 +87,7 @@ def test_random_batches_hold_some_rows_of_a_person() -> None:
         p, q = (sum(s * norm.pdf(grid, sign * j, z) for j, s in enumerate(share)) for sign in (1, -1))
         return float(np.trapezoid(np.maximum(p - math.exp(BUDGET.epsilon) * q, 0), grid))
 
-    assert cal.alone is not None
+    assert cal.row_calibration is not None
     assert delta(cal.noise_scale) <= BUDGET.delta
     assert delta(for_a_row(mechanism, first)) > BUDGET.delta
 
@@ -124,10 +127,10 @@ def test_every_mechanism_is_calibrated_and_trained_for_the_person(name: str) -> 
     person = Problem(rows, get_model("logistic"), 0.1)
     budget = Budget(2.0) if mechanism.pure else Budget(2.0, 1e-4)
     try:
-        cal = mechanism.calibrate(person.setting, budget)
+        cal = protection.calibrate(mechanism, person.setting, budget)
     except InvalidInput:
         pytest.skip("the method refuses so small a table")
-    alone = cal.alone
+    alone = cal.row_calibration
     assert (cal.person_rows, cal.budget) == (K, budget)
     if cal.mu is None:
         assert alone.budget.epsilon == pytest.approx(budget.epsilon / K)
@@ -148,15 +151,15 @@ def test_every_mechanism_is_calibrated_and_trained_for_the_person(name: str) -> 
 def test_too_large_an_epsilon_is_one_error_where_no_gaussian_helps() -> None:
     first, _ = pair(0.1)
     with pytest.raises(InvalidInput, match="group privacy"):
-        get_mechanism("objective-tight")().calibrate(first.setting, Budget(2000.0, 1e-5))
-    assert get_mechanism("output-gaussian")().calibrate(first.setting, Budget(1e5, 1e-5)).mu > 400
+        protection.calibrate(get_mechanism("objective-tight")(), first.setting, Budget(2000.0, 1e-5))
+    assert protection.calibrate(get_mechanism("output-gaussian")(), first.setting, Budget(1e5, 1e-5)).mu > 400
 
 
 def test_one_row_a_person_costs_nothing() -> None:
     first, _ = pair(0.1, 1)
     mechanism = get_mechanism("dp-sgd")()
-    cal, row = (mechanism.calibrate(replace(first.setting, person_rows=k), BUDGET) for k in (1, 0))
+    cal, row = (protection.calibrate(mechanism, replace(first.setting, person_rows=k), BUDGET) for k in (1, 0))
     assert cal.noise_scale == row.noise_scale
-    assert mechanism.released(first.setting, cal) == mechanism.released(first.setting, row)  # type: ignore[attr-defined]
+    assert protection.released(mechanism, first.setting, cal) == protection.released(mechanism, first.setting, row)  # type: ignore[attr-defined]
     assert "person" in in_words(cal.person_rows)
     assert in_words(row.person_rows) == "one row"

@@ -11,7 +11,7 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.mechanisms import Training, get_mechanism, list_mechanisms, rules
+from dpviz.mechanisms import Training, get_mechanism, list_mechanisms, protection, rules
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import Setting, get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -159,8 +159,7 @@ def test_what_curvature_may_cost_grows_with_rows_and_budget() -> None:
         assert built.value("curvature_share", setting, budget) == pytest.approx(share)
         assert built.calibrate(setting, budget).details["J"] == pytest.approx(share * epsilon)
         # for a person of four rows each row has a quarter of epsilon
-        four = built.calibrate(replace(setting, person_rows=4), Budget(4 * epsilon, 1e-7)).alone
-        assert four is not None
+        four = protection.calibrate(built, replace(setting, person_rows=4), Budget(4 * epsilon, 1e-7)).for_row()
         assert four.details["J"] == pytest.approx(share * epsilon)
         if 0.1 < share < 0.2:
             assert share / (100 / 750) == pytest.approx(smallest(n, epsilon) / smallest(10_000, 1.0), rel=1e-3)

@@ -10,7 +10,7 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Training, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Calibration, Training, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.objective.perturbed_objective import Regularised
 from dpviz.models import Rows, get_model
 from dpviz.models.losses import Logistic
@@ -60,7 +60,7 @@ def test_minimisers_move_within_the_sensitivity(name: str, refined: bool) -> Non
     ratio = []
     for forgotten in (False, True):
         first, second = pair(1.0, forgotten)
-        cal = mechanism.calibrate(first.setting, budget)
+        cal = protection.calibrate(mechanism, first.setting, budget)
         moved = float(np.linalg.norm(first.optimum - second.optimum))
         ratio.append(moved / cal.sensitivity)
         cost = moved / cal.noise_scale - 1.0 if mechanism.pure else float(gaussian_delta(1.0, moved / cal.noise_scale)) - 1e-5
@@ -78,14 +78,14 @@ def test_random_rows_and_weights_move_minimisers_within_the_sensitivity() -> Non
         second.weights = np.r_[rng.choice([0.0, rng.uniform(), 1.0]), weights[1:]]
         ends = [Problem(rows, problem.model, 0.2).optimum for rows in (first, second)]
         moved = np.linalg.norm(ends[0] - ends[1])
-        assert moved <= mechanism.calibrate(problem.setting, BUDGET).sensitivity
+        assert moved <= protection.calibrate(mechanism, problem.setting, BUDGET).sensitivity
 
 
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_weights_multiply_clipped_gradients(forgotten: bool) -> None:
     first, second = pair(0.1, forgotten)
     mechanism = get_mechanism("dp-gd")(steps=5, clip_norm=0.25)
-    cal = mechanism.calibrate(first.setting, BUDGET)
+    cal = protection.calibrate(mechanism, first.setting, BUDGET)
     theta = np.zeros((1, 1))
     step = float(np.linalg.norm(mechanism.query(first, theta, spawn(0, 1)) - mechanism.query(second, theta, spawn(0, 1))))
     reached = float(gaussian_delta(1.0, math.sqrt(5) * step / cal.noise_scale))
@@ -98,7 +98,7 @@ def test_weights_multiply_clipped_gradients_of_random_batches(forgotten: bool) -
     """The sensitivity of a batch's sum, and with it the subsampled Gaussian's noise multiplier, are those without weights."""
     first, second = pair(0.1, forgotten)
     mechanism = get_mechanism("dp-sgd")(sampling_rate=0.5, clip_norm=0.25)
-    cal, theta = mechanism.calibrate(first.setting, BUDGET), np.zeros((1, 1))
+    cal, theta = protection.calibrate(mechanism, first.setting, BUDGET), np.zeros((1, 1))
     steps = [
         float(np.linalg.norm(mechanism.query(first, theta, [stream]) - mechanism.query(second, theta, [stream])))
         for stream in spawn(0, 20)
@@ -118,7 +118,7 @@ def test_batches_follow_the_weighted_gradient(name: str) -> None:
         slope = loss.slope(z @ theta)
         slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms))
         theta = theta - problem.setting.unit_step * (z.T @ (w * slope) / len(z) + 0.05 * theta)
-    cal = mechanism.calibrate(problem.setting, BUDGET).noiseless()
+    cal = protection.calibrate(mechanism, problem.setting, BUDGET).noiseless()
     fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=False))
     assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-4)
 
@@ -150,7 +150,7 @@ def cost(name: str, cal: Calibration, forgotten: bool) -> float:
 def test_objective_noise_covers_a_row_of_the_largest_weight(name: str, bound: str) -> None:
     cls = get_mechanism(name)
     mechanism = cls.from_params({"bound": bound} if "bound" in cls.knobs() else {})
-    cal = mechanism.calibrate(pair(0.1, False)[0].setting, Budget(1.0) if mechanism.pure else BUDGET)
+    cal = protection.calibrate(mechanism, pair(0.1, False)[0].setting, Budget(1.0) if mechanism.pure else BUDGET)
     assert cost(name, cal, False) <= 0
     assert cost(name, cal, True) > 0
 

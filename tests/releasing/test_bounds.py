@@ -9,9 +9,9 @@ import pytest
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components.lessons import BY_ID
-from dpviz.experiments.run.ranges import ranges_matter
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms.persons import of_row
+from dpviz.preparing.ranges import ranges_matter
 from dpviz.privacy.budget import Budget
 from dpviz.releasing import bounds
 from dpviz.releasing.bounds import best_width, compare

@@ -15,7 +15,7 @@ from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms.persons import of_row
-from dpviz.mechanisms.ranges import PUBLIC_KINDS
+from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget, Status
 from dpviz.releasing import ranges, training
 from dpviz.spending import Ledger

@@ -26,7 +26,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import settled_for, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Mechanism, Training
+from dpviz.mechanisms import Calibration, Mechanism, Training, protection
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
 
@@ -97,7 +97,7 @@ class Halves:
     @cached_property
     def calibration(self) -> Calibration:
         """The calibration of the run's budget for half of the rows."""
-        return self.mechanism.calibrate(self.setting, resolve(self.spec).budget)
+        return protection.calibrate(self.mechanism, self.setting, resolve(self.spec).budget)
 
     def train(self, role: str, k: int, monitor: Monitor = silent) -> Floats:
         """(m,) released parameters of model k of a role; a model of zeros where training diverged."""

@@ -73,9 +73,9 @@ def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
     if subject is None:
         cal = calibration_of(run)
         return Subject(run, run.build(), cal, cal, None)
-    if subject.calibration.of_ranges is not None:
+    if subject.calibration.method_budget is not None:
         panels.note(
-            f"{words.budget(subject.calibration.of_ranges)} of the total pays for private ranges. Accountants are compared "
+            f"A part of ε pays for what was found privately in the rows before training. Accountants are compared "
             f"on the method itself, which has {words.budget(subject.compared.budget)}."
         )
     return Subject(run, subject.mechanism, subject.calibration, subject.compared, subject.released)

@@ -9,10 +9,10 @@ from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame.fields import Group
 from dpviz.dashboard.jobs import tasks
 from dpviz.datasets import Dataset
-from dpviz.experiments.run.ranges import ranges_matter
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
+from dpviz.preparing.ranges import ranges_matter
 from dpviz.releasing.bounds import Compared, compare
 from dpviz.reporting import pictures, words
 

@@ -24,7 +24,7 @@ from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import PRIVATE, SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Changes, Whole
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import MOST_UNITS, get_model
@@ -303,9 +303,9 @@ def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
     def made() -> dict[str, tuple[str, str]]:
         run, dataset = resolve(spec), dataset_of(spec)
         of_rows = get_model(spec.model).setting(run.n_train, dataset.d, run.lam)
-        setting = replace(of_rows, person_rows=dataset.person_rows, private_ranges=dataset.private_ranges)
+        setting = replace(of_rows, person_rows=dataset.person_rows, preparations=dataset.preparations)
         by_rule = replace(built, **{name: type(getattr(built, name))(0) for name in knobs})
-        values = {name: knob.in_words(by_rule.value(name, setting, run.budget)) for name, knob in knobs.items()}
+        values = {name: knob.in_words(protection.knob_value(by_rule, name, setting, run.budget)) for name, knob in knobs.items()}
         return {name: (value, f"n = {run.n_train:,}") for name, value in values.items()}
 
     return fields.readable(made, {})

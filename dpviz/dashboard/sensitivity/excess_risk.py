@@ -18,7 +18,7 @@ from dpviz.experiments.studies.excess_risk import Axis, Excess
 from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
-from dpviz.mechanisms import CountsSteps, HasExcessTheory
+from dpviz.mechanisms import CountsSteps, HasExcessTheory, protection
 from dpviz.models import get_model
 from dpviz.papers import rate_curves
 from dpviz.reporting import pictures, words
@@ -243,7 +243,7 @@ def _regime(found: Found) -> None:
     """A note on the larger term, noise or optimisation, and the settings at which the rate holds."""
     spec = found.spec
     worst, setting = excess_risk.share_of_the_start(found.formulas), setting_of(spec)
-    mechanism = spec.build().settled(setting, resolve(spec).budget)
+    mechanism = protection.settled(spec.build(), setting, resolve(spec).budget)
     settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
     if worst is None and not (settled and setting.convex):
         return

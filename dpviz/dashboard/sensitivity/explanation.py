@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpviz.common.digits import three
-from dpviz.mechanisms import BoundsSensitivity, NoisySteps
+from dpviz.mechanisms import BoundsSensitivity, NoisySteps, protection
 from dpviz.models import Setting
 from dpviz.privacy.accounting.account import noise_for
 from dpviz.privacy.accounting.events import Event, Mixture
@@ -118,7 +118,7 @@ def iteration(event: Event, steps: NoisySteps, budget: Budget) -> str:
 
 def regularisation(mechanism: BoundsSensitivity, setting: Setting, stronger: Setting) -> str:
     """The effect of ten times the regularisation."""
-    now, then = (max(b.value for b in mechanism.sensitivity_bounds(s)[:1]) for s in (setting, stronger))
+    now, then = (max(b.value for b in protection.sensitivity_bounds(mechanism, s)[:1]) for s in (setting, stronger))
     return (
         f"λ brings two runs closer at every step. Ten times as much of it (λ = {three(stronger.lam)}) takes the bound from "
         f"{three(now)} to {three(then)} ({change(then, now)}). Where training is short, λ has had little time to "

@@ -19,7 +19,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import observed, scaling
 from dpviz.figures import lines, recursion
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms
+from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
 from dpviz.privacy.sensitivity.bound import Bound
@@ -61,7 +61,7 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         )
         return
     run = spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
-    mechanism = mechanism.settled(setting, resolve(spec).budget)
+    mechanism = protection.settled(mechanism, setting, resolve(spec).budget)
     trace = mechanism.sensitivity_trace(setting)
     keep = _thin(trace)
     fig = recursion.trace(
@@ -77,12 +77,12 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
     )
-    facts = replace(setting, private_ranges=False)
-    event = mechanism.releases(facts) if isinstance(mechanism, ReleasesGaussians) else None
+    facts = replace(setting, preparations=())
+    event = protection.releases(mechanism, facts) if isinstance(mechanism, ReleasesGaussians) else None
     if event is not None:
         budget = resolve(spec).of_method
         st.markdown(f"**Does the permutation help?** {words.markdown(explanation.permutation(event, budget, trace))}")
-        steps = mechanism.noise_in_steps(setting)
+        steps = None if setting.person_rows > 1 else mechanism.noise_in_steps(setting)
         if steps is not None:
             st.markdown(f"**What if every step had noise?** {words.markdown(explanation.iteration(event, steps, budget))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
@@ -147,8 +147,8 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
     st.header("What one row can change", anchor=False)
     setting = setting_of(spec)
-    mechanism = spec.build().settled(setting, resolve(spec).budget)
-    bounds = mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else ()
+    mechanism = protection.settled(spec.build(), setting, resolve(spec).budget)
+    bounds = protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
         _movement(spec, mechanism, theme)
@@ -231,8 +231,10 @@ def promised(spec: RunSpec) -> None:
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
     setting = setting_of(spec)
-    mechanism = spec.build().settled(setting, resolve(spec).budget)
-    _how_measured(mechanism.sensitivity_bounds(setting) if isinstance(mechanism, BoundsSensitivity) else (), setting, spec)
+    mechanism = protection.settled(spec.build(), setting, resolve(spec).budget)
+    _how_measured(
+        protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else (), setting, spec
+    )
 
 
 def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) -> None:

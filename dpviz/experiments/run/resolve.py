@@ -7,23 +7,26 @@ means something for them is known only here. All that trains a run, or stores wh
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from dpviz.common.memory import Cache
 from dpviz.common.persons import chosen_by
+from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, instance
 from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
-from dpviz.experiments.run.ranges import privately_ranged
+from dpviz.datasets.table.encoding import AUTOMATIC
 from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, list_mechanisms, rules
+from dpviz.mechanisms import Mechanism, list_mechanisms, protection, rules
 from dpviz.mechanisms.knobs import Changes
 from dpviz.models import get_model
+from dpviz.preparing import get_preparation
 from dpviz.privacy.budget import Budget, check_delta, row_budget
-from dpviz.privacy.private_ranges import shares
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,11 @@ class ResolvedRun:
 
     @property
     def of_method(self) -> Budget:
-        """The part of the budget that private ranges leave to the method; all of it where there are none."""
-        return shares(self.budget)[1] if self.spec.ranges == PRIVATE else self.budget
+        """The part of the budget that preparations leave to the method; all of it where there are none."""
+        dataset = dataset_of(self.spec)
+        setting = get_model(self.spec.model).setting(self.n_train, dataset.d, self.base_lam)
+        facts = replace(setting, person_rows=dataset.person_rows, preparations=dataset.preparations)
+        return protection.method_budget(self.spec.build(), facts, self.budget)
 
     @cached_property
     def base_lam(self) -> float:
@@ -58,7 +64,8 @@ class ResolvedRun:
             return self.spec.lam
         dataset = dataset_of(self.spec)
         built = self.spec.build()
-        return automatic_lam(built, self.spec.model, self.n_train, dataset.d, self.of_method, dataset.person_rows)
+        facts = self.n_train, dataset.d, self.budget, dataset.person_rows, dataset.preparations
+        return automatic_lam(built, self.spec.model, *facts)
 
     def at(self, epsilon: float) -> ResolvedRun:
         """This run at another value of epsilon, which changes its budget alone."""
@@ -88,7 +95,9 @@ class ResolvedRun:
 
 
 @lru_cache(maxsize=512)
-def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0) -> float:
+def automatic_lam(
+    mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0, preparations: tuple[str, ...] = ()
+) -> float:
     """The regularisation by the mechanism's rule, from public facts.
 
     Where the mechanism refuses the budget it is that of the model without noise: the calibration of the run says what is wrong.
@@ -96,11 +105,12 @@ def automatic_lam(mechanism: Mechanism, model: str, n: int, d: int, budget: Budg
     Args:
         n: training rows.
         d: features, the intercept included.
-        person_rows: see `Setting.person_rows`.
+        person_rows, preparations: see `Setting`.
     """
-    setting = replace(get_model(model).setting(n, d, rules.regularisation(n, d)), person_rows=person_rows)
+    facts = get_model(model).setting(n, d, rules.regularisation(n, d))
+    setting = replace(facts, person_rows=person_rows, preparations=preparations)
     try:
-        return mechanism.automatic_lam(setting, budget)
+        return protection.automatic_lam(mechanism, setting, budget)
     except InvalidInput:
         return setting.lam
 
@@ -114,13 +124,35 @@ def dataset_of(spec: RunSpec) -> Dataset:
         InvalidInput: they are not there or cannot be read, or private ranges cannot be found in them.
     """
     if spec.ranges == PRIVATE:
-        return privately_ranged(spec, dataset_of(replace(spec, ranges=AS_DECLARED, row_scaling="unit")))
+        return _prepared(spec)
     how: dict[str, Any] = {"intercept": spec.intercept, "scaling": spec.row_scaling}
     dataset = load_dataset(spec.dataset, **how)
     if not dataset.person_rows or not spec.split_seed:
         return dataset
     with chosen_by(spec.split_seed):
         return load_dataset(spec.dataset, **how)
+
+
+_kept: Cache[Dataset] = Cache("prepared rows", 1 << 29, lambda made: made.X.nbytes + 1)
+
+
+def _prepared(spec: RunSpec) -> Dataset:
+    """The rows of a run after its preparations, which looked at its training rows with noise.
+
+    Noise follows from the run's seed, so that a link repeats it; a model to publish draws it from the operating system
+    (`dpviz.releasing`). Rows depend on epsilon, so runs at several epsilons have rows of their own. All noise draws of a run
+    share its preparation: their spread does not show what other noise on it would change.
+    """
+    dataset = dataset_of(replace(spec, ranges=AS_DECLARED, row_scaling="unit"))
+
+    def make(_: Monitor) -> Dataset:
+        train = split_of(spec, dataset).train
+        ranges, total = get_preparation("ranges"), row_budget(spec.epsilon, spec.delta, len(train))
+        made = ranges.prepare(dataset, train, total, random.Random(f"{ranges.id} {spec.seed}"))
+        return made.scaled(made.automatic_scaling if spec.row_scaling == AUTOMATIC else spec.row_scaling)
+
+    key = dataset.sha256, dataset.numbers_sha256, spec.only(Changes.DATA)
+    return _kept.compute(key, make, owner=dataset.name)
 
 
 def split_of(spec: RunSpec, dataset: Dataset) -> Split:

@@ -23,13 +23,12 @@ from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, resolve
 from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, protection
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 from dpviz.models import MODELS, Setting, get_model
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.privacy.private_ranges import shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +144,7 @@ class Result:
         mechanism = self.spec.build()
         if not isinstance(mechanism, IndividualBudget):
             return None
-        return mechanism.individual(self.setup.problem, self.calibration, self.theta, self.record)
+        return protection.individual(mechanism, self.setup.problem, self.calibration, self.theta, self.record)
 
 
 def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
@@ -234,7 +233,7 @@ def _run_together(
 @lru_cache(maxsize=512)
 def calibrated(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
     """`Mechanism.calibrate`, kept: cells of one sweep ask for the same budgets for other seeds."""
-    return mechanism.calibrate(setting, budget)
+    return protection.calibrate(mechanism, setting, budget)
 
 
 def _train(mechanism: Mechanism, training: Training) -> Trained:
@@ -308,9 +307,10 @@ def public_setting(spec: RunSpec, n: int, d: int) -> Setting:
         InvalidInput: the mechanism refuses the model.
     """
     spec.build().require(get_model(spec.model).setting(n, d, spec.lam or 1.0))
-    private, total = spec.ranges == PRIVATE, row_budget(spec.epsilon, spec.delta, n)
-    lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, shares(total)[1] if private else total)
-    return replace(get_model(spec.model).setting(n, d, lam), private_ranges=private)
+    preparations = ("ranges",) if spec.ranges == PRIVATE else ()
+    total = row_budget(spec.epsilon, spec.delta, n)
+    lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, total, preparations=preparations)
+    return replace(get_model(spec.model).setting(n, d, lam), preparations=preparations)
 
 
 def calibrate(
@@ -359,7 +359,7 @@ def calibrate(
     setting = public_setting(spec, n, d)
     if attacker:
         budget = Budget(epsilon_for(Attacker.parse(attacker), built, setting, budget.delta), budget.delta)
-    return built.calibrate(setting, budget)
+    return protection.calibrate(built, setting, budget)
 
 
 def list_models() -> dict[str, str]:

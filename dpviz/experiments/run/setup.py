@@ -20,7 +20,7 @@ from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.experiments.run.resolve import dataset_of, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Mechanism
+from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem, accuracy
@@ -188,7 +188,7 @@ def rows_in(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[flo
     """Some rows of a dataset with their persons; `weights` as of `class_weights`."""
     persons = None if dataset.persons is None else dataset.persons[part]
     X, y = dataset.X[part], dataset.y[part]
-    return Rows(X, y, dataset.person_rows, class_weights=weights, persons=persons, private_ranges=dataset.private_ranges)
+    return Rows(X, y, dataset.person_rows, class_weights=weights, persons=persons, preparations=dataset.preparations)
 
 
 def clear() -> None:
@@ -203,12 +203,12 @@ def setting_of(spec: RunSpec) -> Setting:
 
 def settled_for(spec: RunSpec, rows: int) -> Mechanism:
     """A run's mechanism for another number of rows: automatic hyperparameters as in the run, batches of the same share."""
-    return spec.build().settled(setting_of(spec), resolve(spec).budget, rows)
+    return protection.settled(spec.build(), setting_of(spec), resolve(spec).budget, rows)
 
 
 def calibration_of(spec: RunSpec) -> Calibration:
     """A run's noise and guarantee, without training anything."""
-    return spec.build().calibrate(setting_of(spec), resolve(spec).budget)
+    return protection.calibrate(spec.build(), setting_of(spec), resolve(spec).budget)
 
 
 def able(spec: RunSpec, epsilons: Sequence[float]) -> tuple[list[float], list[tuple[float, InvalidInput]]]:

@@ -37,7 +37,7 @@ class RunSettings:
         row_scaling: how rows are brought into the unit ball: "automatic", "centred", "unit", "clip", "bound" or "largest"; see
             `dpviz.load_dataset`.
         ranges: "declared" for the ranges of number columns as the dataset has them, or "private" for ranges that a tenth of the
-            budget pays for; see `dpviz.experiments.run.ranges`.
+            budget pays for; see `dpviz.preparing.ranges`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
         published_split: whether the test part is the one that the rows were published with, such as adult.test.
     """

@@ -18,7 +18,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import NoiselessRun
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit
+from dpviz.mechanisms import Calibration, Fit, protection
 from dpviz.mechanisms.base import Training
 
 
@@ -123,7 +123,7 @@ def split_cost(
     run, setup = resolve(spec), setup_for(spec)
     if noiseless_run is None:
         if calibration is None:
-            calibration = spec.build().calibrate(setup.problem.setting, run.budget)
+            calibration = protection.calibrate(spec.build(), setup.problem.setting, run.budget)
         noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration), 0)
     accuracy = METRICS["accuracy"]
     return _compared(setup, accuracy, np.asarray(private, float), noiseless_run, setup.ordinary_scores, expected)

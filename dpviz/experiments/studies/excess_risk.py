@@ -20,7 +20,7 @@ from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.observed import census_name
-from dpviz.mechanisms import HasExcessTheory, Mechanism, Training
+from dpviz.mechanisms import HasExcessTheory, Mechanism, Training, protection
 from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -57,7 +57,7 @@ def excess_risk(
     problem: Problem, mechanism: Mechanism, budgets: Sequence[Budget], seeds: int, seed: int = 0, monitor: Monitor = silent
 ) -> list[Excess]:
     """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
-    calibrations = [mechanism.calibrate(problem.setting, b) for b in budgets]
+    calibrations = [protection.calibrate(mechanism, problem.setting, b) for b in budgets]
     trained = train(mechanism, Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
     values: Floats = np.empty(0)
     if problem.model.convex:
@@ -104,7 +104,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     for d, inside in each(monitor, dims):
         kept = problem.rows
         padded = np.pad(kept.X, ((0, 0), (0, d - width)))
-        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons, kept.private_ranges)
+        rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons, kept.preparations)
         wide = Problem(rows, problem.model, problem.lam)
         out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)
     return out

@@ -14,7 +14,7 @@ from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.majority_baseline import NoBetter, guessing
-from dpviz.mechanisms import Calibration, list_mechanisms
+from dpviz.mechanisms import Calibration, list_mechanisms, protection
 from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 
 
@@ -55,7 +55,7 @@ def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor
             if attacker is not None:  # that of the epsilon asked for, where the rule would give another one at the epsilon found
                 found = epsilon_for(attacker, own.build(), setting, asked.budget.delta)
                 own, asked = replace(own, epsilon=found, lam=setting.lam), asked.at(found)
-            rows.append(Guaranteed(own, own.build().calibrate(setting, asked.budget)))
+            rows.append(Guaranteed(own, protection.calibrate(own.build(), setting, asked.budget)))
         except InvalidInput as problem:
             rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))
     return rows

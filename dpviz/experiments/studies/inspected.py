@@ -22,7 +22,7 @@ from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.influence import Influence, Retrained, influence_of
-from dpviz.mechanisms import Calibration, HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms
+from dpviz.mechanisms import Calibration, HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms, protection
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.mechanisms.base import RuleView
 from dpviz.mechanisms.knobs import Changes
@@ -327,7 +327,7 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
     if not isinstance(mechanism, ProtectsQuery) or calibration.noise_family not in STANDARD or calibration.noise_scale == 0:
         return None
     problem, streams = setup_for(spec).problem, spawn(spec.seed, spec.seeds)[:10]
-    mechanism = mechanism.settled(problem.setting, calibration.budget)
+    mechanism = protection.settled(mechanism, problem.setting, calibration.budget)
     before = mechanism.query(problem, np.zeros((1, problem.m)), streams[:1])[0]
     if before.shape != (problem.m,):
         return None

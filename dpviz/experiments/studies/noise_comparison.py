@@ -17,8 +17,7 @@ from dpviz.experiments.run.metrics import with_all
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training, list_mechanisms
-from dpviz.mechanisms.ranges import alone
+from dpviz.mechanisms import Calibration, Mechanism, ReleasesGaussians, Training, list_mechanisms, protection
 from dpviz.models import Setting
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget
@@ -56,21 +55,21 @@ def accounted(spec: RunSpec) -> Accounted | None:
         return None
     if not isinstance(mechanism, ReleasesGaussians):
         return None
-    calibration = mechanism.calibrate(setting, resolve(spec).budget)
-    facts, compared = alone(setting, calibration)
-    released = mechanism.released(facts, compared)
+    calibration = protection.calibrate(mechanism, setting, resolve(spec).budget)
+    facts, compared = protection.without_preparation(setting, calibration)
+    released = protection.released(mechanism, facts, compared)
     return None if released is None else Accounted(mechanism, released, calibration, compared)
 
 
 def with_releases(spec: RunSpec) -> tuple[str, ...]:
     """Ids of the mechanisms whose releases on this run's data can be accounted for."""
-    setting, names = replace(setting_of(spec), private_ranges=False), []
+    setting, names = replace(setting_of(spec), preparations=()), []
     for name, cls in list_mechanisms().items():
         if cls.refusal(setting) is not None:
             continue
         try:
             mechanism = with_method(spec, name).build()
-            if isinstance(mechanism, ReleasesGaussians) and mechanism.releases(setting) is not None:
+            if isinstance(mechanism, ReleasesGaussians) and protection.releases(mechanism, setting) is not None:
                 names.append(name)
         except InvalidInput:  # its knobs, at their defaults, do not fit these rows
             continue
@@ -148,8 +147,8 @@ def published_noise(spec: RunSpec) -> list[PublishedNoise]:
 @lru_cache(maxsize=256)
 def _published(cls: type[Mechanism], setting: Setting, budget: Budget) -> PublishedNoise:
     try:
-        in_use = cls().calibrate(setting, budget)
-        published = cls(**cls.published_form).calibrate(setting, budget) if cls.published_form else in_use
+        in_use = protection.calibrate(cls(), setting, budget)
+        published = protection.calibrate(cls(**cls.published_form), setting, budget) if cls.published_form else in_use
     except InvalidInput as problem:
         return PublishedNoise(cls, None, None, bool(cls.published_form), problem.cause)
     return PublishedNoise(cls, in_use, published, bool(cls.published_form))

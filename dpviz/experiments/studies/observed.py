@@ -17,7 +17,7 @@ from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import settled_for, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, ProtectsQuery, Training
+from dpviz.mechanisms import Mechanism, ProtectsQuery, Training, protection
 from dpviz.models import Ability, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -62,7 +62,7 @@ def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
     """True where the mechanism adds its noise to a query of bounded sensitivity, which can be observed."""
     if not isinstance(mechanism, ProtectsQuery):
         return False
-    return bool(np.isfinite(mechanism.calibrate(setting, Budget(1.0, default_delta(setting.n))).sensitivity))
+    return bool(np.isfinite(protection.calibrate(mechanism, setting, Budget(1.0, default_delta(setting.n))).sensitivity))
 
 
 def observed_sensitivity(
@@ -84,8 +84,8 @@ def observed_sensitivity(
     rng = np.random.default_rng(seed)
     pools = spawn(seed, STREAMS)
     budget = Budget(1.0, default_delta(problem.n))
-    bound = mechanism.calibrate(problem.setting, budget).sensitivity
-    settled = mechanism.settled(problem.setting, budget)
+    bound = protection.calibrate(mechanism, problem.setting, budget).sensitivity
+    settled = protection.settled(mechanism, problem.setting, budget)
     theta = np.zeros((STREAMS, problem.m))
     theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (STREAMS - 1, 1))
     return _changes(problem, lambda there: settled.query(there, theta, pools), bound, pairs, seed, monitor)
@@ -95,7 +95,7 @@ def observed_movement(
     problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int = 12, *, seed: int = 0, monitor: Monitor = silent
 ) -> ObservedSensitivity:
     """Distances of the trained parameters between neighbouring datasets when training has no noise; any mechanism, no bound."""
-    quiet, pools = [mechanism.calibrate(problem.setting, budget).noiseless()], spawn(seed, 1)
+    quiet, pools = [protection.calibrate(mechanism, problem.setting, budget).noiseless()], spawn(seed, 1)
 
     def trained(there: Problem) -> Floats:
         return mechanism.fit(Training(there, quiet, pools, record=False)).theta

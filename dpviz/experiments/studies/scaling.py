@@ -15,7 +15,7 @@ from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.observed import KINDS, ObservedSensitivity, observed_sensitivity, sensitivity_over_n
 from dpviz.experiments.sweeps.curves import loglog_slope
-from dpviz.mechanisms import BoundsSensitivity, Mechanism
+from dpviz.mechanisms import BoundsSensitivity, Mechanism, protection
 from dpviz.mechanisms.knobs import Number
 from dpviz.models import Setting, get_model
 
@@ -59,7 +59,7 @@ def axis(spec: RunSpec, name: str) -> Axis:
     if name == "lam":
         return Axis("lam", "regularisation λ", np.geomspace(min(1e-5, setting.lam), 1.0, 31), setting.lam, REFERENCES["lam"])
     knob = mechanism.knobs()[name]
-    value = float(mechanism.value(name, setting, resolve(spec).budget))
+    value = float(protection.knob_value(mechanism, name, setting, resolve(spec).budget))
     grid = knob.curve(value, most=setting.n if isinstance(knob, Number) and knob.share_of_rows else np.inf)
     return Axis(name, knob.label, grid, value, REFERENCES.get(knob.unit))
 
@@ -81,11 +81,11 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     Automatic knobs keep the values that they have in the run.
     """
     model, setting, budget = get_model(spec.model), setting_of(spec), resolve(spec).budget
-    mechanism = spec.build().settled(setting, budget, int(value) if name == "n" else 0)
+    mechanism = protection.settled(spec.build(), setting, budget, int(value) if name == "n" else 0)
     if name == "n":
         return mechanism, replace(setting, n=int(value))
     if name == "lam":
-        kept = {each: getattr(setting, each) for each in ("person_rows", "weighted", "private_ranges")}
+        kept = {each: getattr(setting, each) for each in ("person_rows", "weighted", "preparations")}
         return mechanism, replace(model.setting(setting.n, setting.d, float(value)), **kept)
     return replace(mechanism, **{name: value}), setting
 
@@ -95,8 +95,8 @@ def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
     mechanism, setting = at(spec, name, value)
     try:
         if isinstance(mechanism, BoundsSensitivity):
-            return {b.label: b.value for b in mechanism.sensitivity_bounds(setting)}
-        return {"in use": mechanism.calibrate(setting, resolve(spec).budget).sensitivity}
+            return {b.label: b.value for b in protection.sensitivity_bounds(mechanism, setting)}
+        return {"in use": protection.calibrate(mechanism, setting, resolve(spec).budget).sensitivity}
     except InvalidInput:
         return {}
 
@@ -105,7 +105,7 @@ def in_use(spec: RunSpec, rows: int) -> float:
     """The sensitivity that the noise is scaled to, with another number of rows; NaN where there is none."""
     mechanism, setting = at(spec, "n", rows)
     try:
-        return mechanism.calibrate(setting, resolve(spec).budget).sensitivity
+        return protection.calibrate(mechanism, setting, resolve(spec).budget).sensitivity
     except InvalidInput:
         return np.nan
 

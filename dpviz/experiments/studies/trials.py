@@ -15,6 +15,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms import protection
 from dpviz.mechanisms.knobs import Number
 
 TIMES, LAMBDAS = 3.0, 10.0  # factors by which hyperparameters and λ are changed
@@ -47,7 +48,7 @@ class Trial:
 def others(spec: RunSpec) -> Iterator[tuple[RunSpec, str]]:
     """The run with each automatic hyperparameter, and then λ, a few times larger and smaller, with the change in words."""
     setting = setting_of(spec)
-    built = spec.build().settled(setting, resolve(spec).budget)
+    built = protection.settled(spec.build(), setting, resolve(spec).budget)
     for name, knob in built.knobs().items():
         if not (isinstance(knob, Number) and knob.automatic):
             continue

@@ -14,7 +14,7 @@ from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.curves import closed_form
-from dpviz.mechanisms import rules
+from dpviz.mechanisms import protection, rules
 from dpviz.mechanisms.knobs import Choice, Knob, Number, Switch
 from dpviz.mechanisms.published import NoiseConstant
 
@@ -95,7 +95,9 @@ def present(spec: RunSpec, name: str) -> Any:
 def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
     """Values of a setting to try, with the present one among them; automatic stands where its value would."""
     now = present(spec, name)
-    in_force = resolve(spec).lam if name == "lam" else spec.build().value(name, setting_of(spec), resolve(spec).budget)
+    in_force = (
+        resolve(spec).lam if name == "lam" else protection.knob_value(spec.build(), name, setting_of(spec), resolve(spec).budget)
+    )
     return tuple(now if value == in_force else value for value in declared(spec)[name].around(in_force, steps))
 
 

@@ -209,4 +209,4 @@ class DBDPPI(single.SingleRecord, NoisesRows):
 
 def _epsilon(calibration: Calibration) -> float:
     """The epsilon of the rule, which is about one row."""
-    return (calibration.alone or calibration).budget.epsilon
+    return calibration.for_row().budget.epsilon

@@ -164,7 +164,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return self.over_positions(setting, self.position_sensitivities(setting))
 
     def noise_in_steps(self, setting: Setting) -> NoisySteps | None:
-        if self.window()[1] or setting.person_rows > 1:  # a mean of iterates is no iterate; proved for one row
+        if self.window()[1]:  # a mean of iterates is no iterate
             return None
         (m, nu, _), epochs = self.batches(setting), self.epoch_count(setting)
         last, spread = iteration(self._epoch_steps(setting, epochs), m, nu, setting.mu, setting.L, setting.G)

@@ -10,7 +10,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.studies.groups import SMALL, Grouping, by_group, columns, group
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import Training, protection
 from dpviz.papers import sets
 from dpviz.papers.checks import MARGIN, NOTHING
 from dpviz.papers.claims.context import Context
@@ -47,7 +47,7 @@ def pairs(context: Context, dataset: str, budgets: Sequence[float], seeds: int) 
     shared, delta = context.setup(dataset)
     problem, test = shared.problem, shared.test
     mechanism = context.build("dp-sgd")
-    calibrations = [mechanism.calibrate(problem.setting, Budget(e, delta)) for e in budgets]
+    calibrations = [protection.calibrate(mechanism, problem.setting, Budget(e, delta)) for e in budgets]
     training = Training(problem, calibrations, spawn(context.seed, seeds), record=False, monitor=context.monitor)
     theta = train(mechanism, training, keep_diverged=True).fit.theta
     private = problem.model.scores(theta.reshape(-1, problem.m), test).T

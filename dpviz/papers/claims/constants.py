@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.mechanisms import protection
 from dpviz.models import Setting, get_model
 from dpviz.papers.claims.audits import CLAIMED
 from dpviz.papers.claims.context import Context, Test
@@ -45,14 +46,14 @@ Exact = Callable[[Context, int, float], tuple[float, float]]
 
 def of_input_perturbation(context: Context, n: int, c: float) -> tuple[float, float]:
     """One full step on rows with a draw of their own; the label of one row is the other one."""
-    cal = context.build("input-perturbation", steps=1, c=c).calibrate(_setting(n), _budget(n))
+    cal = protection.calibrate(context.build("input-perturbation", steps=1, c=c), _setting(n), _budget(n))
     distance = 2 / (math.sqrt(n) * cal.noise_scale)
     return distance, float(gaussian_epsilon(default_delta(n), distance))
 
 
 def of_dbdp(context: Context, n: int, c: float) -> tuple[float, float]:
     """One step on a batch; one row is there, or a row of zeros."""
-    cal = context.build("dbdp", steps=1, c=c).calibrate(_setting(n), _budget(n))
+    cal = protection.calibrate(context.build("dbdp", steps=1, c=c), _setting(n), _budget(n))
     size = cal.details["batch_size"]
     distance = 1 / (math.sqrt(size) * cal.noise_scale)
     return distance, mixture_epsilon(size / n, distance, default_delta(n))

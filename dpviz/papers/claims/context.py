@@ -16,7 +16,7 @@ from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Mechanism, Training
+from dpviz.mechanisms import Mechanism, Training, protection
 from dpviz.papers import sets
 from dpviz.papers.checks import Check
 from dpviz.papers.verdict import Verdict
@@ -146,7 +146,7 @@ class Context:
         delta = usual if delta is None else delta
         shared = shared.held_out if held_out else shared
         problem = shared.problem
-        calibrations = [mechanism.calibrate(problem.setting, Budget(e, delta)) for e in epsilons]
+        calibrations = [protection.calibrate(mechanism, problem.setting, Budget(e, delta)) for e in epsilons]
         streams = spawn(self.seed + (_TRIAL_SEED if held_out else 0), seeds)
         training = Training(problem, calibrations, streams, record=False, monitor=self.monitor)
         trained = train(mechanism, training, keep_diverged=True)  # of a run that diverges, zeros are what one would use instead

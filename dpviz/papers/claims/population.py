@@ -9,7 +9,7 @@ import pandas as pd
 from dpviz.common.random import spawn
 from dpviz.datasets import load_dataset
 from dpviz.experiments.run.measure import train
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import Training, protection
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.papers.claims.context import Context, Test
@@ -70,7 +70,9 @@ def population(mechanism: str, excess: bool) -> Test:
                 part = slice(t * n, (t + 1) * n)
                 problem = Problem(Rows(people.X[part], people.y[part]), get_model("logistic"), LAM)
                 streams = spawn(context.seed + t, context.choose(5, 20))
-                trained = train(built, Training(problem, [built.calibrate(problem.setting, BUDGET)], streams, record=False))
+                trained = train(
+                    built, Training(problem, [protection.calibrate(built, problem.setting, BUDGET)], streams, record=False)
+                )
                 risk, own = everyone.measure(trained.fit.theta[0])[0], trained.objective[0]
                 one.append((risk.mean() - (everyone.optimal_value if excess else own.mean()), own.mean(), problem.optimal_value))
             error, risk, optimum = np.array(one).T

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.influence import influence_of
-from dpviz.mechanisms import HasRule
+from dpviz.mechanisms import HasRule, protection
 from dpviz.papers.claims.context import Context, Floats, Test
 from dpviz.papers.claims.tables import epsilons, lines, percent
 from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts
@@ -23,7 +23,7 @@ def noise_chance(context: Context, mechanism: str, dataset: str) -> tuple[Floats
     chance = np.empty((len(GRID), problem.n))
     for k, e in enumerate(GRID):
         context.monitor(k / len(GRID))
-        views = built.rule_views(problem, built.calibrate(problem.setting, Budget(e, delta)))
+        views = built.rule_views(problem, protection.calibrate(built, problem.setting, Budget(e, delta)))
         view = next(v for v in views if v.used)
         chance[k] = 1.0 - view.passes if view.log10_pass is None else -np.expm1(view.log10_pass * np.log(10))
     return chance, influence_of(problem).published_norm

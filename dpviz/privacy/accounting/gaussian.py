@@ -46,6 +46,13 @@ def gaussian_mu(budget: Budget) -> float:
     return largest(excess, math.log(most), step=2.0, even=True, limits=(1e-300, most))
 
 
+def gaussian_budget(mu: float, like: Budget) -> Budget:
+    """The budget of mu-Gaussian DP, less rounding: at the delta of `like`, or at its epsilon where that epsilon would be 0."""
+    mu *= 1 - 1e-9
+    epsilon = float(gaussian_epsilon(like.delta, mu))
+    return Budget(epsilon, like.delta) if epsilon > 0 else Budget(like.epsilon, float(gaussian_delta(like.epsilon, mu)))
+
+
 def gaussian_sigma(budget: Budget, sensitivity: float) -> float:
     """Standard deviation per coordinate of the exact Gaussian mechanism for an L2 sensitivity.
 

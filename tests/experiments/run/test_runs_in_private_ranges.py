@@ -1,5 +1,6 @@
 """Runs with private ranges: a tenth of the budget pays for them, each epsilon and seed has its own, and every answer says so."""
 
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,20 +13,20 @@ import dpviz
 from dpviz.auditing import runs as audited_runs
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
-from dpviz.experiments.run import ranges
+from dpviz.experiments.run import resolve as resolving
 from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve
 from dpviz.experiments.run.run import tidy
-from dpviz.experiments.run.setup import setting_of, setup_for
+from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.studies import noise_comparison
 from dpviz.experiments.studies.excess_risk import excess_over_epsilon
-from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms import Mechanism, list_mechanisms, protection
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent
-from dpviz.mechanisms.persons import of_row
-from dpviz.mechanisms.ranges import PUBLIC_KINDS
 from dpviz.models import get_model
+from dpviz.preparing import ranges
+from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.accounting.events import Gaussian
-from dpviz.privacy.accounting.gaussian import gaussian_mu, total_variation
+from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, total_variation
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.private_ranges import shares
@@ -44,6 +45,7 @@ KINDS = (
     "majority",
 )
 SETTING = get_model("logistic").setting(2000, 10, 0.01)
+RANGED = replace(SETTING, preparations=("ranges",))
 
 
 def spec(mechanism: str = "output-gaussian", epsilon: float = 1.0, **how: Any) -> dpviz.RunSpec:
@@ -61,49 +63,58 @@ def test_the_shares_add_up() -> None:
         assert (share.epsilon, share.delta) == pytest.approx((stated.epsilon, stated.delta))
 
 
+def left(mechanism: Mechanism, whole: Budget = WHOLE) -> Budget:
+    """What ranges for a tenth leave: exactly of a Gaussian release, by basic composition of another one."""
+    if protection.calibrate(mechanism, SETTING, whole).mu is None:
+        return shares(whole)[1]
+    mu = math.sqrt(gaussian_mu(whole) ** 2 - gaussian_mu(shares(whole)[0]) ** 2)
+    return Budget(float(gaussian_epsilon(whole.delta, mu)), whole.delta)
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_method_of_each_kind_has_the_noise_of_what_is_left(name: str) -> None:
-    """Against a calibration for nine tenths without private ranges, and the sum of both budgets."""
-    mechanism, of_method = list_mechanisms()[name](), shares(WHOLE)[1]
+    """Against a calibration for what is left without private ranges, and the sum of both budgets."""
+    mechanism = list_mechanisms()[name]()
     try:
-        alone = mechanism.calibrate(SETTING, of_method)
+        own = left(mechanism)
+        alone = protection.calibrate(mechanism, SETTING, own)
     except InvalidInput:
         pytest.skip("refuses this budget")
-    cal = mechanism.calibrate(replace(SETTING, private_ranges=True), WHOLE)
-    assert (cal.noise_scale, cal.for_training) == (alone.noise_scale, alone.for_training)
+    cal = protection.calibrate(mechanism, RANGED, WHOLE)
+    assert cal.noise_scale == pytest.approx(alone.noise_scale, rel=1e-6)
+    assert cal.noise_scale == 0 or cal.noise_scale > protection.calibrate(mechanism, SETTING, WHOLE).noise_scale
     assert cal.budget == WHOLE
-    for whole, part in ((cal.proved_budget, alone.proved_budget), (cal.claimed_budget, alone.claimed_budget)):
-        assert (whole is None) == (part is None)
-        if whole is not None and part is not None:
-            assert (whole.epsilon, whole.delta) == pytest.approx((part.epsilon + 0.1, part.delta + 1e-6))
+    assert cal.method_budget.epsilon == pytest.approx(own.epsilon)
+    if alone.proved_budget == own:
+        assert cal.proved_budget == WHOLE
+    assert (cal.claimed_budget is None) == (alone.claimed_budget is None)
     assert cal.proved_budget is None or PUBLIC_KINDS in cal.conditions
-    assert any("ranges were found privately, for (ε = 0.1, δ = 10⁻⁶)" in note for note in cal.notes)
+    assert any("was found privately" in note for note in cal.notes)
     for knob, declared in mechanism.knobs().items():
         if declared.automatic:
-            flagged = mechanism.value(knob, replace(SETTING, private_ranges=True), WHOLE)
-            assert flagged == mechanism.value(knob, SETTING, of_method), "a rule is for the noise that there is"
+            value = protection.knob_value(mechanism, knob, RANGED, WHOLE)
+            assert value == pytest.approx(mechanism.value(knob, SETTING, own)), "a rule is for the noise that there is"
     if isinstance(mechanism, BoundsDistance) and alone.proved_budget is not None:
-        both = mechanism.distance(replace(SETTING, private_ranges=True), cal)
-        assert both == pytest.approx(min(1, mechanism.distance(SETTING, alone) + total_variation(gaussian_mu(OF_RANGES))))
+        apart = protection.distance(mechanism, SETTING, alone) + total_variation(gaussian_mu(OF_RANGES))
+        assert protection.distance(mechanism, RANGED, cal) == pytest.approx(min(1, apart))
     if isinstance(mechanism, DeclaresEvent):
-        event, own = mechanism.released(replace(SETTING, private_ranges=True), cal), mechanism.released(SETTING, alone)
-        assert (event is None) == (own is None)
+        assert (protection.released(mechanism, RANGED, cal) is None) == (mechanism.released(SETTING, alone) is None)
 
 
 @pytest.mark.parametrize("name", ["output-gaussian", "dp-gd"])
 def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
     """Accounted for part by part, and within the whole budget; one without the ranges would cost less."""
-    mechanism, setting = list_mechanisms()[name](), replace(SETTING, private_ranges=True)
-    cal, of_method = mechanism.calibrate(setting, WHOLE), shares(WHOLE)[1]
-    event, own = mechanism.released(setting, cal), mechanism.released(SETTING, mechanism.calibrate(SETTING, of_method))
+    mechanism = list_mechanisms()[name]()
+    cal, alone = protection.calibrate(mechanism, RANGED, WHOLE), protection.calibrate(mechanism, SETTING, left(mechanism))
+    event, own = protection.released(mechanism, RANGED, cal), protection.released(mechanism, SETTING, alone)
     assert event is not None
     assert own is not None
     together = total_epsilon([event], WHOLE.delta)
     assert total_epsilon([own], WHOLE.delta) < together <= WHOLE.epsilon
-    assert together == pytest.approx(total_epsilon([Gaussian(gaussian_mu(shares(WHOLE)[0])), own], WHOLE.delta), rel=1e-3)
-    attack = strongest_attack(mechanism, setting, cal)
-    alone = strongest_attack(mechanism, SETTING, mechanism.calibrate(SETTING, of_method))
-    assert alone.accuracy < attack.accuracy < attack.accuracy_by_budget
+    assert together == pytest.approx(WHOLE.epsilon, rel=1e-3)
+    assert together == pytest.approx(total_epsilon([Gaussian(gaussian_mu(OF_RANGES)), own], WHOLE.delta), rel=1e-3)
+    attack = strongest_attack(mechanism, RANGED, cal)
+    assert strongest_attack(mechanism, SETTING, alone).accuracy < attack.accuracy < attack.accuracy_by_budget
 
 
 def test_training_rows_give_the_ranges_for_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,13 +133,14 @@ def test_training_rows_give_the_ranges_for_a_tenth(monkeypatch: pytest.MonkeyPat
     dataset_of(dpviz.RunSpec(rows, ranges="private"))
     (n, row), (persons, of_one) = asked
     assert (n, persons) == (1600, 160)
-    assert (row.epsilon, row.delta) == pytest.approx((0.1, 1e-6))
-    assert of_one == of_row(shares(resolve(dpviz.RunSpec(rows)).budget)[0], 4), "so that four rows cost the tenth"
+    assert gaussian_mu(row) == pytest.approx(gaussian_mu(OF_RANGES))
+    tenth = shares(resolve(dpviz.RunSpec(rows)).budget)[0]
+    assert gaussian_mu(of_one) == pytest.approx(gaussian_mu(tenth) / 4), "so that four rows cost the tenth"
 
 
 def test_ranges_are_repeatable_and_follow_seed_and_epsilon() -> None:
     same, columns = ends(spec(lam=0.01)), dataset_of(replace(spec(), ranges="declared"))
-    ranges._kept.clear()
+    resolving._kept.clear()
     assert ends(spec()) == same
     assert same != {c.name: (c.low, c.high) for c in columns.encoder.columns if c.kind == "number"}  # type: ignore[union-attr]
     assert len({str(ends(spec(epsilon=0.6, seed=seed))) for seed in range(4)}) > 1
@@ -182,30 +194,25 @@ def test_an_audit_is_of_the_method_with_its_part(kind: str, monkeypatch: pytest.
     given: list[Any] = []
 
     def watch(mechanism: Any, first: Any, second: Any, budget: Budget, *rest: Any, **how: Any) -> list[Any]:
-        given.extend((mechanism.calibrate(first.setting, budget), first.setting, second.setting))
+        given.extend((protection.calibrate(mechanism, first.setting, budget), first.setting, second.setting))
         return [SimpleNamespace()]
 
     monkeypatch.setattr(audited_runs, "watch", watch)
     audited_runs.audit_run(spec("dp-gd"), kind, runs=10)
     cal, first, second = given
-    assert (cal.budget.epsilon, cal.of_ranges) == (pytest.approx(0.9), None)
-    assert not first.private_ranges
-    assert not second.private_ranges
-    assert cal.noise_scale == setup_noise(first.n, first.d, first.lam)
-
-
-def setup_noise(n: int, d: int, lam: float) -> float:
-    """Noise of DP-GD for nine tenths of the run's budget."""
-    delta = 0.9 * resolve(spec("dp-gd")).budget.delta
-    return dpviz.calibrate("dp-gd", n=n, d=d, lam=lam, epsilon=0.9, delta=delta).noise_scale
+    assert 0.9 < cal.budget.epsilon < 1.0
+    assert (cal.preparation_mu, first.preparations, second.preparations) == (0, (), ())
+    whole = calibration_of(spec("dp-gd"))
+    assert (cal.budget, cal.noise_scale * first.n) == (whole.method_budget, pytest.approx(whole.noise_scale * 1600))
 
 
 def test_accountants_compare_the_method_alone() -> None:
     found = noise_comparison.accounted(spec("dp-gd"))
-    assert (found.calibration.budget.epsilon, found.compared.budget.epsilon) == pytest.approx((1.0, 0.9))
-    assert total_epsilon([found.released], found.compared.budget.delta) == pytest.approx(0.9, rel=1e-3)
+    assert (found.calibration.budget.epsilon, found.compared.budget) == (1.0, found.calibration.method_budget)
+    own = found.compared.budget
+    assert total_epsilon([found.released], own.delta) == pytest.approx(own.epsilon, rel=1e-3)
     assert "dp-gd" in noise_comparison.with_releases(spec("dp-gd"))
-    assert setting_of(spec("dp-gd")).private_ranges
+    assert setting_of(spec("dp-gd")).preparations == ("ranges",)
 
 
 def test_the_key_holds_the_numbers_that_ranges_are_found_in() -> None:

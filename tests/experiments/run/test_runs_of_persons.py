@@ -16,6 +16,7 @@ from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.estimator import classifier
 from dpviz.experiments.run.resolve import dataset_of
+from dpviz.mechanisms import protection
 from dpviz.mechanisms.persons import of_row
 from dpviz.privacy.private_ranges import private_ranges
 from dpviz.releasing import tuning
@@ -53,7 +54,7 @@ def test_releases_and_ledgers_name_the_unit(tmp_path: Path) -> None:
         made = dpviz.release(spec(3), all_rows=all_rows, ledger=ledger)
         assert "Unit of privacy: one person, of whom at most 3 rows are kept" in made.card
         assert made.model.privacy["unit"] == "one person, of whom at most 3 rows are kept"
-        assert made.calibration.noise_scale == pytest.approx(made.calibration.alone.noise_scale)
+        assert made.calibration.noise_scale == pytest.approx(made.calibration.row_calibration.noise_scale)
     assert [entry.person_rows for entry in ledger.entries()] == [3, 3]
     with pytest.raises(InvalidInput, match="about one row"):
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian"), ledger=ledger)
@@ -112,12 +113,12 @@ def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.
         (cal,) = training.calibrations
         setting = training.problem.setting
         assert setting.person_rows == cal.person_rows == 0
-        assert cal.noise_scale == mechanism.calibrate(setting, made.each).noise_scale
+        assert cal.noise_scale == protection.calibrate(mechanism, setting, made.each).noise_scale
         assert 2 * made.each.epsilon < 2.0
     automatic = dpviz.RunSpec(spec(2).dataset, mechanism="dp-gd", epsilon=2.0)
     found = dpviz.private_search(automatic, {"lam": [0.1], "steps": [0]}, mean_runs=1.5)
     mechanism, training = used[-1]
-    alone = mechanism.settled(training.problem.setting, found.each)
+    alone = protection.settled(mechanism, training.problem.setting, found.each)
     assert found.spec.params["steps"] == alone.steps, "automatic hyperparameters are those that the noise was made for"
 
 

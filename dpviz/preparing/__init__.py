@@ -1,0 +1,17 @@
+"""Preparations: what a part of a run's budget finds in its rows before training, and what is done to the rows with it."""
+
+from dpviz.common.validate import one_of
+from dpviz.preparing.base import Preparation
+from dpviz.preparing.ranges import RangesFound
+
+#: by id, in the order in which they are done
+PREPARATIONS: dict[str, Preparation] = {each.id: each for each in (RangesFound(),)}
+
+
+def get_preparation(name: str) -> Preparation:
+    """The preparation with this id.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    return PREPARATIONS[one_of("preparation", name, tuple(PREPARATIONS))]
