@@ -90,6 +90,26 @@ def computing(path: Path) -> list[str]:
     return found
 
 
+#: methods of a mechanism that are for one row; `mechanisms.protection` has the same for a run
+FOR_ONE_ROW = {"calibrate", "released", "releases", "sensitivity_bounds", "distance", "individual", "automatic_lam"}
+
+
+def unprotected(source: str) -> list[str]:
+    """Calls that take a method's guarantee for one row as that of a run."""
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    named = [call for call in calls if isinstance(call, ast.Attribute) and call.attr in FOR_ONE_ROW]
+    return [ast.unparse(call) for call in named if ast.unparse(call.value) not in ("protection", "dpviz")]
+
+
+@of_each([path for path in FILES if path.relative_to(ROOT / "dpviz").parts[0] not in ("mechanisms", "papers")])
+def test_every_run_is_calibrated_for_its_persons_and_preparations(path: Path) -> None:
+    assert unprotected(path.read_text()) == []
+
+
+def test_a_run_that_is_calibrated_for_a_row_is_noticed() -> None:
+    assert unprotected("cal = spec.build().calibrate(setting, budget)") == ["spec.build().calibrate"]
+
+
 VIEWS = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py")), *sorted((ROOT / "dpviz/dashboard").rglob("*.py"))]
 
 

@@ -201,7 +201,7 @@ def test_curvature_costs_cms_objective_a_tenth_of_epsilon_where_noise_asks_for_l
         assert abs(math.log(found / wanted)) <= math.log(2.5) / 2 + 1e-3
         assert built.automatic_lam(many, Budget(epsilon)) > 3 * found
         # for a person of four rows each row has a quarter of epsilon
-        assert built.automatic_lam(replace(few, person_rows=4), Budget(4 * epsilon)) == found
+        assert protection.automatic_lam(built, replace(few, person_rows=4), Budget(4 * epsilon)) == found
         # the published count has two terms
         wanted = lams[2 * np.log1p(0.25 / (n * lams)) <= rules.curvature_share(few, epsilon, 2) * epsilon].min()
         found = type(built)(slack="published").automatic_lam(few, Budget(epsilon))

@@ -10,7 +10,7 @@ from support import options
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms import Calibration, DeclaresEvent
+from dpviz.mechanisms import Calibration, DeclaresEvent, protection
 from dpviz.models import get_model
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scaled, steps_of
@@ -157,4 +157,4 @@ def test_without_noise_nothing_is_declared(name: str, params: dict[str, str | bo
         calibration = mechanism.calibrate(SETTING, Budget(1.0, 1e-5)).noiseless()
     except InvalidInput:
         return
-    assert mechanism.released(SETTING, calibration) is None
+    assert protection.released(mechanism, SETTING, calibration) is None
