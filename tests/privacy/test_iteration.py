@@ -1,6 +1,5 @@
 """Amplification by iteration: against exact distributions of small trainings, the published theorem, and a numeric optimum."""
 
-
 import numpy as np
 import pytest
 from scipy.optimize import nnls
