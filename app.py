@@ -42,4 +42,4 @@ if __name__ == "__main__":  # Streamlit draws the page
         details.details(outcome, theme)
     playing.go_on()
 else:
-    app = st.App(__file__, middleware=server.middleware(), lifespan=server.lifespan)
+    app = st.App(__file__, **server.settings())

@@ -16,9 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 120.0  # seconds after which a server that does not answer counts as lost
-#: seconds in which everything of people who left has to be gone: a session is closed after at most 110, and a server that has
-#: grown starts anew after 60 more and takes `LOADED`
-GONE = 200.0
+GONE = 110.0  # seconds in which everything of people who left has to be gone: a session is closed after 100
 LOADED = 15.0  # seconds in which a server has loaded what a class uses, without a session
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -10,7 +10,7 @@ people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on
 prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s with its address, errors shown on
 pages, processor time for each change, the files and threads of the server before and after, and which of the targets for a class
 were reached. `--processes` starts several with one cache; each person stays with one of them, and `--nginx` puts nginx with
-`deploy/nginx.conf` in front. `--leave` waits 200 seconds more, in which all that people left has to go, and compares with the
+`deploy/nginx.conf` in front. `--leave` waits 110 seconds more, in which all that people left has to go, and compares with the
 servers before any session, 15 seconds after their start.
 """
 
@@ -72,6 +72,7 @@ class Person:
         self._address, self._chance, self._waits, self._slow, self._thinks = address, chance, waits, slow, thinks
         self._query: dict[str, str] = {}
         self._page, self._session, self._known = "", "", ""
+        self._own_address = f"127.0.{chance.randrange(256)}.{chance.randrange(1, 255)}"
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
@@ -154,7 +155,7 @@ class Person:
         self._socket = await connect(
             self._address.replace("http", "ws") + "/_stcore/stream",
             origin=Origin("/".join(self._address.split("/")[:3])),
-            additional_headers={"Cookie": f"dpviz_process={id(self)}"},  # by which nginx knows a browser again
+            local_addr=(self._own_address, 0),  # by which nginx knows a person again
             subprotocols=known,
             max_size=None,
             proxy=None,

@@ -1,4 +1,4 @@
-"""Two servers behind nginx with the configuration that ships: path prefix, websockets, one process for each browser."""
+"""Two servers behind nginx with the configuration that ships: path prefix, websockets, what it refuses."""
 
 import os
 import re
@@ -56,10 +56,11 @@ def test_a_class_opens_one_link(proxy: str, visitor: Callable[[str], Any]) -> No
     # a deep link, the sidebar's links, and a session that stays with its process
     page.goto(f"{proxy}/dpviz/Data?dataset=breast-cancer")
     page.get_by_text("takes no data").wait_for()
-    (cookie,) = [c for c in page.context.cookies() if c["name"] == "dpviz_process"]
     page.locator(".st-key-pages a").nth(1).click()
     page.wait_for_url(re.compile(rf"{proxy}/dpviz/.+dataset=breast-cancer"))
     page.locator(".st-key-headline").first.wait_for()
-    assert [c["value"] for c in page.context.cookies() if c["name"] == "dpviz_process"] == [cookie["value"]]
+    assert page.request.get(f"{proxy}/dpviz/_stcore/metrics").status == 404
+    leads = page.request.get(f"{proxy}/", headers={"Host": "evil.example"}, max_redirects=0).headers["location"]
+    assert leads == "/dpviz/", "not to the site that the request names"
     assert reader.errors == [], reader.errors
     reader.context.close()

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -126,15 +127,16 @@ def test_the_app_has_its_configuration_beside_it() -> None:
 def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
     from dpviz.dashboard.frame import server
 
-    started: list[list[str]] = []
+    started: list[dict[str, Any]] = []
     guards: list[Any] = []
-    monkeypatch.setattr(server, "prepare", guards.append)
-    monkeypatch.setattr(server.private, "start", started.append)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(server, "settings", lambda *given: guards.append(given) or {})
+    monkeypatch.setattr(server.st.App, "run", lambda app, config: started.append(config))
     assert main(["app", "--host", "0.0.0.0", "--port", "8600", "--no-browser"]) == 0
-    expected = ["--server.port", "8600", "--server.address", "0.0.0.0", "--server.headless", "true", "--server.allowedHosts", "*"]
-    assert started[0][2:] == expected
-    assert guards[0].kwargs["addresses"]
-    assert "localhost" in guards[0].kwargs["names"]
+    options = {"port": 8600, "address": "0.0.0.0", "headless": True, "allowedHosts": ["*"], "baseUrlPath": ""}
+    assert started[0] == {f"server.{name}": value for name, value in options.items()}
+    assert Path(sys.argv[0]).name == "app.py"
+    assert "localhost" in guards[0][0]
     for bad in ("", "a b", "http://x/", "x\n"):
         assert "--host" in shell.refused(["app", "--host", bad])
     assert len(started) == 1

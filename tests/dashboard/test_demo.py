@@ -42,8 +42,6 @@ def test_bad_addresses_of_a_deployment_are_named(options: dict[str, object], fie
 
 
 def test_frames_are_allowed_by_name_only() -> None:
-    closed, opened = dict(guard.headers()), dict(guard.headers(["https://a.example", "https://b.example"]))
-    assert closed[b"x-frame-options"] == b"DENY"
-    assert b"frame-ancestors 'none'" in closed[b"content-security-policy"]
-    assert b"x-frame-options" not in opened
-    assert b"frame-ancestors https://a.example https://b.example;" in opened[b"content-security-policy"]
+    opened = guard.headers(["https://a.example", "https://b.example"])
+    assert "x-frame-options" not in opened
+    assert "frame-ancestors https://a.example https://b.example;" in opened["content-security-policy"]

@@ -1,35 +1,37 @@
-"""Requests under another name, and sockets of other pages, are refused."""
+"""Requests under another name, and those of other sites, are refused; a session belongs to one browser."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from streamlit import config
+import streamlit as st
 
-from dpviz.dashboard.frame import guard, server
+from dpviz.common.limits import DEMO
+from dpviz.dashboard.frame import guard, server, session
 
 
-def ask(kind: str, names: frozenset[str] | None, addresses: bool = False, **headers: str) -> tuple[bool, dict[str, Any]]:
-    """(whether the app was reached, the first answer)."""
-    reached, sent = [], []
+def ask(
+    kind: str, names: list[str] | None, path: str = "/", method: str = "GET", **headers: str
+) -> tuple[int, dict[str, str], str]:
+    """(status, the answer's headers, the browser that the app was told of): 0 where a socket reached the app."""
+    told, sent = [""], [{"status": 0, "headers": []}]
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        reached.append(True)
-        await send({"type": f"{kind}.response.start", "status": 200, "headers": []})
-
-    async def receive() -> dict[str, str]:
-        return {"type": "websocket.connect"}
+        told.append(dict(scope["headers"])[guard.BROWSER_HEADER].decode())
+        if kind == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
 
     async def send(message: Any) -> None:
         sent.append(message)
 
-    given = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-    made = guard.Guard(app, names=names, addresses=addresses)
+    given = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+    scope = {"type": kind, "path": path, "method": method, "headers": given, "extensions": {"websocket.http.response": {}}}
     # in a thread of its own: a browser test may have left this one with a loop
     with ThreadPoolExecutor(1) as apart:
-        apart.submit(lambda: asyncio.run(made({"type": kind, "headers": given}, receive, send))).result()
-    return bool(reached), sent[0]
+        apart.submit(lambda: asyncio.run(guard.Guard(app, names, ())(scope, None, send))).result()
+    answer = next((message for message in sent if message.get("status")), sent[0])
+    return answer["status"], {name.decode(): value.decode() for name, value in answer["headers"]}, told[-1]
 
 
 HERE = guard.names_of(None)
@@ -39,20 +41,20 @@ HERE = guard.names_of(None)
     ("host", "reached"),
     [
         ("127.0.0.1:8501", True),
+        ("192.168.0.7", True),  # an address cannot be pointed elsewhere
         ("localhost", True),
         ("LOCALHOST.:1", True),
         ("[::1]:8501", True),
         ("evil.example", False),
         ("evil.example:8501", False),
         ("localhost.evil.example", False),
-        ("192.168.0.7", False),
         ("", False),
         ("[", False),
     ],
 )
 def test_only_names_that_the_server_was_started_for(host: str, reached: bool) -> None:
-    assert ask("http", HERE, host=host)[0] is reached
-    assert ask("websocket", HERE, host=host, origin=f"http://{host}")[0] is reached
+    assert ask("http", HERE, host=host)[0] == (200 if reached else 421)
+    assert ask("websocket", HERE, host=host, origin=f"http://{host}")[0] == (0 if reached else 421)
 
 
 @pytest.mark.parametrize(
@@ -64,55 +66,69 @@ def test_only_names_that_the_server_was_started_for(host: str, reached: bool) ->
         ("http://127.0.0.1:8501", False),
         ("http://evil.example", False),
         ("null", False),
-        (None, False),
+        ("http://[", False),
     ],
 )
-def test_a_socket_needs_the_origin_of_the_server(origin: str | None, reached: bool) -> None:
-    headers = {"host": "localhost:8501"} | ({} if origin is None else {"origin": origin})
-    answer = ask("websocket", HERE, **headers)
-    assert answer[0] is reached
-    assert reached or answer[1]["type"] == "websocket.close"
+def test_pages_of_other_sites_are_refused(origin: str, reached: bool) -> None:
+    assert ask("websocket", HERE, host="localhost:8501", origin=origin)[0] == (0 if reached else 403)
+    assert ask("http", HERE, host="localhost:8501", origin=origin)[0] == (200 if reached else 403)
+
+
+def test_a_socket_needs_an_origin() -> None:
+    assert ask("websocket", HERE, host="localhost:8501")[0] == 403
 
 
 def test_names_beside_the_local_ones() -> None:
-    wide = guard.names_of("0.0.0.0", ["data.example"])
-    assert ask("http", wide, addresses=True, host="192.168.0.7:8501")[0], "an address cannot be pointed elsewhere"
-    assert ask("http", wide, addresses=True, host="data.example")[0]
-    assert not ask("http", wide, addresses=True, host="evil.example")[0]
+    wide = guard.names_of("0.0.0.0", ["Data.example."])
+    assert ask("http", wide, host="data.example")[0] == 200
+    assert ask("http", wide, host="evil.example")[0] == 421
     assert "lab" in guard.names_of("lab")
 
 
 def test_no_other_page_may_show_an_answer_inside_itself() -> None:
-    for names, status in ((HERE, 200), (frozenset[str](), 421)):
-        _, answer = ask("http", names, host="localhost")
-        assert answer["status"] == status
-        assert (b"x-frame-options", b"DENY") in answer["headers"]
-        assert any(name == b"content-security-policy" and b"frame-ancestors 'none'" in value for name, value in answer["headers"])
+    for names, status in ((HERE, 200), (list[str](), 421)):
+        answer = ask("http", names, host="localhost")
+        assert answer[0] == status
+        assert answer[1]["x-frame-options"] == "DENY"
+        assert "frame-ancestors 'none'" in answer[1]["content-security-policy"]
 
 
-def test_where_names_are_left_to_streamlit_its_list_holds_for_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    listed: list[str] = []
-    monkeypatch.setattr(config, "get_option", lambda name: listed if name == "server.allowedHosts" else None)
-    assert ask("http", None, host="evil.example")[0], "Streamlit takes an empty list for all names"
-    listed += ["localhost", "*.school.example"]
-    for kind in ("http", "websocket"):
-        assert ask(kind, None, host="class.school.example", origin="http://class.school.example")[0]
-        assert not ask(kind, None, host="evil.example", origin="http://evil.example")[0]
+def test_under_streamlit_run_its_list_of_names_holds_for_every_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(st, "get_option", {"server.allowedHosts": ["localhost", "*.school.example"]}.get)
+    assert ask("http", None, host="class.school.example")[0] == 200
+    assert ask("http", None, host="evil.example")[0] == 421
 
 
-def test_the_first_guard_stays_and_stands_before_streamlits_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_guard", None)
-    monkeypatch.setattr(server, "_start", lambda: None)
-    monkeypatch.setattr(server.memory, "c_library", lambda name, *numbers: None)
-    monkeypatch.setattr(server.private, "stay_inside", lambda: None)
-    monkeypatch.setattr(server.private, "look_keys_up", lambda: None)
-    monkeypatch.setattr(server.private, "send_to_the_present_client", lambda: None)
-    server.prepare(guard.made(HERE, ancestors=()))
-    (first,) = server.middleware()
-    assert first.cls is guard.Guard
-    assert first.kwargs["names"] == HERE
-    monkeypatch.setattr(server, "_guard", None)
-    (alone,) = server.middleware()
-    assert alone.kwargs["names"] is None, "`streamlit run` leaves the names to its own list"
-    assert (b"x-frame-options", b"DENY") in first.kwargs["answered"]
-    assert (b"x-frame-options", b"DENY") not in alone.kwargs["answered"], "hosts of `streamlit run` show apps in frames"
+def test_a_browser_gets_a_secret_and_the_app_is_told_of_it() -> None:
+    _, first, told = ask("http", HERE, host="localhost")
+    assert told == ""
+    cookie, *rules = first["set-cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=Lax"} <= set(rules)
+    _, second, told = ask("http", HERE, host="localhost", cookie=cookie, x_dpviz_browser="of another one")
+    assert told == cookie.partition("=")[2]
+    assert "set-cookie" not in second
+
+
+def test_files_are_taken_for_the_browsers_own_session_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_visits", {"a": session._Visit("a", "hers", "secret")})
+
+    def put(path: str, browser: str, method: str = "PUT") -> int:
+        return ask(
+            "http", HERE, f"/dpviz/_stcore/upload_file/{path}", method, host="localhost", cookie=f"dpviz_browser={browser}"
+        )[0]
+
+    assert put("hers/file", "secret") == 200
+    for method in ("PUT", "DELETE"):
+        assert put("hers/file", "another", method) == 403
+        assert put("unknown/file", "secret", method) == 403
+    monkeypatch.setenv(DEMO, "1")
+    assert put("hers/file", "secret") == 403
+
+
+def test_the_app_under_streamlit_run_may_be_shown_in_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hosts do so."""
+    monkeypatch.setattr(server, "_load", lambda: None)
+    (alone,) = server.settings()["middleware"]
+    assert alone.cls is guard.Guard
+    assert (alone.kwargs["names"], alone.kwargs["ancestors"]) == (None, None)
+    assert "x-frame-options" not in guard.headers(None)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.app_discovery import discover_asgi_app
 from support import until
 
@@ -89,9 +91,39 @@ def test_the_first_page_is_guarded_and_asks_nobody_outside(tmp_path: Path) -> No
         assert status(port, stream, origin=f"http://localhost:{port}", **SOCKET) == 101
         for origin in ("http://evil.example", "http://localhost:9", "null"):
             assert status(port, stream, origin=origin, **SOCKET) == 403
-            assert status(port, "/_stcore/health", origin=origin) == 200
-        assert status(port, stream, origin="http://evil.example", **(SOCKET | {"host": "evil.example"})) == 403
+            assert status(port, "/_stcore/health", origin=origin) == 403
+        assert status(port, stream, origin="http://evil.example", **(SOCKET | {"host": "evil.example"})) == 421
     assert not (tmp_path / "asked").exists(), (tmp_path / "asked").read_text()
+
+
+@pytest.mark.long
+def test_another_browser_that_knows_a_session_does_not_take_it_over(tmp_path: Path) -> None:
+    client = pytest.importorskip("websockets.sync.client")
+
+    def session(port: int, cookie: str, known: str = "") -> str:
+        """The session that a browser gets which asks for one."""
+        protocols = [text for text in ("streamlit", "xsrf", known) if text]
+        where, headers = f"localhost:{port}", {"Cookie": f"dpviz_browser={cookie}"}
+        with client.connect(
+            f"ws://{where}/_stcore/stream",
+            origin=f"http://{where}",
+            additional_headers=headers,
+            subprotocols=protocols,
+            proxy=None,
+        ) as stream:
+            ask = BackMsg()
+            ask.rerun_script.query_string = ""
+            stream.send(ask.SerializeToString())
+            while True:
+                message = ForwardMsg()
+                message.ParseFromString(stream.recv())
+                if message.WhichOneof("type") == "new_session":
+                    return str(message.new_session.initialize.session_id)
+
+    with streamlit_run(ROOT / "app.py", tmp_path) as port:
+        hers = session(port, "hers")
+        assert session(port, "other", hers) != hers
+        assert session(port, "hers", hers) == hers
 
 
 @pytest.mark.long

@@ -109,7 +109,7 @@ def test_nothing_else_remembers_rows_by_key(path: Path) -> None:
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert "cachetools" not in modules or path.name == "memory.py"
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert not attributes & {"cache_data", "cache_resource"}
+    assert not attributes & {"cache_data", "cache_resource"} or path.name == "session.py"  # which hears there who has left
     rows = re.compile(r"\b(Any|Bench|Dataset|Influence|Problem|Result|Rows|RunSpec|Upload)\b")
     for node in tree.body:  # those inside functions end with the call
         if isinstance(node, ast.FunctionDef) and "cache" in " ".join(map(ast.unparse, node.decorator_list)):

@@ -17,7 +17,6 @@ from support_pages import address, plain, text
 import dpviz
 from dpviz.dashboard.frame import metric, server, sidebar
 from dpviz.dashboard.jobs import cached_runs
-from dpviz.dashboard.one_run import views
 from dpviz.experiments.run.links import add_version
 from dpviz.models import get_model
 from dpviz.models.solvers.many import NotConverged
@@ -267,15 +266,14 @@ def test_controls_that_a_stopped_run_did_not_reach_keep_what_they_said(lost: tup
         ),
     ],
 )
-def test_what_ends_a_page_in_the_middle_is_said_in_words(error: Exception, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed(*args: object, **more: object) -> None:
-        raise error
+def test_what_ends_a_page_in_the_middle_is_said_in_words(error: Exception, words: str) -> None:
+    def shown(error: Exception) -> None:
+        from dpviz.dashboard.frame import page
 
-    page = opened()
-    monkeypatch.setattr(views, "scale", changed)
-    page.run()
+        assert page.stopped(error)
+
+    page = AppTest.from_function(shown, args=(error,)).run()
     assert [w.value.replace("\\", "") for w in page.warning] == [f"{words} The rest of this page is missing."]
-    assert page.title, "what was drawn before stays"
     record = logging.LogRecord("x", logging.ERROR, "", 0, "Uncaught", (), (type(error), error, None))
     assert server._in_a_line(record)
     assert (record.getMessage(), record.exc_info) == (f"A page ended early: {error}", None)

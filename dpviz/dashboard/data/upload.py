@@ -112,7 +112,7 @@ def _upload(limits: Limits) -> None:
         return
     st.session_state[_TABLE] = (file.name[:120], table)
     session.carry(_TABLE)
-    private.release(file.file_id)
+    private.release_files()
     _next_file()
     st.rerun()
 

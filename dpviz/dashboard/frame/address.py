@@ -14,6 +14,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.frame import private
+from dpviz.dashboard.jobs import watching
 from dpviz.experiments.run import links
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
@@ -43,7 +44,7 @@ def arrive(own: Sequence[str] = ()) -> None:
     address: dict[str, str] | None = st.session_state.get(_ADDRESS)
     widgets: dict[str, Any] = st.session_state.get(_WIDGETS, {})
     # a new session, or another page was open before: its controls have these keys, but their state is not carried over
-    opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != private.page()
+    opened = address is None or FIELDS[0] not in st.session_state or st.session_state.get(_PAGE) != watching.page()
     if st.session_state.get(AGAIN):
         st.session_state[_SENT] = set()
     if not opened:
@@ -95,7 +96,7 @@ def tell(key: str, value: Any) -> None:
 
 def _spoken_of(key: str) -> bool:
     """True where the browser has said something of a control, which it still has."""
-    return key in st.session_state.get(_SENT, (key,)) and private.spoken_of(key)
+    return key in st.session_state.get(_SENT, (key,)) and private.browser_knows(key)
 
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
@@ -131,7 +132,7 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
     query = links.add_version(spec.to_query() | {key: value for key, value in kept.items() if value})
     _write(query)
-    st.session_state[_PAGE] = private.page()
+    st.session_state[_PAGE] = watching.page()
     _remember(widgets, own)
     return query
 

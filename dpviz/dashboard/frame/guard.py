@@ -1,27 +1,39 @@
-"""A guard of the server: it answers to names that it was started for, and to pages that it has sent itself.
+"""A guard in front of the app: it answers to the names that it was started for, and to pages that it has sent itself.
 
 A page of another site may point its own name at this machine (DNS rebinding) and then read what a browser here can reach. It
-cannot change the Host header, which holds that name, and the Origin header, which names the site.
+cannot change the Host header, which holds that name, and the Origin header, which names the site. An address in digits as Host
+is no such name. Each browser gets a secret cookie; Streamlit gives a session and its place for uploads to that browser alone.
 """
 
+import fnmatch
 import ipaddress
-import os
+import re
+import secrets
 import socket
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
-from starlette.middleware import Middleware
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dpviz.dashboard.frame import private, renewal
+from dpviz.common.limits import demo
+from dpviz.dashboard.frame import session
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
-#: where an operator has said more, Streamlit checks names itself
-SAID = "STREAMLIT_SERVER_ALLOWED_HOSTS"
+#: where an operator has set it, it is the list of names
+HOSTS_VARIABLE = "STREAMLIT_SERVER_ALLOWED_HOSTS"
+#: the header of `server.trustedUserHeaders` (config.toml): a session belongs to who has sent the same one
+BROWSER_HEADER = b"x-dpviz-browser"
+
+_UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 
 
-def headers(ancestors: Iterable[str] | None = ()) -> tuple[tuple[bytes, bytes], ...]:
+def headers(ancestors: Iterable[str] | None = ()) -> dict[str, str]:
     """Headers of every answer.
 
     Args:
@@ -29,114 +41,82 @@ def headers(ancestors: Iterable[str] | None = ()) -> tuple[tuple[bytes, bytes], 
     """
     sites = "*" if ancestors is None else " ".join(ancestors)
     policy = f"frame-ancestors {sites or chr(39) + 'none' + chr(39)}; object-src 'none'; base-uri 'self'"
-    frames = () if sites else ((b"x-frame-options", b"DENY"),)
-    return (*frames, (b"content-security-policy", policy.encode()), (b"x-content-type-options", b"nosniff"))
+    frames = {} if sites else {"x-frame-options": "DENY"}
+    return frames | {"content-security-policy": policy, "x-content-type-options": "nosniff"}
 
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
-
-
-def names_of(host: str | None, more: Iterable[str] = ()) -> frozenset[str]:
+def names_of(host: str | None, more: Iterable[str] = ()) -> list[str]:
     """Names that a server is started for.
 
     Args:
         host: address that it listens on; None for this machine only.
         more: names that a person has allowed.
     """
-    names = {*LOCAL, *map(_plain, more)}
-    if host is not None and host not in LOCAL:
-        here = socket.gethostname()
-        names |= {here, f"{here}.local"} | (set() if host in EVERYWHERE else {host})
-    return frozenset(map(_plain, names))
-
-
-def made(names: frozenset[str] | None = None, *, addresses: bool = False, ancestors: Iterable[str] | None = None) -> Middleware:
-    """A guard for a server; without arguments that of `streamlit run`.
-
-    Args:
-        names: allowed names; None leaves them to Streamlit's own list, `server.allowedHosts`.
-        addresses: whether addresses in digits are allowed too; they cannot be pointed elsewhere.
-        ancestors: origins of the sites that may show the app in a frame, every site for None.
-    """
-    return Middleware(Guard, names=names, addresses=addresses, answered=headers(ancestors))
+    here = socket.gethostname()
+    own = [] if host is None or host in LOCAL else [host, here, f"{here}.local"]
+    return [name.strip().lower().rstrip(".") for name in ("localhost", *own, *more)]
 
 
 class Guard:
-    """Refuses requests under another name and sockets of other sites; answers may not be shown inside other pages."""
+    """Middleware that refuses requests under another name, of other sites and, in a demonstration, uploads; adds headers."""
 
-    def __init__(
-        self, app: App, *, names: frozenset[str] | None, addresses: bool, answered: tuple[tuple[bytes, bytes], ...] = headers()
-    ) -> None:
-        self._app, self._names, self._addresses, self._answered = app, names, addresses, answered
+    def __init__(self, app: ASGIApp, names: list[str] | None = None, ancestors: Iterable[str] | None = None) -> None:
+        """
+        Args:
+            names: those that are allowed; None for Streamlit's own list, `server.allowedHosts`.
+            ancestors: see `headers`.
+        """
+        self._app, self._names, self._headers = app, names, headers(ancestors)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, as ASGI has it."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if not scope.get("path", "").endswith("/_stcore/health"):  # which machines ask for
-            renewal.asked()
-        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        allowed = self._host(headers.get(b"host", ""))
-        if scope["type"] == "websocket":
-            if allowed and _same(headers.get(b"origin"), headers.get(b"host", "")):
-                await self._app(scope, receive, send)
-            else:
-                await receive()
-                await send({"type": "websocket.close", "code": 1008})
+        connection = HTTPConnection(scope)
+        refusal = self._refusal(connection)
+        if refusal is not None:
+            refusal.headers.update(self._headers)
+            await refusal(scope, receive, send)
             return
-        if not allowed:
-            text = b"This server was not started for this name. The operator can allow it with --allow-host (dpviz app) or " + (
-                b"server.allowedHosts (streamlit run)."
-            )
-            answered = [(b"content-type", b"text/plain"), *self._answered]
-            await send({"type": "http.response.start", "status": 421, "headers": answered})
-            await send({"type": "http.response.body", "body": text})
-            return
+        known = connection.cookies.get(session.COOKIE)
+        others = [pair for pair in scope["headers"] if pair[0].lower() != BROWSER_HEADER]
+        scope = {**scope, "headers": [*others, (BROWSER_HEADER, (known or "").encode())]}
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *self._answered]
+                answer = MutableHeaders(scope=message)
+                answer.update(self._headers)
+                if not known:
+                    cookie = f"{session.COOKIE}={secrets.token_urlsafe()}; Path=/; HttpOnly; SameSite=Lax"
+                    answer.append("set-cookie", cookie)
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        await self._app(scope, receive, send_with_headers)
 
-    def _host(self, header: str) -> bool:
+    def _refusal(self, connection: HTTPConnection) -> PlainTextResponse | None:
+        """The answer to a request that goes no further."""
+        host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
+        if not self._answers_to(host):
+            text = "This server was not started for this name. The operator can allow it with --allow-host (dpviz app) or "
+            return PlainTextResponse(f"{text}server.allowedHosts (streamlit run).", 421)
+        socket_of_nobody = origin is None and connection.scope["type"] == "websocket"  # browsers always send an origin with it
+        if socket_of_nobody or (origin is not None and origin.lower().partition("://")[2] != host.lower()):
+            return PlainTextResponse("This page is for its own site only.", 403)
+        upload = _UPLOAD.search(connection.scope["path"])
+        if upload is not None and connection.scope.get("method") in ("PUT", "DELETE"):
+            if demo():
+                return PlainTextResponse("This server is a demonstration and takes no files.", 403)
+            if not session.belongs(upload[1], connection.cookies.get(session.COOKIE, "")):
+                return PlainTextResponse("This session belongs to another browser.", 403)
+        return None
+
+    def _answers_to(self, host: str) -> bool:
         """True where a Host header is allowed; its port does not matter."""
-        if self._names is None:
-            return private.host_allowed(header)
-        try:
-            name = _plain(urlsplit(f"//{header}").hostname or "")
-        except ValueError:
-            return False
-        return name in self._names or (self._addresses and _is_address(name))
-
-
-def _same(origin: str | None, host: str) -> bool:
-    """True where a page comes from the server itself. Browsers always send an origin with a socket."""
-    if origin is None:
+        with suppress(ValueError):
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+            with suppress(ValueError):
+                return bool(ipaddress.ip_address(name))
+            names = st.get_option("server.allowedHosts") if self._names is None else self._names
+            return any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
         return False
-    try:
-        return urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:
-        return False
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _plain(name: str) -> str:
-    return name.strip().strip("[]").lower().rstrip(".")
-
-
-def left_to_streamlit() -> bool:
-    """True where an operator has set Streamlit's own list of names."""
-    return SAID in os.environ

@@ -8,7 +8,7 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, recorder
-from dpviz.dashboard.frame import address, links, private, session
+from dpviz.dashboard.frame import address, links, session
 from dpviz.dashboard.jobs import page_priority, watching
 from dpviz.figures.style import THEMES, Theme
 from dpviz.reporting import words
@@ -28,7 +28,6 @@ def start(title: str, heading: str = "") -> Theme:
     page_priority.drawing_a_page()
     session.watch()
     watching.arrive(title)
-    private.on_error(_stopped)
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")
     theme = THEMES["dark" if st.context.theme.type == "dark" else "light"]
     st.html(f"<style>{_LOOK.replace('INK', theme.ink).replace('PAPER', theme.paper)}</style>")
@@ -55,7 +54,7 @@ def _lesson(name: str) -> None:
             links.to("Lessons", "Answer it", lesson=name)
 
 
-def _stopped(error: Exception) -> bool:
+def stopped(error: Exception) -> bool:
     """Says in words what ended a page in the middle, as a file does that was changed meanwhile; whether it did."""
     if isinstance(error, FloatingPointError):  # a solver that does not converge, or training that diverges
         error = InvalidInput("training", str(error).rstrip("."), "Change a setting on the left.")

@@ -7,24 +7,25 @@ import logging
 import os
 import pkgutil
 import re
+import socket
 import sys
 import threading
 import time
+import webbrowser
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import streamlit as st
 from starlette.middleware import Middleware
 
-from dpviz.common import memory
 from dpviz.common.limits import DEMO, Limits
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.frame import guard, private, renewal
+from dpviz.dashboard.frame import guard
+from dpviz.dashboard.jobs.pool import pool
 
 LATER = 5.0  # seconds after the start in which the first page comes, beside which nothing is loaded
 
-_lock = threading.Lock()
-_guard: Middleware | None = None
-_code: str | None = None  # the address of `--qr`
 _forever = contextlib.ExitStack()  # held for as long as the process serves
 
 
@@ -70,34 +71,75 @@ def serve(
         raise InvalidInput("--base-path", f"{base_path[:60]!r} is no path", "Give one like dpviz.")
     if qr is not None:
         _check_code(qr, host)
-    arguments = ["run", str(script)]
-    if base_path.strip("/"):
-        arguments += ["--server.baseUrlPath", base_path.strip("/")]
-    if port is not None:
-        arguments += ["--server.port", str(port)]
-    if host is not None:
-        arguments += ["--server.address", host]
-    if not browser:
-        arguments += ["--server.headless", "true"]
-    if guard.left_to_streamlit():
-        names = None
-    else:
-        names = guard.names_of(host, allowed)
-        arguments += ["--server.allowedHosts", "*"]  # the guard knows the names
-    prepare(guard.made(names, addresses=host is not None and host not in guard.LOCAL, ancestors=ancestors))
-    private.start(arguments)
+    listed = guard.HOSTS_VARIABLE in os.environ  # by an operator, whose list then holds
+    options: dict[str, Any] = {"server.baseUrlPath": base_path.strip("/")} | ({} if listed else {"server.allowedHosts": ["*"]})
+    options |= {} if browser else {"server.headless": True}
+    options |= {f"server.{name}": value for name, value in (("port", port), ("address", host)) if value is not None}
+    sys.argv = [str(script)]  # beside which Streamlit looks for its configuration
+    names = None if listed else guard.names_of(host, allowed)
+    st.App(script, **settings(names, ancestors, qr)).run(config=options)
+
+
+def settings(names: list[str] | None = None, ancestors: Sequence[str] | None = None, code: str | None = None) -> dict[str, Any]:
+    """Arguments of `st.App`: its guard, and what it does at its start; without further arguments those of `streamlit run`.
+
+    Args:
+        names: see `Guard`.
+        ancestors: see `Guard`.
+        code: address of the QR code, see `serve`.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        """Prints where the app is, and opens it in a browser where a person sits at this machine."""
+        found = addresses()
+        print(f"dpviz: {' or '.join(found)}", flush=True)
+        if code is not None:
+            _print_code(code or found[-1])
+        if not st.get_option("server.headless"):
+            webbrowser.open(found[0])
+        yield
+        pool().clear()
+
+    logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
+    threading.Thread(target=_load, name="dpviz-warm", daemon=True).start()
+    guarded = Middleware(guard.Guard, names=names, ancestors=ancestors)
+    return {"middleware": [guarded], "lifespan": lifespan, "on_script_error": _stopped}
+
+
+def _stopped(error: Exception) -> bool:
+    from dpviz.dashboard.frame import page  # with all that a page needs, which is loaded while the server starts
+
+    return page.stopped(error)
+
+
+def addresses() -> list[str]:
+    """Addresses under which a browser reaches this process's server."""
+    host, port, path = (st.get_option(f"server.{name}") for name in ("address", "port", "baseUrlPath"))
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    names = ["localhost", _network_address()] if host in (None, *guard.EVERYWHERE) else [f"[{host}]" if ":" in host else host]
+    return [f"{scheme}://{name}:{port}/{path.strip('/')}".rstrip("/") for name in names if name]
+
+
+def _network_address() -> str:
+    """This machine's address for others; "" without a network. Nothing is sent."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # an address of no machine (RFC 5737)
+        return str(probe.getsockname()[0])
+    return ""
 
 
 def _check_code(address: str, host: str | None) -> None:
-    """Keeps the address that is to be printed as a QR code, if that can be done."""
-    global _code
+    """
+    Raises:
+        InvalidInput: the address cannot be printed as a QR code.
+    """
     if not address and (host is None or host in guard.LOCAL):
         raise InvalidInput("--qr", "others cannot reach this machine's own address", "Add --host 0.0.0.0, or name an address.")
     if address and not re.fullmatch(r"https?://[!-~]+", address):
         raise InvalidInput("--qr", f"{address[:60]!r} is no address", "Give one like https://class.example.org/dpviz/.")
     if importlib.util.find_spec("segno") is None:
         raise InvalidInput("--qr", "needs segno, which is not installed", "pip install segno.")
-    _code = address
 
 
 def _print_code(address: str) -> None:
@@ -108,43 +150,6 @@ def _print_code(address: str) -> None:
     sys.stdout.flush()
 
 
-def middleware() -> list[Middleware]:
-    """The guard in front of the app: the one that `serve` has made, or under `streamlit run` one by Streamlit's options."""
-    prepare(guard.made())
-    return [] if _guard is None else [_guard]
-
-
-@contextlib.asynccontextmanager
-async def lifespan(app: object) -> AsyncIterator[None]:
-    """Prints where the app is, and opens it in a browser where a person sits at this machine; called when the server listens."""
-    if private.anew:
-        yield
-        return
-    found = private.addresses()
-    print(f"dpviz: {' or '.join(found)}", flush=True)
-    if _code is not None:
-        _print_code(_code or found[-1])
-    if not private.get_option("server.headless"):
-        private.open_browser(found[0])
-    yield
-
-
-def prepare(guarded: Middleware) -> None:
-    """Sets this process up for serving behind a guard; only the first call does anything."""
-    global _guard
-    with _lock:
-        if _guard is not None:
-            return
-        _guard = guarded
-    # M_ARENA_MAX: of many heaps, one for a few threads each, all are left full of holes
-    memory.c_library("mallopt", -8, 1)
-    private.stay_inside()
-    private.look_keys_up()
-    private.send_to_the_present_client()
-    logging.getLogger("streamlit.error_util").addFilter(_in_a_line)
-    threading.Thread(target=_start, name="dpviz-warm", daemon=True).start()
-
-
 def _in_a_line(record: logging.LogRecord) -> bool:
     """Writes what is wrong with a value from outside without a traceback; the reader has the message."""
     error = record.exc_info[1] if record.exc_info else None
@@ -153,15 +158,8 @@ def _in_a_line(record: logging.LogRecord) -> bool:
     return True
 
 
-def _start() -> None:
-    _warm()
-    time.sleep(LATER)
-    _load()
-    renewal.started()
-
-
-def _warm() -> None:
-    """Loads the libraries and trains the first page's model while the server and the browser start."""
+def _load() -> None:
+    """Loads the libraries and trains the first page's model while the server and the browser start; the other pages then."""
     from dpviz.common.threads import thread_settings
     from dpviz.dashboard.jobs import cached_runs
     from dpviz.experiments.run.spec import RunSpec
@@ -171,24 +169,15 @@ def _warm() -> None:
     # the page meets the same problem and tells the person
     with contextlib.suppress(InvalidInput, OSError, RuntimeError, MemoryError):
         cached_runs.outcome(RunSpec())
-    # nothing else in the server moves while garbage is collected, and nearly all of that time is spent on libraries, which
-    # live as long as the server
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # libraries live as long as the server: most of the time for garbage would be spent on them
+    time.sleep(LATER)
+    _load_other_pages()
 
 
-def _load() -> None:
-    """Loads what the first page does not need and a class does, while no session waits for a page."""
+def _load_other_pages() -> None:
     from dpviz import dashboard, papers
-    from dpviz.dashboard.jobs import page_priority
 
-    def give_way() -> None:
-        while page_priority.page_waits():
-            time.sleep(page_priority.TOGETHER)
-
-    give_way()
-    importlib.import_module("sklearn.datasets")  # and scipy.stats with it
-    private.load_icons()
     for package in (dashboard, papers):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

@@ -1,32 +1,28 @@
-"""Uploads, which belong to one session. A session that was left is closed, and everything of it goes.
+"""Uploads, which belong to one session. When a session has been left for a while, everything of it goes.
 
-Streamlit alone would keep a session that was left, its files and its event loop, until some other session ends. A page that
-is loaded again is a new session for Streamlit; it takes over the uploads of the session that the same browser has just left.
+A page that is loaded again is a new session for Streamlit; it takes over the uploads of the session that the same browser has
+just left.
 """
 
-import gc
-import threading
+import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
-from dpviz.common import memory
-from dpviz.dashboard.frame import private, renewal
+from dpviz.dashboard.frame import private
 from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 
 MOST = 3
+COOKIE = "dpviz_browser"  # holds a secret of each browser
 _KEY, _WANTED, _FORGOTTEN = "dpviz.uploads", "dpviz.wanted", "dpviz.forgotten"
-#: seconds after which a session that was left is closed; less than the 120 for which Streamlit lets a person come back,
-#: because from then on it neither finds the session nor lets go of it until another one ends
+#: seconds for which a person may come back to a session that was left; less than `server.disconnectedSessionTTL`, after which
+#: Streamlit does not find it
 LINGER = 100.0
-PAUSE = 30.0  # seconds after which work that only a session that was left wants is paused
-_TICK = 5.0  # seconds between two looks at the sessions; LINGER and two of these are less than two minutes
-COLLECT = 20.0  # seconds between two collections of garbage while a session is connected; each takes 0.1 s of the whole server
 ARRIVING = 10.0  # seconds in which a new session looks for what its browser has left
 
 
@@ -36,24 +32,24 @@ class _Visit:
 
     Attributes:
         who: its name among those that want background work.
+        session: Streamlit's name of it.
+        browser: the secret of its browser, "" where that keeps no cookie.
         left: when the person left, in seconds of the monotonic clock; None while the page is open.
         uploads: names of its uploads.
-        browser: a random secret that Streamlit gives each browser, None where it gives none.
         came: when the session began, in seconds of the monotonic clock.
         carried: what of the session's state a page takes along that is loaded again.
     """
 
-    who: str = ""
+    who: str
+    session: str
+    browser: str
     left: float | None = None
     uploads: set[str] = field(default_factory=set)
-    browser: bytes | None = None
     came: float = field(default_factory=time.monotonic)
     carried: dict[str, Any] = field(default_factory=dict)
 
 
 _visits: dict[str, _Visit] = {}
-_lock = threading.Lock()
-_watcher: threading.Thread | None = None
 
 
 def held() -> dict[str, Upload]:
@@ -91,39 +87,56 @@ def tidy() -> None:
         private.forget_controls()
 
 
-uploads.count_also(private.bytes_that_arrived)
-
-
 def watch() -> _Visit | None:
     """Sees to it that everything of this session goes soon after the person has left; call on every page."""
-    global _watcher
-    session, running = private.session_id(), private.running()
-    if session is None or running is None:
+    session = private.session_id()
+    if session is None:
         return None
-    with _lock:
-        visit = _visits.setdefault(session, _Visit(watching.me(), browser=private.browser()))
-        if _watcher is None:
-            _watcher = threading.Thread(target=_keep_watch, name="dpviz-sessions", daemon=True)
-            _watcher.start()
-        arriving = time.monotonic() - visit.came < ARRIVING
-        if arriving:
-            _take_over(visit, running)
-    if arriving:
-        _see_who_left(running, time.monotonic())  # it may be the same person, whose page was loaded again
-    private.watch_no_files(session)
+    visit = _present(watching.me(), session, st.context.cookies.get(COOKIE, ""))
+    if time.monotonic() - visit.came < ARRIVING:
+        _take_over(visit)
     return visit
 
 
-def _take_over(mine: _Visit, running: private.Runtime) -> None:
-    """Gives this session what another one of the same browser has left and not yet lost; call with the lock held."""
-    for session, other in _visits.items():
-        same = other is not mine and mine.browser is not None and other.browser == mine.browser
-        if not same or not other.carried or running.is_active_session(session):
-            continue
-        for key, value in other.carried.items():
-            mine.carried[key] = st.session_state.setdefault(key, value)
-        mine.uploads |= other.uploads
-        other.uploads, other.carried = set(), {}
+def belongs(session: str, browser: str) -> bool:
+    """True where a session is one of a browser's."""
+    return any(visit.session == session and visit.browser == browser for visit in list(_visits.values()))
+
+
+def _left(visit: _Visit) -> None:
+    """The person has left, or the connection was cut; called on the server's event loop."""
+    if visit.who in _visits:
+        visit.left = time.monotonic()
+        asyncio.get_running_loop().call_later(LINGER, _end, visit)
+
+
+@st.cache_resource(scope="session", on_release=_left, show_spinner=False)
+def _present(who: str, session: str, browser: str) -> _Visit:
+    """The visit of a session that is connected; Streamlit forgets it, and calls `_left`, when it no longer is."""
+    visit = _visits.setdefault(who, _Visit(who, session, browser))
+    visit.left = None
+    return visit
+
+
+def _end(visit: _Visit) -> None:
+    """Forgets a session and its uploads, unless the person has come back since."""
+    back = visit.left is None or time.monotonic() - visit.left < 0.99 * LINGER
+    if back or _visits.pop(visit.who, None) is None:
+        return
+    pool().leave_all(visit.who)
+    for name in visit.uploads:
+        uploads.forget(name)
+    private.close(visit.session)
+
+
+def _take_over(mine: _Visit) -> None:
+    """Gives this session what another one of the same browser has left and not yet lost."""
+    for other in list(_visits.values()):
+        if mine.browser and other.browser == mine.browser and other.left is not None:
+            for key, value in other.carried.items():
+                mine.carried[key] = st.session_state.setdefault(key, value)
+            mine.uploads |= other.uploads
+            other.uploads, other.carried = set(), {}
 
 
 def carry(key: str) -> None:
@@ -135,68 +148,6 @@ def carry(key: str) -> None:
         visit.carried[key] = st.session_state[key]
     else:
         visit.carried.pop(key, None)
-
-
-def _keep_watch() -> None:
-    """Looks at the sessions until none is left, and collects garbage for all of them; then the server may start anew."""
-    global _watcher
-    collected = 0.0
-    while True:
-        time.sleep(_TICK)
-        now = time.monotonic()
-        running = private.running()
-        closed = [] if running is None else close_left(running, now)
-        private.keep_newest_files()
-        if closed:
-            pool().tidy()
-        if closed or now - collected >= COLLECT:
-            gc.collect()  # a session and its parts refer to each other, and so do the parts of a figure
-            collected = now
-        if closed:
-            memory.c_library("malloc_trim", 0)  # which keeps what was freed
-        with _lock:
-            empty = not _visits
-            if empty and not renewal.due():
-                _watcher = None
-                return
-        if not empty or pool().busy or (running and private.connected(running)):
-            renewal.asked()
-        else:
-            renewal.renew()
-
-
-def _see_who_left(running: private.Runtime, now: float) -> dict[str, float]:
-    """Seconds since which each session has been left, for the pool."""
-    with _lock:
-        for session, visit in _visits.items():
-            if running.is_active_session(session):
-                visit.left = None
-            elif visit.left is None:
-                visit.left = now
-        gone = {session: now - visit.left for session, visit in _visits.items() if visit.left is not None}
-        names = {session: _visits[session].who for session in gone}
-    pool().set_absent([names[session] for session, seconds in gone.items() if seconds >= PAUSE])
-    return gone
-
-
-def close_left(running: private.Runtime, now: float) -> list[str]:
-    """Closes the sessions that were left `LINGER` seconds before `now`, and forgets their uploads; returns their ids.
-
-    Work that only sessions want which were left `PAUSE` seconds before is paused, and goes on when a person comes back.
-    """
-    left = [session for session, seconds in _see_who_left(running, now).items() if seconds >= LINGER]
-    closed = private.close(running, left)
-    for session in closed:
-        with _lock:
-            visit = _visits.pop(session)
-        pool().leave_all(visit.who)
-        for name in visit.uploads:
-            uploads.forget(name)
-    with _lock:
-        empty = not _visits
-    if closed and empty:
-        memory.clear()  # what sessions share is soon computed again; sweeps and audits stay until a new start
-    return closed
 
 
 def want(name: str) -> None:

@@ -42,6 +42,11 @@ def arrive(page: str) -> None:
             del st.session_state[place]
 
 
+def page() -> str:
+    """The title of the page that is drawn; "" before it has one."""
+    return str(st.session_state.get(_PAGE, ""))
+
+
 def start(job: J) -> J:
     """The job with this one's key, wanted by this session from now on; one that failed, or that it cancelled, starts anew."""
     entry = pool().find(job.key)

@@ -38,7 +38,6 @@ _costs: dict[str, int] = {}  # estimated bytes of the rows of each upload
 #: copies of the encoded rows at the peak: the set, the same scaled, its two parts, and training rows times labels, twice
 COPIES = 5
 _guard: Callable[[str], bool] = lambda name: True  # noqa: E731
-_arrived: Callable[[], int] = lambda: 0  # noqa: E731
 
 
 class Upload:
@@ -156,16 +155,10 @@ def count(table: Table, limits: Limits | None = None) -> None:
         _read[id(table)] = table
 
 
-def count_also(more: Callable[[], int]) -> None:
-    """Counts further bytes among the uploads: files that have arrived and were not read yet."""
-    global _arrived
-    _arrived = more
-
-
 def held() -> int:
-    """Memory that all uploads take, in bytes: files that arrived, tables that were read, and what was or can be made of them."""
+    """Memory that all uploads take, in bytes: tables that were read, and what was or can be made of them."""
     with _lock:
-        return sum(map(table_bytes, list(_read.values()))) + sum(_costs.values()) + _arrived()
+        return sum(map(table_bytes, list(_read.values()))) + sum(_costs.values())
 
 
 def limits_text(limits: Limits) -> str:
