@@ -1,13 +1,16 @@
 """The server's start."""
 
+import asyncio
 import contextlib
 import gc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from dpviz.common import threads
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.frame import server
 from dpviz.dashboard.jobs import cached_runs
 
