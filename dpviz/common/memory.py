@@ -15,13 +15,13 @@ Key terms:
 
 import ctypes
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from cachetools import LRUCache
 
@@ -30,7 +30,6 @@ from dpviz.common.progress import Monitor, silent
 T = TypeVar("T")
 
 _LISTEN = 0.1  # seconds between two calls of the monitor of a thread that waits for another one's value
-_REMEMBERED = 10_000  # names of owners that are gone; only computations still under way could bring one back
 
 
 class Holder(Protocol):
@@ -48,15 +47,6 @@ class _Entry(Generic[T]):
     version: Hashable
 
 
-@dataclass
-class _Turn(Generic[T]):
-    """A value that one thread is making."""
-
-    share: float = 0.0  # of the work that is done
-    entry: _Entry[T] | None = None
-    over: threading.Event = field(default_factory=threading.Event)
-
-
 class Cache(Generic[T]):
     """Values by key, least recently used ones dropped first.
 
@@ -72,7 +62,7 @@ class Cache(Generic[T]):
         """
         self.name, self._size = name, size
         self._kept: LRUCache[Hashable, _Entry[T]] = LRUCache(most, getsizeof=lambda entry: entry.size)
-        self._turns: dict[Hashable, _Turn[T]] = {}
+        self._turns: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
         with _guard:
             _caches.add(self)
 
@@ -87,43 +77,30 @@ class Cache(Generic[T]):
     ) -> T:
         """The value that is kept, or what `make` gives, which is then kept.
 
-        A thread that asks while another one makes the value waits for it, however long that one pauses. Where the other one
-        fails or is cancelled, the next one makes it.
+        A thread that asks while another one makes the value waits for it. Where the other one fails or is cancelled, the next one
+        makes it.
 
         Args:
             make: called with a monitor that receives its progress.
             owner: name of the dataset that it is made from.
             version: an entry of another version is made again.
-            monitor: receives the progress of the thread that makes the value; an exception from it ends the call.
+            monitor: receives progress, or 0 while another thread makes the value; an exception from it ends the call.
         """
-        while True:
+        with _guard:
+            turn = self._turns.setdefault(key, threading.Lock())
+        while not turn.acquire(timeout=_LISTEN):
+            monitor(0.0)
+        try:
             with _guard:
                 entry = self._kept.get(key)
-                if entry is not None and entry.version == version:
-                    return entry.value
-                turn = self._turns.get(key)
-                if turn is None:
-                    mine = self._turns[key] = _Turn()
-                    break
-            while not turn.over.wait(_LISTEN):
-                monitor(turn.share)
-            if turn.entry is not None and turn.entry.version == version:
-                return turn.entry.value
-
-        def listen(share: float) -> None:
-            mine.share = share
-            monitor(share)
-
-        try:
-            value = make(listen)
-            mine.entry = _Entry(value, self._size(value), owner, version)
+            if entry is None or entry.version != version:
+                value = make(monitor)
+                entry = _Entry(value, self._size(value), owner, version)
+                with _guard:
+                    self._keep(key, entry)
+            return entry.value
         finally:
-            with _guard:
-                del self._turns[key]
-                if mine.entry is not None:
-                    self._keep(key, mine.entry)
-            mine.over.set()
-        return value
+            turn.release()
 
     def put(self, key: Hashable, value: T, *, owner: str = "") -> None:
         """Keeps a value."""
@@ -155,7 +132,7 @@ class Cache(Generic[T]):
 _lock = threading.Lock()  # of all caches; held for moments, never while a value is made
 _caches: WeakSet[Cache[Any]] = WeakSet()
 _holders: WeakSet[Holder] = WeakSet()
-_gone: OrderedDict[str, None] = OrderedDict()
+_gone: LRUCache[str, None] = LRUCache(10_000)  # only computations still under way could bring an owner back
 _pending: deque[str] = deque()
 
 
@@ -205,8 +182,6 @@ def _catch_up() -> None:
 
 def _remove(owner: str) -> list[object]:
     _gone[owner] = None
-    while len(_gone) > _REMEMBERED:
-        _gone.popitem(last=False)
     dropped: list[object] = []
     for cache in _caches:
         theirs = [key for key, entry in cache._kept.items() if entry.owner == owner]

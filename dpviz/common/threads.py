@@ -1,11 +1,8 @@
 """Independent trainings on all processors, with the same bits on any number of them.
 
-Key terms:
-    group: threads that do pieces of one long work side by side (`side_by_side`), one for each processor. Inside a piece, `Team`
-        and `map_streams` get further threads only while others of the group have nothing to do.
+Work that runs beside other work of the same call is done by one thread: only the outermost call starts threads.
 """
 
-import functools
 import itertools
 import os
 import sys
@@ -32,7 +29,7 @@ _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
 _switch = 0.0
-_here = threading.local()  # `group` that the thread works in; `helped`: processor time of threads that worked for it
+_here = threading.local()  # `inside`: the thread works beside others; `helped`: processor time of threads that worked for it
 
 
 #: [work(0), ..., work(count - 1)], by one thread or several
@@ -106,63 +103,20 @@ def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-class _WorkerGroup:
-    """The number of threads that work side by side, and the number that are busy."""
-
-    def __init__(self, size: int) -> None:
-        self._size, self._busy, self._lock = size, 0, threading.Lock()
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """The calling thread does a piece of the work."""
-        self._add(1)
-        try:
-            yield
-        finally:
-            self._add(-1)
-
-    @contextmanager
-    def idle(self, most: int) -> Iterator[int]:
-        """So many of those that do nothing, for as long as they are needed; their number."""
-        with self._lock:
-            count = max(0, min(most, self._size - self._busy))
-            self._busy += count
-        try:
-            yield count
-        finally:
-            self._add(-count)
-
-    def _add(self, count: int) -> None:
-        with self._lock:
-            self._busy += count
+def _timed(work: Callable[..., T], *arguments: Any) -> tuple[T, float]:
+    """The result of `work` in a thread of a pool, and its processor time."""
+    _here.inside, start = True, processor_seconds()
+    return work(*arguments), processor_seconds() - start
 
 
-@contextmanager
-def _helpers(most: int) -> Iterator[int]:
-    """The number of threads, `most` at most, that may work beside the calling one."""
-    group = _group()
-    if group is None:
-        yield max(0, min(most, processors() - 1))
-    else:
-        with group.idle(most) as count:
-            yield count
-
-
-def _group() -> _WorkerGroup | None:
-    found: _WorkerGroup | None = getattr(_here, "group", None)
-    return found
+def _threads(most: int) -> int:
+    """Threads for work of so many parts."""
+    return 1 if getattr(_here, "inside", False) else min(most, processors())
 
 
 def _helped(seconds: float) -> None:
     """Other threads have worked so long for the calling one."""
     _here.helped = getattr(_here, "helped", 0.0) + seconds
-
-
-def _timed(work: Callable[[], T], group: _WorkerGroup | None) -> tuple[T, float]:
-    """The result of `work` in a thread of a pool, and its processor time."""
-    _here.group = group
-    start = processor_seconds()
-    return work(), processor_seconds() - start
 
 
 class Team:
@@ -176,8 +130,8 @@ class Team:
         Args:
             most: threads that there is work for.
         """
-        self._others = max(0, min(most, processors()) - 1)
-        self._pool = ThreadPoolExecutor(self._others) if self._others else None
+        count = _threads(most)
+        self._pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def __enter__(self) -> Self:
         return self
@@ -187,25 +141,13 @@ class Team:
             self._pool.shutdown()
 
     def each(self, work: Callable[[int], T], parts: int) -> list[T]:
-        """[work(0), ..., work(parts - 1)], by the calling thread and the others."""
-        done: dict[int, T] = {}
-        left = iter(range(parts))  # shared: a free thread takes the next part
-
-        def take() -> None:
-            for part in left:
-                done[part] = work(part)
-
+        """[work(0), ..., work(parts - 1)]."""
         if self._pool is None or parts < 2:
-            take()
-        else:
-            with _helpers(min(self._others, parts - 1)) as count:
-                others = [self._pool.submit(_timed, take, _group()) for _ in range(count)]
-                try:
-                    take()
-                finally:
-                    wait(others)
-            _helped(sum(other.result()[1] for other in others))
-        return [done[part] for part in range(parts)]
+            return [work(k) for k in range(parts)]
+        futures = [self._pool.submit(_timed, work, k) for k in range(parts)]
+        wait(futures)
+        _helped(sum(future.result()[1] for future in futures))
+        return [future.result()[0] for future in futures]
 
 
 def map_streams(
@@ -215,97 +157,57 @@ def map_streams(
 
     Args:
         work: trains stream s and calls `tick` with the share of its own work that is done, at least every 0.1 s.
-        monitor: called on the caller's own thread with the total share; an exception from it stops all workers, and while
-            it has not returned they pause at their next `tick`.
+        monitor: called on the caller's own thread with the total share; an exception from it stops all workers.
         parallel: False for steps so short that threads would only wait for the interpreter.
         most: streams worked on at once, where each holds much memory.
     """
-
-    def listen(shares: Sequence[float]) -> None:
-        monitor(sum(shares) / count)
-
-    with _helpers(min(count, most or count) - 1 if parallel else 0) as others, thread_settings():
-        return list(_by_threads(work, count, listen, 1 + others, _group()) if others else _alone(work, count, listen))
+    workers = _threads(min(count, most or count)) if parallel else 1
+    return list(side_by_side(work, count, lambda shares: monitor(sum(shares) / count), workers=workers))
 
 
 def side_by_side(
     work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None], *, workers: int
 ) -> Iterator[T]:
-    """work(0, tick), work(1, tick), ... in order, by a group of so many threads; later pieces are worked on meanwhile.
+    """work(0, tick), work(1, tick), ... in order, by so many threads; later pieces are worked on meanwhile.
 
     Args:
         work: does piece k; as of `map_streams`.
         listen: as the monitor of `map_streams`, but with the share of each piece, and called only while a piece is waited for.
-        workers: threads; with 1 the calling thread does all itself, and gets helpers inside its pieces.
     """
-    if workers < 2 or count < 2:
-        yield from _alone(work, count, listen)
-        return
-    group = _WorkerGroup(workers)
+    shares, stop = [0.0] * count, threading.Event()
 
-    def piece(k: int, tick: Monitor) -> T:
-        with group.at_work():
-            return work(k, tick)
-
-    with thread_settings():
-        yield from _by_threads(piece, count, listen, workers, group)
-
-
-def _alone(work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None]) -> Iterator[T]:
-    """Piece after piece by the calling thread."""
-    shares = [0.0] * count
-    for k in range(count):
-
-        def tick(share: float, k: int = k) -> None:
-            shares[k] = share
-            listen(shares)
-
-        result = work(k, tick)
-        tick(1.0)
-        yield result
-
-
-def _by_threads(
-    work: Callable[[int, Monitor], T],
-    count: int,
-    listen: Callable[[Sequence[float]], None],
-    workers: int,
-    group: _WorkerGroup | None,
-) -> Iterator[T]:
-    """All pieces in order, by threads that are members of a group."""
-    shares = [0.0] * count
-    stop = threading.Event()
-    turn = threading.Lock()  # held by the thread that listens
-
-    def run(k: int) -> T:
+    def piece(k: int, report: Callable[[Sequence[float]], None]) -> T:
         def tick(share: float) -> None:
             shares[k] = share
             if stop.is_set():
                 raise Cancelled
-            if turn.locked():
-                with turn:
-                    pass
+            report(shares)
 
         result = work(k, tick)
         shares[k] = 1.0
         return result
 
-    with ThreadPoolExecutor(workers) as pool:
-        left = [pool.submit(_timed, functools.partial(run, k), group) for k in range(count)]
-        try:
-            while left:
-                wait([future for future in left if not future.done()], timeout=_LISTEN, return_when=FIRST_COMPLETED)
-                for future in left:
-                    if future.done():
-                        future.result()  # a mistake in any piece ends all
-                with turn:
+    with thread_settings():
+        if workers < 2 or count < 2:
+            for k in range(count):
+                result = piece(k, listen)
+                listen(shares)
+                yield result
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            left = [pool.submit(_timed, piece, k, lambda shares: None) for k in range(count)]
+            try:
+                while left:
+                    wait([future for future in left if not future.done()], timeout=_LISTEN, return_when=FIRST_COMPLETED)
+                    for future in left:
+                        if future.done():
+                            future.result()  # a mistake in any piece ends all
                     listen(shares)
-                while left and left[0].done():
-                    result, seconds = left.pop(0).result()
-                    _helped(seconds)
-                    yield result
-        except BaseException:
-            stop.set()
-            for future in left:
-                future.cancel()
-            raise
+                    while left and left[0].done():
+                        result, seconds = left.pop(0).result()
+                        _helped(seconds)
+                        yield result
+            finally:
+                stop.set()
+                for future in left:
+                    future.cancel()

@@ -1,5 +1,7 @@
-"""Groups that are computed side by side, and threads that work on parts of a step."""
+"""Threads that work side by side: order, progress, errors, and only the outermost call starts any."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -12,6 +14,19 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.threads import Team, groups, map_streams, processor_seconds, side_by_side
 
 
+@pytest.fixture(autouse=True)
+def _three_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "processors", lambda: 3)
+
+
+def go_on(tick: Monitor) -> None:
+    """Work that ends when it is stopped, and not before."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        time.sleep(0.001)
+        tick(0.5)
+
+
 @pytest.mark.parametrize(
     ("things", "most", "lengths"),
     [(10, 4, [2, 3, 2, 3]), (3, 4, [1, 1, 1]), (10, 1, [10]), (10, 2, [5, 5]), (1, 4, [1]), (7, 0, [7])],
@@ -22,72 +37,61 @@ def test_groups_have_nearly_equal_lengths(things: int, most: int, lengths: list[
     assert [k for group in found for k in range(things)[group]] == list(range(things))
 
 
-@pytest.mark.parametrize("processors", [1, 2, 8])
-def test_a_team_does_each_part_once_and_returns_them_in_order(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "processors", lambda: processors)
-    who: list[str] = []
-    second = threading.Event()
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_a_team_returns_parts_in_order_and_raises_their_errors_when_all_have_ended(most: int) -> None:
+    who, meeting = set(), threading.Barrier(min(most, 3))
+    ended: list[int] = []
 
     def work(part: int) -> int:
-        who.append(threading.current_thread().name)
-        if part == 1:
-            second.set()
-        if part == 0 and processors > 1:
-            assert second.wait(LIMIT)  # the first part is not the first to be done, and one thread cannot do all
+        who.add(threading.get_ident())
+        meeting.wait(LIMIT)  # one thread cannot do all
         return part
 
-    with Team(4) as team:
-        for _ in range(3):
-            second.clear()
-            assert team.each(work, 4) == [0, 1, 2, 3]
-    assert len(who) == 12
-    assert threading.current_thread().name in who, "the calling thread works too"
-    assert len(set(who)) <= min(processors, 4)
-    assert (len(set(who)) > 1) == (processors > 1)
-
-
-@pytest.mark.parametrize("bad", [0, 3])
-def test_a_mistake_in_any_part_reaches_the_caller_when_the_others_have_ended(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "processors", lambda: 3)
-    ended = []
-
-    def work(part: int) -> None:
-        if part == bad:
-            raise ValueError(f"part {part}")
+    def bad(part: int) -> None:
+        if part == 0:
+            raise ValueError("part 0")
         time.sleep(0.05)
         ended.append(part)
 
-    with Team(4) as team:
-        with pytest.raises(ValueError, match=f"part {bad}"):
-            team.each(work, 4)
-        assert sorted(ended) == [part for part in range(4) if part != bad]
-        assert team.each(lambda part: part, 4) == [0, 1, 2, 3], "and the team can go on"
+    with Team(most) as team:
+        assert team.each(work, min(most, 3)) == list(range(min(most, 3)))
+        assert len(who) == min(most, 3)
+        with pytest.raises(ValueError, match="part 0"):
+            team.each(bad, 4)
+    assert len(ended) == (0 if most == 1 else 3)
 
 
-def go_on(tick: Monitor) -> None:
-    """Minutes of work, unless it is not wanted any more."""
-    for _ in range(int(LIMIT / 0.01)):
-        tick(0.1)
-        time.sleep(0.01)
-
-
-def test_pieces_come_in_order_while_later_ones_are_worked_on() -> None:
-    second_is_done = threading.Event()
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pieces_come_in_order_with_the_share_of_each(workers: int) -> None:
+    heard: list[list[float]] = []
 
     def work(k: int, tick: Monitor) -> int:
         tick(0.5)
-        if k == 0:
-            assert second_is_done.wait(LIMIT)
-        if k == 1:
-            second_is_done.set()
         return k * k
 
-    told: list[list[float]] = []
-    assert list(side_by_side(work, 4, lambda shares: told.append(list(shares)), workers=2)) == [0, 1, 4, 9]
-    assert told[-1] == [1.0] * 4
+    assert list(side_by_side(work, 4, lambda shares: heard.append(list(shares)), workers=workers)) == [0, 1, 4, 9]
+    assert heard[-1] == [1.0] * 4
+    assert map_streams(work, 7, silent, parallel=workers > 1) == [k * k for k in range(7)]
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+def test_no_more_streams_at_once_than_asked_for() -> None:
+    lock, now, peak = threading.Lock(), [0], [0]
+
+    def work(s: int, tick: object) -> None:
+        with lock:
+            now[0] += 1
+            peak[0] = max(peak[0], now[0])
+        meeting.wait(LIMIT)
+        with lock:
+            now[0] -= 1
+
+    for most, together in ((2, 2), (None, 3)):
+        meeting, peak[0] = threading.Barrier(together), 0
+        map_streams(work, 6, silent, most=most)
+        assert peak[0] == together
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_monitor_that_raises_ends_all_pieces(workers: int) -> None:
     started, over = [], []
 
@@ -142,59 +146,40 @@ def test_a_mistake_in_a_later_piece_is_not_kept_back() -> None:
     assert not ended, "all of the first piece was waited for"
 
 
-def test_a_piece_gets_helpers_only_while_others_have_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "processors", lambda: 2)
-    both, alone = threading.Barrier(2, timeout=LIMIT), threading.Event()
-    used: dict[str, int] = {}
-
+def test_work_inside_a_piece_starts_no_threads_and_processor_time_is_that_of_all() -> None:
     def threads_used() -> int:
         seen: set[int] = set()
 
         def look(*_: object) -> None:
             seen.add(threading.get_ident())
-            time.sleep(0.05)
+            end = time.thread_time() + 0.03
+            while time.thread_time() < end:
+                pass
 
         with Team(2) as team:
             team.each(look, 2)
         map_streams(look, 2, silent)
         return len(seen)
 
-    def work(k: int, tick: Monitor) -> None:
-        both.wait()
-        used[f"both {k}"] = threads_used()
-        both.wait()
-        if k == 0:
-            assert alone.wait(LIMIT)
-            end = time.monotonic() + LIMIT
-            while (found := threads_used()) == 1 and time.monotonic() < end:
-                pass  # until the other one has left
-            used["alone"] = found
-        else:
-            alone.set()
-
-    list(side_by_side(work, 2, lambda shares: None, workers=2))
-    assert used["both 0"] == used["both 1"] == 1
-    assert used["alone"] > 1
+    assert list(side_by_side(lambda k, tick: threads_used(), 2, lambda shares: None, workers=2)) == [1, 1]
+    start = processor_seconds()
+    assert threads_used() > 1, "the control"
+    assert processor_seconds() - start >= 0.12
 
 
-def test_processor_time_is_that_of_a_piece_and_its_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "processors", lambda: 2)
-
-    def burn(*_: object) -> None:
-        end = time.thread_time() + 0.1
-        while time.thread_time() < end:
-            pass
-
-    def work(k: int, tick: Monitor) -> float:
-        start = processor_seconds()
-        if k == 0:
-            burn()
-        else:
-            with Team(2) as team:
-                team.each(burn, 3)
-            map_streams(burn, 2, silent)
-        return processor_seconds() - start
-
-    one, five = list(side_by_side(work, 2, lambda shares: None, workers=2))
-    assert 0.1 <= one < 0.3
-    assert five >= 0.5
+def test_settings_for_threads_end_with_the_last_user() -> None:
+    """In a process of its own: they are the process's, and here there is one thread from the start."""
+    script = (
+        "import numpy, sys, threadpoolctl\n"
+        "from dpviz.common.threads import thread_settings\n"
+        "def number():\n"
+        "    blas = {lib['num_threads'] for lib in threadpoolctl.threadpool_info() if lib['user_api'] == 'blas'}\n"
+        "    return *blas, sys.getswitchinterval()\n"
+        "threadpoolctl.threadpool_limits(2, 'blas')\n"
+        "with thread_settings():\n"
+        "    with thread_settings(): inside = number()\n"
+        "    between = number()\n"
+        "print(inside == between == (1, 0.0005), number())\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "True (2, 0.005)", ran.stderr

@@ -3,11 +3,11 @@
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.kept import Kept
+from dpviz.common.file_store import FileStore
 from dpviz.datasets.catalogue import only_here
 
 
-class KeptModels(Kept):
+class KeptModels(FileStore):
     """Blocks of parameters by key. Nothing of rows that are in memory only (uploads, tables from Python) goes to the disk."""
 
     room, suffix, what, then = "halves", ".models", "Models", "called again, they are trained anew"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
-from dpviz.common.ranks import ranked
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of
 from dpviz.models import Model, Rows
@@ -243,45 +242,23 @@ def _of_labels(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dic
 
 
 def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) -> dict[str, Floats]:
-    """Measures over all thresholds: the best ones lie behind positive rows, so that only these are looked at."""
-    keys, called, some_tied = ranked(s, positive)
+    """Measures over all thresholds, which lie behind the last row of equal scores."""
     total, others = int(positive.sum()), int((~positive).sum())
-    hits = np.arange(1, total + 1)[None]
-    misses = called - hits
-    better = total * others - misses.sum(axis=1)  # pairs of a positive and a negative row in the right order
-    precision = hits / called
-    if some_tied:
-        label = (keys & 1).astype(bool)
-        tied = np.zeros(keys.shape, bool)  # with the row before, up to the last bit
-        np.less_equal(keys[:, 1:] ^ keys[:, :-1], 1, out=tied[:, 1:])
-        better = better + _pairs_of_equals(tied, label) / 2
-        # a threshold lies behind the last row of equal scores, whose positive rows come last: they all have its precision
-        places = np.flatnonzero(np.append(tied.ravel()[1:], False)[np.flatnonzero(label)])
-        starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-        lengths = np.diff(starts, append=len(places))
-        precision.ravel()[places] = precision.ravel()[np.repeat(places[starts] + lengths, lengths)]
-    values = {"roc-auc": better / (total * others), "average-precision": precision.mean(axis=1)}
-    for metric in levels:
-        level, at_precision = metric.level or 0.0, metric.kind == "recall-at-precision"
-        allowed = precision >= level if at_precision else misses / others <= level
-        values[metric.id] = (allowed * hits).max(axis=1) / total
+    values = {name: np.empty(len(s)) for name in ("roc-auc", "average-precision", *(metric.id for metric in levels))}
+    for r, scores in enumerate(s):
+        order = np.argsort(-scores)
+        ordered = scores[order]
+        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+        hits = np.cumsum(positive[order])[ends]
+        misses, precision, more = ends + 1 - hits, hits / (ends + 1), np.diff(hits, prepend=0)
+        # pairs of a positive and a negative row in the right order, those of equal scores by half
+        values["roc-auc"][r] = np.diff(misses, prepend=0) @ (hits - more / 2) / (total * others)
+        values["average-precision"][r] = more @ precision / total
+        for metric in levels:
+            level, at_precision = metric.level or 0.0, metric.kind == "recall-at-precision"
+            allowed = precision >= level if at_precision else misses / others <= level
+            values[metric.id][r] = (allowed * hits).max() / total
     return values
-
-
-def _pairs_of_equals(tied: NDArray[np.bool_], label: NDArray[np.bool_]) -> Floats:
-    """(R,) pairs of a positive and a negative row with equal scores.
-
-    Args:
-        tied: (R, n) whether a row's score equals that of the row before.
-        label: (R, n) whether it is positive.
-    """
-    some = tied.copy()
-    some[:, :-1] |= tied[:, 1:]
-    places = np.flatnonzero(some)
-    first = ~tied.ravel()[places]
-    group, positive = np.cumsum(first) - 1, label.ravel()[places]
-    pairs = np.bincount(group, positive) * np.bincount(group, ~positive)
-    return np.bincount(places[first] // tied.shape[1], pairs, len(tied)).astype(float)
 
 
 def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Floats]:

@@ -8,13 +8,13 @@ import os
 
 import pandas as pd
 
-from dpviz.common.kept import Kept
+from dpviz.common.file_store import FileStore
 from dpviz.datasets.catalogue import only_here
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.sweeps.cell import Cell
 
 
-class CellStore(Kept):
+class CellStore(FileStore):
     """Finished cells as files; `notices` has a line for each damaged file that was set aside."""
 
     room, suffix, what, then = "cells", ".cell", "Results", "after a restart they are computed again"

@@ -1,4 +1,4 @@
-"""Finished work as files in a folder of one's own, each with a digest that is checked when it is read."""
+"""Finished work as files in a folder, each with a digest that is checked when it is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 from dpviz.common import files
 
 
-class Kept:
+class FileStore:
     """Contents by key. Files are written at once or not at all.
 
     A folder that cannot be read or written is no error: the work is done anyway, and one notice says so.
