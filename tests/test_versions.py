@@ -38,7 +38,8 @@ def required(lowest: bool) -> list[str]:
     lines = list(PROJECT["dependencies"])
     for extra in EXTRAS:
         lines += PROJECT["optional-dependencies"][extra]
-    lines += [line for line in PROJECT["optional-dependencies"]["test"] if re.split(r"[<>=\[]", line)[0] in OF_TESTS]
+    beside = PROJECT["optional-dependencies"]["test"] + PROJECT["optional-dependencies"]["gate"]
+    lines += [line for line in beside if re.split(r"[<>=\[]", line)[0] in OF_TESTS]
     return [re.sub(r">=([^,]+).*", r"==\1", line) for line in lines] if lowest else lines
 
 
