@@ -3,7 +3,7 @@
 `audit` plays it many times on one pair; `audit_one_run` trains once on many canaries.
 """
 
-from dpviz.auditing.game import audit, audit_pairs, watch
+from dpviz.auditing.game import audit, prepare, watch
 from dpviz.auditing.one_run import Canaries, OneRunResult, among_rows, audit_one_run, on_axes
 from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, without, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.auditing.judging import Game, declares_gaussian, judge
-from dpviz.auditing.pairs import Pair, differing_rows, needs_zero_rows
+from dpviz.auditing.pairs import differing_rows, needs_zero_rows
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.arrays import Floats
@@ -36,34 +36,24 @@ def audit(
     iterates: Sequence[int] = (),
     monitor: Monitor = silent,
 ) -> AuditResult:
-    """Plays the game to the end; see `watch`."""
-    of_game = mechanism, problem, neighbour, budget, runs, seed
-    *_, result = watch(*of_game, score=score, confidence=confidence, iterates=iterates, monitor=monitor, looks=1)
+    """Plays the game to the end; arguments are those of `prepare`, and `monitor` receives progress and raises to cancel."""
+    game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
+    *_, result = watch(game, monitor, looks=1)
     return result
 
 
-def watch(
+def prepare(
     mechanism: Mechanism,
     problem: Problem,
     neighbour: Problem,
     budget: Budget,
     runs: int = 1000,
     seed: int = 0,
-    *,
     score: str = "auto",
     confidence: float = 0.95,
     iterates: Sequence[int] = (),
-    monitor: Monitor = silent,
-    looks: int = 20,
-) -> Iterator[AuditResult]:
-    """The game as it goes on: trains in blocks and yields what the attacker has so far; the last result is the audit.
-
-    Networks start from one point that the attacker knows: it does not depend on data, so guarantees hold at every start.
-    The exact likelihood ratio, its threshold and the mid-point come from the declared distributions, so all runs are counted.
-    A learning attacker is fitted on a quarter of the runs, its threshold chosen on another, and the other half counted.
-    Under score="auto" both play where the distribution is known, the second with a tenth of the error probability, and the
-    larger bound is taken. The Gaussian test is fixed before the game: it counts the errors of all runs at the mid-point
-    between the models without noise, and where the distribution has two fixed centres it measures the noise around them.
+) -> Game:
+    """The game on two neighbouring datasets, if it may be played; see `watch` for how it is played.
 
     Args:
         mechanism: with its knobs set.
@@ -75,20 +65,53 @@ def watch(
         confidence: of the bounds, in (0, 1).
         iterates: step counts whose iterates the attacker sees beside the released model, where the guarantee covers
             them (`PublicSteps`).
+
+    Raises:
+        InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
+        FloatingPointError: nothing protects the outputs.
+    """
+    instance("mechanism", mechanism, Mechanism)
+    for name, value, kind in (("problem", problem, Problem), ("neighbour", neighbour, Problem), ("budget", budget, Budget)):
+        instance(name, value, kind)
+    runs, seed = whole("runs", runs, LEAST_RUNS, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
+    one_of("score", score, SCORES)
+    rows = differing_rows(problem, neighbour)
+    mechanism.require(problem.setting)
+    calibration = protection.calibrate(mechanism, problem.setting, budget)
+    if not np.isfinite(calibration.noise_scale):
+        raise FloatingPointError(
+            f"{mechanism.id} declares a noise scale of {calibration.noise_scale}: nothing protects its outputs."
+        )
+    _check_relation(mechanism, calibration, problem, neighbour, rows)
+    versions = (*_prefixes(mechanism, problem.setting, iterates), mechanism)
+    sides = (_known_start(problem, seed), _known_start(neighbour, seed))
+    line = _line(mechanism, calibration, sides, seed) if declares_gaussian(calibration) else None
+    allowed = allowed_accuracy(mechanism, problem.setting, calibration)
+    return Game(mechanism, calibration, sides, rows, versions, runs, seed, score, confidence, allowed, line)
+
+
+def watch(game: Game, monitor: Monitor = silent, looks: int = 20) -> Iterator[AuditResult]:
+    """The game as it goes on: trains in blocks and yields what the attacker has so far; the last result is the audit.
+
+    Networks start from one point that the attacker knows: it does not depend on data, so guarantees hold at every start.
+    The exact likelihood ratio, its threshold and the mid-point come from the declared distributions, so all runs are counted.
+    A learning attacker is fitted on a quarter of the runs, its threshold chosen on another, and the other half counted.
+    Under score="auto" both play where the distribution is known, the second with a tenth of the error probability, and the
+    larger bound is taken. The Gaussian test is fixed before the game: it counts the errors of all runs at the mid-point
+    between the models without noise, and where the distribution has two fixed centres it measures the noise around them.
+
+    Args:
         monitor: receives progress; raises to cancel.
         looks: about how many partial results to yield.
 
     Raises:
-        InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
+        InvalidInput: delta is not below 1/n.
         FloatingPointError: outputs are not finite.
     """
-    instance("mechanism", mechanism, Mechanism)
-    check_delta(instance("budget", budget, Budget).delta, instance("problem", problem, Problem).n)
-    instance("neighbour", neighbour, Problem)
-    game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
+    check_delta(game.calibration.budget.delta, game.sides[0].n)
     outputs: list[list[Floats]] = [[], []]
     distributions: Distributions | None = None
-    block = _block(problem, game.runs, looks)
+    block = _block(game.sides[0], game.runs, looks)
     starts = range(0, game.runs, block)
     every = max(1, len(starts) // max(1, looks))
     for k, start in enumerate(starts):
@@ -107,35 +130,6 @@ def _block(problem: Problem, runs: int, looks: int) -> int:
     """Runs of one side that are trained at once: what fits into memory, and few enough that there is something to look at."""
     fitting = int(np.clip(_BLOCK_ELEMENTS // (problem.n * problem.m), 16, 1000))
     return min(fitting, max(40, -(-runs // max(1, looks))))
-
-
-def prepare(
-    mechanism: Mechanism,
-    problem: Problem,
-    neighbour: Problem,
-    budget: Budget,
-    runs: int = 1000,
-    seed: int = 0,
-    score: str = "auto",
-    confidence: float = 0.95,
-    iterates: Sequence[int] = (),
-) -> Game:
-    """The game, if it may be played; arguments and errors are those of `watch`."""
-    runs, seed = whole("runs", runs, LEAST_RUNS, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
-    one_of("score", score, SCORES)
-    rows = differing_rows(problem, neighbour)
-    mechanism.require(problem.setting)
-    calibration = protection.calibrate(mechanism, problem.setting, budget)
-    if not np.isfinite(calibration.noise_scale):
-        raise FloatingPointError(
-            f"{mechanism.id} declares a noise scale of {calibration.noise_scale}: nothing protects its outputs."
-        )
-    _check_relation(mechanism, calibration, problem, neighbour, rows)
-    versions = (*_prefixes(mechanism, problem.setting, iterates), mechanism)
-    sides = (_known_start(problem, seed), _known_start(neighbour, seed))
-    line = _line(mechanism, calibration, sides, seed) if declares_gaussian(calibration) else None
-    allowed = allowed_accuracy(mechanism, problem.setting, calibration)
-    return Game(mechanism, calibration, sides, rows, versions, runs, seed, score, confidence, allowed, line)
 
 
 def _check_relation(
@@ -165,25 +159,6 @@ def _both_sides(game: Game, runs: range, monitor: Monitor) -> tuple[list[Floats]
         if fits[-1].distribution is not None:
             declared.append(fits[-1].distribution.at(0))
     return outputs, Distributions(*declared) if len(game.versions) == 1 and len(declared) == 2 else None
-
-
-def audit_pairs(
-    mechanism: Mechanism,
-    pairs: Sequence[Pair],
-    budget: Budget,
-    runs: int = 1000,
-    seed: int = 0,
-    *,
-    confidence: float = 0.95,
-    monitor: Monitor = silent,
-) -> dict[str, AuditResult]:
-    """Audits several pairs; each at 1 - (1 - confidence)/k, so that all k hold together at `confidence`."""
-    if not pairs:
-        raise InvalidInput("pairs", "none was given", "Give at least one pair.")
-    out, share = {}, 1 - (1 - confidence) / len(pairs)
-    for (k, pair), inside in each(monitor, enumerate(pairs)):
-        out[pair.name] = audit(mechanism, pair.first, pair.second, budget, runs, seed + k, confidence=share, monitor=inside)
-    return out
 
 
 def _known_start(problem: Problem, seed: int) -> Problem:

@@ -5,16 +5,17 @@ where the guarantee is about replaced rows, there or a row of zeros where it is 
 this relation, because one coin changes one row (`dpviz.privacy.one_run_audit`).
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import chndtrix, ndtr
 
 from dpviz.auditing.pairs import needs_zero_rows
-from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
+from dpviz.auditing.result import verdict_on
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, in_range, instance, whole
@@ -124,19 +125,14 @@ class OneRunResult:
             return None
         return one_run_gaussian_epsilon(self.correct, self.guesses, self.canaries, delta, self.confidence)
 
-    def exceeds(self, budget: Budget | None) -> bool:
+    def exceeds(self, budget: Budget) -> bool:
         """True where so many right guesses have a probability below 1 - confidence if the budget holds."""
-        if budget is None:
-            return False
         return one_run_p_value(self.correct, self.guesses, self.canaries, budget.epsilon, budget.delta) < 1 - self.confidence
 
     @property
     def verdict(self) -> str:
         """ "claim exceeded", "no violation found" or "nothing is claimed"."""
-        claims = (self.calibration.claimed_budget, self.calibration.proved_budget)
-        if claims == (None, None):
-            return NO_CLAIM
-        return EXCEEDED if any(self.exceeds(budget) for budget in claims) else NO_VIOLATION
+        return verdict_on(self.calibration, self.exceeds)
 
 
 def on_axes(mechanism: Mechanism, model: Model, budget: Budget, count: int, lam: float = 0.01) -> Canaries:
@@ -273,19 +269,16 @@ def _visible(guesses: int, canaries: int, claim: Budget, confidence: float) -> f
 
 def _refuting(guesses: int, canaries: int, claim: Budget, confidence: float) -> int | None:
     """The smallest number of right guesses whose p-value is below 1 - confidence; None where even all right are too few."""
-    low, high = -1, guesses + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        refuted = one_run_p_value(middle, guesses, canaries, claim.epsilon, claim.delta) < 1 - confidence
-        low, high = (low, middle) if refuted else (middle, high)
-    return high if high <= guesses else None
+
+    def refutes(right: int) -> bool:
+        return one_run_p_value(right, guesses, canaries, claim.epsilon, claim.delta) < 1 - confidence
+
+    first = bisect_left(range(guesses + 1), True, key=refutes)
+    return first if first <= guesses else None
 
 
 def _right(mu: float, share: float) -> float:
-    """Share of right guesses by sign on the `share` largest in size of values N(+-mu/2, 1)."""
-    low, high = 0.0, mu / 2 + 40.0
-    for _ in range(60):
-        cut = 0.5 * (low + high)
-        taken = float(ndtr(mu / 2 - cut) + ndtr(-mu / 2 - cut))
-        low, high = (cut, high) if taken > share else (low, cut)
-    return float(ndtr(mu / 2 - low)) / max(float(ndtr(mu / 2 - low) + ndtr(-mu / 2 - low)), 1e-300)
+    """Share of right guesses by sign on the `share` largest in size of values N(+-mu/2, 1); their squares are noncentral chi^2."""
+    cut = np.sqrt(chndtrix(1 - share, 1, mu**2 / 4))
+    right, wrong = ndtr(mu / 2 - cut), ndtr(-mu / 2 - cut)
+    return float(right / max(right + wrong, 1e-300))

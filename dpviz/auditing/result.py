@@ -1,5 +1,6 @@
 """The result of an audit, and the conclusions that it allows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -17,6 +18,12 @@ from dpviz.privacy.budget import Budget
 
 NO_VIOLATION, EXCEEDED, NO_CLAIM = "no violation found", "claim exceeded", "nothing is claimed"
 BY_BOUND, BY_NOISE, BY_ERRORS = "the bound", "the measured noise", "too few errors for a Gaussian"
+
+
+def verdict_on(calibration: Calibration, exceeds: Callable[[Budget], bool]) -> str:
+    """The verdict on what is claimed and on what is proved: "claim exceeded" where either budget is."""
+    budgets = [budget for budget in (calibration.claimed_budget, calibration.proved_budget) if budget is not None]
+    return NO_CLAIM if not budgets else EXCEEDED if any(map(exceeds, budgets)) else NO_VIOLATION
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +153,4 @@ class AuditResult:
     @property
     def verdict(self) -> str:
         """ "claim exceeded", "no violation found" or "nothing is claimed"."""
-        if self.calibration.claimed_budget is None and self.calibration.proved_budget is None:
-            return NO_CLAIM
-        exceeded = self.exceeds(self.calibration.claimed_budget) or self.exceeds(self.calibration.proved_budget)
-        return EXCEEDED if exceeded else NO_VIOLATION
+        return verdict_on(self.calibration, self.exceeds)

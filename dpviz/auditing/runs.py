@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.auditing.game import watch
+from dpviz.auditing.game import prepare, watch
 from dpviz.auditing.one_run import MOST_CANARIES, Canaries, OneRunResult, audit_one_run, on_axes
 from dpviz.auditing.pairs import Pair, differing_rows, label_flip, most_influential, named, replace_by, without, worst_case
 from dpviz.auditing.result import AuditResult
@@ -124,24 +125,19 @@ def watch_run(
     """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest."""
     fixed = replace(resolve(spec).spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
-    played = settled_for(fixed, pair.first.n), pair.first, pair.second, resolve(fixed).of_method, runs, fixed.seed
-    for result in watch(*played, score=score, confidence=confidence, monitor=monitor, looks=looks):
-        yield pair, result
+    mechanism, budget = settled_for(fixed, pair.first.n), resolve(fixed).of_method
+    game = prepare(mechanism, pair.first, pair.second, budget, runs, fixed.seed, score, confidence)
+    return ((pair, result) for result in watch(game, monitor, looks))
 
 
-def audit_run(
-    spec: RunSpec,
-    kind: str = WORST,
-    row: int | None = None,
-    other: int | None = None,
-    runs: int = 1000,
-    *,
-    score: str = "auto",
-    confidence: float = 0.95,
-    monitor: Monitor = silent,
-) -> AuditResult:
-    """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair; see `watch_run`."""
-    *_, (_, result) = watch_run(spec, kind, row, other, runs, score=score, confidence=confidence, monitor=monitor, looks=1)
+def audit_run(spec: RunSpec, kind: str = WORST, **options: Any) -> AuditResult:
+    """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair.
+
+    Args:
+        kind: of the pair, a key of `KINDS`.
+        options: row, other, runs, score, confidence and monitor, as of `watch_run`.
+    """
+    *_, (_, result) = watch_run(spec, kind, **options, looks=1)
     return result
 
 

@@ -9,7 +9,7 @@ from doubles import QuietlyWeakNoise, WeakDescent, WeakNoise
 from support_game import BUDGET, SVM, quiet
 
 import dpviz
-from dpviz.auditing import EXCEEDED, audit, audit_pairs, watch, worst_case
+from dpviz.auditing import EXCEEDED, audit, prepare, watch, worst_case
 from dpviz.auditing.pairs import differing_rows, make
 from dpviz.auditing.result import BY_BOUND, BY_ERRORS, BY_NOISE, NO_VIOLATION
 from dpviz.common.validate import InvalidInput
@@ -122,7 +122,7 @@ def test_same_seed_same_result_and_the_sides_share_no_randomness() -> None:
 
 def test_watching_ends_where_the_audit_ends() -> None:
     budget = Budget(2.0, 1e-5)
-    looks = list(watch(*quiet(OutputGaussian(), budget), budget, runs=3000, seed=3, looks=3))
+    looks = list(watch(prepare(*quiet(OutputGaussian(), budget), budget, runs=3000, seed=3), looks=3))
     assert [look.runs for look in looks] == [1000, 2000, 3000]
     whole = audit(*quiet(OutputGaussian(), budget), budget, runs=3000, seed=3)
     assert looks[-1].counts == whole.counts
@@ -161,8 +161,6 @@ def test_bad_arguments_name_themselves() -> None:
 
 
 def test_what_cannot_be_audited_is_refused_before_the_first_run() -> None:
-    with pytest.raises(InvalidInput, match="pairs"):
-        audit_pairs(OutputGaussian(), [], BUDGET)
     network = make("quiet", get_model("mlp"), 20, 2, 0.2)
     with pytest.raises(InvalidInput, match="mechanism"):
         audit(OutputGaussian(), network.first, network.second, BUDGET, runs=40)
