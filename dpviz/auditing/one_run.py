@@ -278,7 +278,7 @@ def _refuting(guesses: int, canaries: int, claim: Budget, confidence: float) -> 
 
 
 def _right(mu: float, share: float) -> float:
-    """Share of right guesses by sign on the `share` largest in size of values N(+-mu/2, 1); their squares are noncentral chi^2."""
+    """Share of right guesses by sign on the `share` largest in size of N(+-mu/2, 1), whose squares are noncentral chi^2."""
     cut = np.sqrt(chndtrix(1 - share, 1, mu**2 / 4))
     right, wrong = ndtr(mu / 2 - cut), ndtr(-mu / 2 - cut)
     return float(right / max(right + wrong, 1e-300))

@@ -49,10 +49,8 @@ def memberships(leaks: bool) -> AttackedRun:
     rng = np.random.default_rng(0)
     member = rng.permuted(np.tile(np.arange(100) < 50, (60, 1)), axis=1)
     judged = {"lira-online": Judged(rng.normal(size=(60, 100)) + (3.0 if leaks else 0.0) * member, member)}
-    calibration = games(False).calibration
-    return AttackedRun(
-        None, OutputGaussian(), SVM.setting(20, 2, 0.2), calibration, 64, 60, np.arange(100), judged, np.zeros(100)
-    )  # type: ignore[arg-type]
+    of_run = None, OutputGaussian(), SVM.setting(20, 2, 0.2), games(False).calibration
+    return AttackedRun(*of_run, 64, 60, np.arange(100), judged, np.zeros(100))  # type: ignore[arg-type]
 
 
 def with_budgets(calibration: Calibration, claimed: Budget | None, proved: Budget | None) -> Calibration:
@@ -70,12 +68,10 @@ def test_the_verdict_follows_from_both_budgets(
         assert replace(result, calibration=with_budgets(result.calibration, *budgets)).verdict == verdict
 
 
-@pytest.mark.parametrize(("budgets", "leaking", "honest"), TABLE)
-def test_attacks_on_ordinary_rows_speak_about_the_proof_alone(
-    budgets: tuple[Budget | None, Budget | None], leaking: str, honest: str
-) -> None:
-    """A bound on an attacker follows from a proof; a claim bounds nothing."""
+@pytest.mark.parametrize("budgets", [budgets for budgets, *_ in TABLE])
+def test_attacks_on_ordinary_rows_speak_about_the_proof_alone(budgets: tuple[Budget | None, Budget | None]) -> None:
+    """A bound on an attacker follows from a proof, here from its noise; a claim bounds nothing."""
     for leaks in (True, False):
         result = memberships(leaks)
-        expected = NO_CLAIM if budgets[1] is None else EXCEEDED if leaks and budgets[1] == BUDGET else NO_VIOLATION
+        expected = NO_CLAIM if budgets[1] is None else EXCEEDED if leaks else NO_VIOLATION
         assert replace(result, calibration=with_budgets(result.calibration, *budgets)).verdict == expected

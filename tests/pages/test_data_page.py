@@ -53,12 +53,12 @@ def test_use_my_data_leads_to_the_upload_above_all_else() -> None:
 
 
 def test_cards_of_all_sets_and_what_is_trained_on() -> None:
-    page = opened(dataset="iris")
+    page = opened(dataset="iris", epsilon="0.5")
     assert "Iris has 150 rows and 4 features; 120 rows are trained on" in text(page)
     assert "66.7" in text(page)
     # at best d/(n eps)^2, as the problems are strongly convex
     assert (
-        f"of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left out): at ε = 1 that is {5 / 120**2:.3g}"
+        f"of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left out): at ε = 0.5 that is {5 / 60**2:.3g}"
         in text(page)
     )
     for remote in REMOTE.values():

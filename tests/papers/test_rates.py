@@ -180,3 +180,16 @@ def test_conditions_belong_to_the_theorems_that_state_them() -> None:
         assert left_out is not stated
     excess = row_of("input", "input-perturbation").excess
     assert "perturbed objective" in excess.unit
+
+
+@pytest.mark.parametrize("table", ROWS)
+@pytest.mark.parametrize("quantity", rates.QUANTITIES)
+def test_rows_that_apply_stand_first_in_rising_order(table: str, quantity: str) -> None:
+    ordered = rates.evaluate(ROWS[table], replace(FACTS, epsilon=0.02), quantity)
+    numbers = [getattr(one, quantity) for one in ordered]
+    places = [(math.isnan(number), bool(one.broken)) for number, one in zip(numbers, ordered, strict=True)]
+    assert places == sorted(places)
+    for place in set(places):
+        group = [number for number, here in zip(numbers, places, strict=True) if here == place and not here[0]]
+        assert group == sorted(group)
+    assert {one.row for one in ordered} == set(ROWS[table])

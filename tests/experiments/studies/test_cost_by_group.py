@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import dpviz
+from dpviz.dashboard.groups.cost_by_group import sentence
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, SMALL, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import Grouping
 
@@ -51,7 +52,15 @@ def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:
 
 
 def made(rows: tuple[int, int], right: tuple[float, float], lost: np.ndarray, clipped: tuple[float, float]) -> GroupCosts:
-    columns = {"group": ("a", "b"), "rows": rows, "non_private_right": right, "lost": lost.mean(axis=0), "clipped": clipped}
+    shares = tuple(count / sum(rows) for count in rows)
+    columns = {
+        "group": ("a", "b"),
+        "rows": rows,
+        "share": shares,
+        "non_private_right": right,
+        "lost": lost.mean(axis=0),
+        "clipped": clipped,
+    }
     return GroupCosts(pd.DataFrame(columns), lost)
 
 
@@ -64,3 +73,9 @@ def test_the_reasons_are_those_that_hold_and_noise_decides_nothing() -> None:
     assert made((500, 510), (0.8, 0.79), lost, (np.nan, np.nan)).reasons == ()
     assert not made((100, 900), (0.6, 0.8), lost * [[1, 1], [-1, 1], [1, 1]], (0.5, 0.2)).certain
     assert np.isnan(made((100, 900), (0.6, 0.8), lost[:1], (0.5, 0.2)).error)
+
+
+@pytest.mark.parametrize(("factor", "answer"), [(1, "Yes"), (-1, "No: “a” gains")])
+def test_the_answer_has_the_sign_of_the_difference(factor: int, answer: str) -> None:
+    lost = factor * np.array([[0.1, 0.02], [0.12, 0.01], [0.11, 0.03]])
+    assert answer in sentence(made((100, 900), (0.6, 0.8), lost, (0.5, 0.2)))

@@ -1,5 +1,7 @@
 """Tables behind the page on sensitivity and behind the comparison of accountants, without a page."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,10 +73,11 @@ def test_rates_go_through_the_middle_point_and_the_own_method_comes_first() -> N
 
 
 def test_accounted_noise_is_the_run_s_noise_and_gives_the_run_s_metrics() -> None:
-    found = noise_comparison.accounted(SPEC)
-    assert "output-gaussian" in noise_comparison.with_releases(SPEC)
-    result = dpviz.run(SPEC)
-    again = noise_comparison.metrics_by_noise(SPEC, found.mechanism, found.calibration, [found.calibration.noise_scale])
+    spec = replace(SPEC, seed=5, split_seed=3)
+    found = noise_comparison.accounted(spec)
+    assert "output-gaussian" in noise_comparison.with_releases(spec)
+    result = dpviz.run(spec)
+    again = noise_comparison.metrics_by_noise(spec, found.mechanism, found.calibration, [found.calibration.noise_scale])
     assert set(again) == set(result.metrics)
     for name, values in again.items():
         np.testing.assert_array_equal(values[0], result.metrics[name])

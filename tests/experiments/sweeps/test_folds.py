@@ -80,8 +80,15 @@ def test_the_command_line_repeats_folds(capsys: pytest.CaptureFixture[str]) -> N
     assert "over 4 splits" in said.err
 
 
-def test_every_split_has_noise_of_its_own() -> None:
-    """Noise that all splits share would not average out over them."""
-    spec = SweepSpec("teaching", mechanisms=("output-gaussian",), epsilons=(1.0,), folds=3, seed=7)
-    made = splits(spec, repeats=2)
-    assert len({one.seed for one in made}) == len({one.split_seed for one in made}) == 6
+@pytest.mark.parametrize(("folds", "repeats", "split_seed", "seed"), [(3, 2, 4, 7), (0, 5, 2, 9), (5, 1, 1, 0)])
+def test_splits_follow_the_first_permutation_and_have_noise_of_their_own(
+    folds: int, repeats: int, split_seed: int, seed: int
+) -> None:
+    """Permutation p has the splits p k to p k + k - 1. Noise that all splits share would not average out over them."""
+    made = splits(SweepSpec("teaching", folds=folds, split_seed=split_seed, seed=seed), repeats)
+    k = folds or 1
+    assert [one.split_seed for one in made] == list(range(split_seed * k, (split_seed + repeats) * k))
+    assert [one.seed - seed for one in made] == list(range(repeats * k))
+    data = dpviz.load_dataset("teaching")
+    tested = np.concatenate([data.split(one.split_seed, folds).test for one in made[:k]])
+    assert not folds or len(set(tested)) == data.n, "the first folds are those of one permutation"
