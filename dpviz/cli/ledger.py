@@ -49,27 +49,28 @@ def _enter(ledger: Any, text: str, note: str) -> None:
 
     epsilon, _, delta = text.partition(",")
     numbers = number_from_text("--enter", epsilon), number_from_text("--enter", delta) if delta else 0.0
-    ledger.spend(entry_of_budget(*numbers, what="other", call=note), ledger.relation)
+    ledger.spend(entry_of_budget(*numbers, what="other", call=note), ledger.contents().relation)
 
 
 def _show(options: argparse.Namespace, ledger: Any) -> None:
-    total, limit = ledger.total(), ledger.limit
+    contents = ledger.contents()
+    total = contents.total()
     entries = total.table()
     values = {
-        "table": ledger.table,
-        "unit": ledger.unit,
-        "relation": ledger.relation.value,
-        "limit": limit,
+        "table": contents.table,
+        "unit": contents.unit,
+        "relation": contents.relation.value,
+        "limit": contents.limit,
         "total": total.budget,
         "status": total.status.value,
         "not_proved": [entry.call or entry.when for entry in total.unproved],
         "conditions": total.conditions,
         "entries": entries,
     }
-    spent = "nothing" if not len(entries) else f"{total.budget or 'no finite ε'}, {total.status.value}"
+    spent = f"{total.budget or 'no finite ε'}, {total.status.value}" if total.parts else "nothing"
     lines: list[tuple[str, object]] = [
-        ("table", f"{ledger.table}; ε is per {ledger.unit}, {ledger.relation.value} neighbours"),
-        ("limit", limit),
+        ("table", f"{contents.table}; ε is per {contents.unit}, {contents.relation.value} neighbours"),
+        ("limit", contents.limit),
         ("spent", spent),
         *(("not proved", f"{entry.call or entry.when}: {entry.status.value}") for entry in total.unproved),
         *(("condition", condition) for condition in total.conditions),

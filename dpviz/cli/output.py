@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dpviz.common import files
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,15 +43,6 @@ _SIGNS |= {"’": "'", "‘": "'", "“": '"', "”": '"', "∞": "infinity", "�
 
 #: what a spreadsheet takes for the start of a formula; numbers may begin with a sign
 _FORMULA, _SIGNED_NUMBER = ("=", "@", "+", "-"), re.compile(r"[-+]?[0-9.][0-9.eE+-]*|[-+]")
-
-
-def visible(text: str) -> str:
-    """Text with control characters, and marks that hide or turn text, escaped, so that no terminal obeys them.
-
-    >>> visible("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def cell(text: str) -> str:

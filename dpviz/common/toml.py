@@ -22,18 +22,26 @@ def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.
     Raises:
         InvalidInput: the file cannot be read, is larger than `most`, is not UTF-8, is not TOML, or is nested too deeply.
     """
+    return parse(read_bytes(path, field, most), field, fix, most)
+
+
+def read_bytes(path: str | os.PathLike[str], field: str, most: int) -> bytes:
+    """The content of a plain file, at most one byte more than `most`.
+
+    Raises:
+        InvalidInput: the file cannot be read.
+    """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would make its reader wait for ever
             raise InvalidInput(field, f"{show(os.fspath(path))} is a folder, a pipe or a device, not a file", "Give a TOML file.")
         with Path(path).open("rb") as stream:
-            content = stream.read(most + 1)
+            return stream.read(most + 1)
     except OSError as error:
         raise InvalidInput(field, f"cannot be read ({error.strerror})", f"Check the path {show(os.fspath(path))}.") from error
     except ValueError as error:  # a zero byte
         if isinstance(error, InvalidInput):
             raise
         raise InvalidInput(field, f"{show(os.fspath(path))} is no path", "Give the path of a TOML file.") from error
-    return parse(content, field, fix, most)
 
 
 def parse(content: bytes, field: str, fix: str = "Correct the file.", most: int = MOST_BYTES) -> dict[str, Any]:

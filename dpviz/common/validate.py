@@ -63,23 +63,38 @@ def show(value: object) -> str:
 T = TypeVar("T")
 
 
-def instance(field: str, value: T, kind: type) -> T:
-    """`value` if it is an object of a class.
+def instance(field: str, value: T, *kinds: type) -> T:
+    """`value` if it is an object of one of the classes.
 
     >>> instance("path", "text", Decimal)
     Traceback (most recent call last):
     ...
     dpviz.common.validate.InvalidInput: path: must be a Decimal, got an object of the class str. ...
     """
-    if isinstance(value, kind):
+    if isinstance(value, kinds):
         return value
-    found, name = type(value).__name__, f"{kind.__module__}.{kind.__qualname__}"  # the value itself may hold rows
-    raise InvalidInput(field, f"must be a {kind.__name__}, got an object of the class {found}", f"Give one of the class {name}.")
+    found = type(value).__name__  # the value itself may hold rows
+    some, names = (
+        " or ".join(each) for each in zip(*((k.__name__, f"{k.__module__}.{k.__qualname__}") for k in kinds), strict=True)
+    )
+    raise InvalidInput(field, f"must be a {some}, got an object of the class {found}", f"Give one of the class {names}.")
 
 
 def as_path(field: str, value: str | os.PathLike[str]) -> Path:
     """A path from text or from an object that stands for one."""
-    return Path(value if isinstance(value, str) else instance(field, value, os.PathLike))
+    path = Path(value if isinstance(value, str) else instance(field, value, os.PathLike))
+    if "\0" in str(path):
+        raise InvalidInput(field, f"{show(str(path))} is no path", "Give a path without a zero byte.")
+    return path
+
+
+def visible(text: str) -> str:
+    """Text with control characters, and marks that hide or turn text, escaped, so that no terminal obeys them.
+
+    >>> visible("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def number(field: str, value: object, *, fix: str = "Give a finite number.") -> float:

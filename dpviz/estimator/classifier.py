@@ -154,7 +154,8 @@ class PrivateClassifier(PrivateEstimator):
         mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
         if (ledger := self._open_ledger()) is not None:
             call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
-            ledger.spend(planned.entry(call), planned.cal.neighbouring)
+            supposed = supposes(planned.cal, exact=False, seeded=self.random_state is not None)  # what is known before training
+            ledger.spend(planned.entry(call, supposed), planned.cal.neighbouring)
         if mapped is None:
             mapped = self._map_privately(rows, intercept, planned.for_ranges, person_rows, of_ranges)
         x = self._inside(mapped, rows, intercept)

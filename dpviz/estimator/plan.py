@@ -62,13 +62,14 @@ class Plan:
         claimed, proved = together(self.cal, self.each, self.for_models, self.models, self.mechanism.pure)
         return with_ranges(claimed, self.for_ranges), with_ranges(proved, self.for_ranges)
 
-    def entry(self, call: str) -> Entry:
-        """The cost of the fit, as an entry of a ledger."""
+    def entry(self, call: str, supposed: tuple[str, ...]) -> Entry:
+        """The cost of the fit, as an entry of a ledger; `supposed` must hold for the proof."""
         claimed, proved = self.budgets
+        cal = self.cal.conditional(*supposed) if proved and supposed else self.cal
         if self.for_ranges is not None:
             total = proved or claimed or self.for_models
-            return Entry(total, "release", self.cal.status, self.cal.conditions, call, person_rows=self.cal.person_rows)
-        return entry_of(self.mechanism, self.setting, self.cal, call, models=self.models, together=proved or claimed)
+            return Entry(total, "release", cal.status, cal.conditions, call, person_rows=cal.person_rows)
+        return entry_of(self.mechanism, self.setting, cal, call, models=self.models, together=proved or claimed)
 
     def guarantee(self, looked_at: tuple[str, ...], supposed: tuple[str, ...]) -> Guarantee:
         """The guarantee of the fit.

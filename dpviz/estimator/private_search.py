@@ -105,7 +105,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         one_of("distribution", self.distribution, KINDS)
         made = plan(candidates, repetitions(self.distribution, self.mean_runs), total, person_rows)
         if (ledger := self._open_ledger()) is not None:
-            made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit", for_ranges)
+            supposed = supposes(made.calibration(0), exact=False, seeded=self.random_state is not None)
+            made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit", for_ranges, *supposed)
         seeded, source, of_ranges = self._source()
         if mapped is None:
             mapped = first._map_privately(rows, intercept, for_ranges, person_rows, of_ranges)

@@ -194,7 +194,8 @@ def release(
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
-        entry = entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
+        known = supposing(cal, dataset, exact=False)  # before training
+        entry = entry_of(built, problem.setting, known, call) if of_ranges is None else of_both(known, of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
     audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     if ledger is not None:

@@ -116,7 +116,8 @@ def private_search(
     distributed = repetitions(distribution, mean_runs)
     made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     if ledger is not None:
-        made.enter(ledger, call, of_ranges, *([] if of_ranges is None else [PUBLIC_KINDS]))
+        supposed = supposing(made.calibration(0), tried.dataset, exact=False).conditions  # what is known before training
+        made.enter(ledger, call, of_ranges, *supposed, *([] if of_ranges is None else [PUBLIC_KINDS]))
     source = random.SystemRandom()
     if of_ranges is not None:  # the number of features follows from the categories that were found
         tried = _Tried.of(declared_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)

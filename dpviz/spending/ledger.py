@@ -6,6 +6,8 @@ Key terms:
     total: the smallest proved epsilon at the limit's delta of all entries (`privacy.accounting.heterogeneous`).
 
 An entry is written before training begins, so that a crash can count a release that never came, and never miss one that did.
+Totals are computed without the file's lock; an entry is appended where the file is still the one that was read, and checked anew
+where another writer was faster.
 The total is proved where the parameters of each release were fixed without looking at the outcomes of earlier ones. Where
 budgets are chosen adaptively, a filter or odometer is needed (Rogers, Roth, Ullman, Vadhan 2016; Whitehouse, Ramdas, Rogers,
 Wu 2023); a fixed limit, checked before each release, is a filter for the parts whose accountant adds up mu^2 or budgets, and
@@ -14,7 +16,9 @@ dpviz does not claim more.
 
 from __future__ import annotations
 
+import math
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,16 +31,18 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from dpviz.common import files, toml
-from dpviz.common.validate import InvalidInput, as_path, in_range, instance, one_of, positive, show, whole
-from dpviz.privacy.accounting.events import Event, PureEpsilon
+from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.validate import InvalidInput, as_path, in_range, instance, one_of, show, visible, whole
+from dpviz.privacy.accounting.events import Event, PureEpsilon, steps_of
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring, Status
-from dpviz.spending.records import from_record, to_record
+from dpviz.spending.records import RELEASES, from_record, to_record
 
 #: what an entry can be
 WHAT = ("release", "search", "range", "other")
 _VERSION = 1
 _MOST_TEXT = 2_000
+_MOST_RELEASES = 10**9  # that one entry may stand for
 _FIX = "It is no ledger, or was changed by hand. Take a copy of it, or make a new one."
 _MOST_BYTES = 1 << 24  # some 20,000 entries
 _WAIT = 60.0  # seconds for another writer
@@ -68,10 +74,36 @@ class Entry:
     person_rows: int = 0
 
     def __post_init__(self) -> None:
+        instance("release", self.release, *RELEASES)
+        if not isinstance(self.release, Budget) and sum(step.count for step in steps_of(self.release)) > _MOST_RELEASES:
+            raise InvalidInput("release", f"stands for more than {_MOST_RELEASES:,} releases", "Enter its budget instead.")
         one_of("what", self.what, WHAT)
-        for name, text in (("call", self.call), ("when", self.when), *(("conditions", c) for c in self.conditions)):
-            if not isinstance(text, str) or len(text) > _MOST_TEXT:
+        instance("status", self.status, Status)
+        whole("person_rows", self.person_rows, 0, 2**31)
+        texts = {"call": (self.call,), "when": (self.when,), "conditions": instance("conditions", self.conditions, tuple)}
+        for name, some in texts.items():
+            if any(len(instance(name, text, str)) > _MOST_TEXT for text in some):
                 raise InvalidInput(name, f"must be a text of at most {_MOST_TEXT:,} characters", "Shorten it.")
+            shown = tuple(map(visible, some))
+            object.__setattr__(self, name, shown if name == "conditions" else shown[0])
+
+    @classmethod
+    def of(cls, values: Any, name: str) -> Entry:
+        """The entry that a file holds as these values.
+
+        Raises:
+            InvalidInput: they are not those of an entry; `name` stands before the field.
+        """
+        try:
+            values = {"conditions": [], "what": "other", "when": ""} | instance("table", values, dict)
+            conditions = tuple(instance("conditions", values["conditions"], list))
+            release = from_record(values.get("release"), "release")
+            status = Status(one_of("status", values.get("status"), [s.value for s in Status]))
+            return cls(**values | {"release": release, "status": status, "conditions": conditions})
+        except TypeError as error:
+            raise InvalidInput(name, f"holds something else than an entry has: {show(list(values))}", _FIX) from error
+        except InvalidInput as problem:
+            raise InvalidInput(f"{name}.{problem.field}", problem.cause, problem.fix) from problem
 
     @property
     def proved(self) -> bool:
@@ -144,22 +176,33 @@ class Contents:
                 raise InvalidInput("ledger", f"{name!r} has no {key}", "Make a ledger with dpviz ledger FILE --limit.")
         if values.get("version") != _VERSION:
             raise InvalidInput("ledger", f"is of version {show(values.get('version'))}", f"This dpviz reads version {_VERSION}.")
-        relation = one_of("ledger.relation", values["relation"], [r.value for r in Neighbouring])
-        delta = in_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12)
-        limit = Budget(positive("ledger.limit.epsilon", values["limit"].get("epsilon")), delta)
-        return cls(values["table"], values["unit"], Neighbouring(relation), limit, _entries(values["entry"]))
+        relation = Neighbouring(one_of("ledger.relation", values["relation"], [r.value for r in Neighbouring]))
+        epsilon = in_range("ledger.limit.epsilon", values["limit"].get("epsilon"), 1e-12, 1e12)
+        limit = Budget(epsilon, in_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12))
+        entries = tuple(Entry.of(one, f"ledger entry {index}") for index, one in enumerate(values["entry"], 1))
+        return cls(_text("table", values["table"]), _text("unit", values["unit"]), relation, limit, entries)
 
-    def total(self, *further: Entry) -> Total:
-        """The total cost of all entries and of `further` ones."""
-        entries, delta = (*self.entries, *further), self.limit.delta
+    def total(self, *further: Entry, monitor: Monitor = silent) -> Total:
+        """The total cost of all entries and of `further` ones; `monitor` raises to cancel."""
+        entries = (*self.entries, *further)
         unproved = tuple(entry for entry in entries if not entry.proved)
         conditions = tuple(dict.fromkeys(c for entry in entries for c in entry.conditions))
-        status = Status.CLAIM if unproved else Status.PROVED_IF if conditions else Status.PROVED
-        if not entries:
-            return Total(None, status, (), (), ())
-        parts = tuple((entry, total_epsilon([entry.release], delta, self.relation)) for entry in entries)
-        epsilon = total_epsilon([entry.release for entry in entries], delta, self.relation)
-        return Total(_budget(epsilon, delta), status, unproved, conditions, parts)
+        supposed = conditions or any(entry.status is Status.PROVED_IF for entry in entries)
+        status = Status.CLAIM if unproved else Status.PROVED_IF if supposed else Status.PROVED
+        alone = {}
+        for release, inside in each(monitor, {entry.release for entry in entries}):
+            alone[release] = total_epsilon([release], self.limit.delta, self.relation, inside)
+        parts = tuple((entry, alone[entry.release]) for entry in entries)
+        return Total(self._budget(entries, monitor) if entries else None, status, unproved, conditions, parts)
+
+    def _budget(self, entries: tuple[Entry, ...], monitor: Monitor = silent) -> Budget | None:
+        """The budget of all entries, with delta = 0 where that costs no more; None where no finite epsilon holds."""
+        releases = [entry.release for entry in entries]
+        epsilon = total_epsilon(releases, self.limit.delta, self.relation, monitor)
+        if math.isinf(epsilon):
+            return None
+        pure = total_epsilon(releases, 0.0, self.relation) <= epsilon
+        return Budget(max(epsilon, 1e-12), 0.0 if pure else self.limit.delta)
 
     def check(self, entry: Entry, relation: Neighbouring) -> None:
         """Refuses a release that would pass the limit, or that is about another relation or unit, or has no guarantee.
@@ -167,7 +210,8 @@ class Contents:
         Raises:
             InvalidInput: it is one of these.
         """
-        if relation is not self.relation:
+        instance("entry", entry, Entry)
+        if instance("relation", relation, Neighbouring) is not self.relation:
             cause = f"this release is about {relation.value}, and the ledger counts {self.relation.value}"
             raise InvalidInput("ledger", cause, f"Choose a method with a guarantee for {self.relation.value}, or another ledger.")
         if self.unit != "row" and not entry.person_rows:
@@ -176,10 +220,9 @@ class Contents:
         if entry.status is Status.NONE:
             cause = "this release has no privacy guarantee, which no limit allows"
             raise InvalidInput("ledger", cause, "Choose a method with a guarantee, or release it without the ledger and say so.")
-        total, limit = self.total(entry).budget, self.limit
-        epsilon = float("inf") if total is None else total.epsilon
-        if epsilon > limit.epsilon * (1 + 1e-9):
-            reached = "beyond every ε" if total is None else f"to ε = {epsilon:.4g}"
+        total, limit = self._budget((*self.entries, entry)), self.limit
+        if total is None or total.epsilon > limit.epsilon * (1 + 1e-9):
+            reached = "beyond every ε" if total is None else f"to ε = {total.epsilon:.4g}"
             cause = f"this release would bring the total of {self.table!r} {reached} at δ = {limit.delta:g}"
             raise InvalidInput("ledger", f"{cause}, above the limit ε = {limit.epsilon:g}", "Choose a smaller epsilon.")
 
@@ -206,7 +249,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = as_path("path", path)
+        self.path = Path(os.path.realpath(as_path("path", path)))  # one lock for all links to it
         self.contents()  # refuses what is no ledger
 
     @classmethod
@@ -232,46 +275,28 @@ class Ledger:
         """
         cause = "a ledger's limit needs delta > 0: most releases have no pure epsilon"
         instance("limit", limit, Budget).need_delta(cause, "Give 1e-6.")
-        target, counted = as_path("path", path), instance("relation", relation, Neighbouring)
+        counted = instance("relation", relation, Neighbouring)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": counted.value}
-        _must_be_new(target)  # without the lock first, which leaves a file beside it
+        content = _toml(head | {"limit": {"epsilon": limit.epsilon, "delta": limit.delta}, "entry": []})
+        _must_be_new(as_path("path", path))  # without the lock first, which leaves a file beside it
+        target = Path(os.path.realpath(path))
         with _locked(target):
             _must_be_new(target)
-            _write(target, head | {"limit": {"epsilon": limit.epsilon, "delta": limit.delta}, "entry": []})
+            _write(target, content, 0o666)
         return cls(target)
 
-    @property
-    def table(self) -> str:
-        """The table's name."""
-        return self.contents().table
-
-    @property
-    def unit(self) -> str:
-        """The unit that one epsilon protects."""
-        return self.contents().unit
-
-    @property
-    def limit(self) -> Budget:
-        """The total that may be reached."""
-        return self.contents().limit
-
-    @property
-    def relation(self) -> Neighbouring:
-        """The neighbouring relation of all releases."""
-        return self.contents().relation
-
     @staticmethod
-    def parse(content: bytes) -> Contents:
+    def parse(content: bytes, name: str = "ledger.toml") -> Contents:
         """The contents of a ledger's file that is somewhere else.
 
         Raises:
             InvalidInput: it is no ledger.
         """
-        return Contents.of(toml.parse(content, "ledger", _FIX, _MOST_BYTES), "ledger.toml")
+        return Contents.of(toml.parse(content, "ledger", _FIX, _MOST_BYTES), name)
 
     def contents(self) -> Contents:
         """All of it, read once."""
-        return Contents.of(self._read(), str(self.path))
+        return self.parse(self._read(), str(self.path))
 
     def entries(self) -> tuple[Entry, ...]:
         """All entries, the oldest first."""
@@ -299,47 +324,28 @@ class Ledger:
             InvalidInput: it would pass the limit, with the number; its guarantee is about another relation; another writer
                 holds the file for a minute; or the file cannot be written.
         """
-        with _locked(self.path):
-            content = self._read()
-            Contents.of(content, str(self.path)).check(entry, relation)
-            _write(self.path, content | {"entry": [*content["entry"], entry.to_dict()]})
+        written = False
+        while not written:
+            before = self._read()
+            self.parse(before, str(self.path)).check(entry, relation)
+            values = toml.parse(before, "ledger", _FIX, _MOST_BYTES)
+            content = _toml(values | {"entry": [*values["entry"], entry.to_dict()]})
+            with _locked(self.path):
+                written = self._read() == before  # otherwise another writer was faster
+                if written:
+                    _write(self.path, content, stat.S_IMODE(self.path.stat().st_mode))
 
-    def _read(self) -> dict[str, Any]:
-        return toml.read(self.path, "ledger", _FIX, _MOST_BYTES)
+    def _read(self) -> bytes:
+        content = toml.read_bytes(self.path, "ledger", _MOST_BYTES)
+        if self.path.stat().st_nlink > 1:
+            cause = f"{str(self.path)!r} has several names (hard links), which would become different ledgers"
+            raise InvalidInput("ledger", cause, "Keep one of them and remove the others.")
+        return content
 
 
 def entry_of_budget(epsilon: float, delta: float = 0.0, **more: Any) -> Entry:
     """An entry for a release of which only (epsilon, delta) is known."""
     return Entry(PureEpsilon(epsilon) if delta == 0 else Budget(epsilon, delta), **more)
-
-
-def _entries(content: list[Any]) -> tuple[Entry, ...]:
-    made = []
-    for index, values in enumerate(content, 1):
-        name = f"ledger entry {index}"
-        if not isinstance(values, dict):
-            raise InvalidInput(name, f"is no table: {show(values)}", "Take a copy of the ledger.")
-        status = one_of(f"{name}.status", values.get("status"), [s.value for s in Status])
-        conditions = values.get("conditions", [])
-        if not isinstance(conditions, list):
-            raise InvalidInput(name, "has conditions that are no list", "Take a copy of the ledger.")
-        made.append(
-            Entry(
-                from_record(values.get("release"), f"{name}.release"),
-                values.get("what", "other"),
-                Status(status),
-                tuple(conditions),
-                values.get("call", ""),
-                values.get("when", ""),
-                whole(f"{name}.person_rows", values.get("person_rows", 0), 0, 2**31),
-            )
-        )
-    return tuple(made)
-
-
-def _budget(epsilon: float, delta: float) -> Budget | None:
-    """The budget; None where no finite epsilon holds at this delta."""
-    return Budget(max(epsilon, 1e-12), delta) if epsilon < float("inf") else None
 
 
 def _text(field: str, value: str) -> str:
@@ -369,11 +375,17 @@ def _locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
-    text = tomli_w.dumps(content).encode()
-    if len(text) > _MOST_BYTES:
+def _toml(values: dict[str, Any]) -> bytes:
+    content = tomli_w.dumps(values).encode()
+    if len(content) > _MOST_BYTES:
         raise InvalidInput("ledger", f"would be larger than {_MOST_BYTES >> 20} MiB", "Enter its total into a new ledger.")
+    return content
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
     try:
-        files.write(path, text)
+        files.write(path, content, mode)
+        if mode != 0o666:
+            path.chmod(mode)  # whatever the process's umask takes away
     except OSError as error:
         raise InvalidInput("ledger", f"cannot be written ({error.strerror})", "Name a file that can be written.") from error

@@ -33,7 +33,7 @@ def entry_of(
         event = _event(mechanism, setting, calibration, budget)
         if event is not None and models == 1:
             release = event
-        elif event is not None and not isinstance(event, Mixture | Shuffled):  # which are accounted for once only
+        elif event is not None and not isinstance(event, Mixture | Shuffled):  # whose secret orders may not be independent
             release = Repeated(event, models)
     return Entry(release, "release", calibration.status, calibration.conditions, call, person_rows=calibration.person_rows)
 

@@ -104,7 +104,7 @@ class Plan:
 
     def enter(self, ledger: Ledger, call: str, of_ranges: Budget | None = None, *conditions: str) -> None:
         """Writes the search into a ledger, with private ranges before it where there are some, or refuses it."""
-        cal = self.calibration(0).conditional(*self.conditions, *conditions)
+        cal = self.calibration(0).conditional(*dict.fromkeys((*self.conditions, *conditions)))
         total = together(self.total, of_ranges) or self.total
         ledger.spend(Entry(total, "search", cal.status, cal.conditions, call, person_rows=cal.person_rows), cal.neighbouring)
 

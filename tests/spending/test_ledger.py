@@ -5,7 +5,10 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
+import tomllib
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,7 @@ from sklearn.base import clone
 from support import LIMIT, Cancelled, cancel
 
 import dpviz
+from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setting_of
 from dpviz.privacy.accounting.events import Composed, Gaussian, Mixture, PureEpsilon, Repeated, Sampled, Shuffled
@@ -93,10 +97,9 @@ def test_every_mechanism_has_an_entry_that_costs_no_more_than_its_budget(name: s
 
 
 def test_a_ledger_of_many_entries_can_be_read_and_written(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = ledger._read()
     entry = Entry(Gaussian(1e-4), conditions=("c" * 1900,), call="x" * 1900)
-    content["entry"] = [entry.to_dict()] * 60
-    module._write(ledger.path, content)
+    content = tomllib.loads(ledger.path.read_text()) | {"entry": [entry.to_dict()] * 60}
+    ledger.path.write_bytes(module._toml(content))
     assert ledger.path.stat().st_size > 200_000
     ledger.spend(entry)
     assert len(ledger.entries()) == 61
@@ -128,20 +131,59 @@ def test_two_writers_lose_nothing(ledger: Ledger) -> None:
     assert sorted(e.call for e in ledger.entries()) == sorted(f"{name} {k}" for name in "ab" for k in range(12))
 
 
-def test_a_writer_waits_until_another_has_written_what_it_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, others = module._write, []
+def test_a_writer_checks_anew_where_another_was_faster(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both read the same file and both fit the limit alone: the second is checked against what the first has written."""
+    check, checked = module.Contents.check, []
 
-    def slow(path: Path, content: dict[str, object]) -> None:
-        monkeypatch.setattr(module, "_write", write)
-        others.append(threading.Thread(target=Ledger(path).spend, args=[entry_of_budget(0.1, call="second")]))
-        others[0].start()
-        others[0].join(1.0)  # without a lock it is written now, and lost in a moment
-        write(path, content)
+    def slow(contents: module.Contents, entry: Entry, relation: Neighbouring) -> None:
+        check(contents, entry, relation)
+        checked.append(len(contents.entries))
+        if len(checked) == 1:
+            Ledger(ledger.path).spend(entry_of_budget(first, call="faster"))
 
-    monkeypatch.setattr(module, "_write", slow)
-    ledger.spend(entry_of_budget(0.1, call="first"))
-    others[0].join()
-    assert [entry.call for entry in ledger.entries()] == ["first", "second"]
+    monkeypatch.setattr(module.Contents, "check", slow)
+    first = 0.5
+    ledger.spend(entry_of_budget(0.5, call="slower"))
+    assert checked == [0, 0, 1]
+    assert [entry.call for entry in ledger.entries()] == ["faster", "slower"]
+    checked.clear()
+    first = 0.8
+    with pytest.raises(InvalidInput, match="above the limit"):
+        ledger.spend(entry_of_budget(0.6))
+
+
+def test_totals_are_computed_without_the_lock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lock(module.FileLock):
+        def acquire(self, *args: object, **more: object) -> object:
+            monkeypatch.setattr(module, "total_epsilon", lambda *a: pytest.fail("computed under the lock"))
+            monkeypatch.setattr(module.tomli_w, "dumps", lambda *a: pytest.fail("written out under the lock"))
+            return super().acquire(*args, **more)
+
+    monkeypatch.setattr(module, "FileLock", Lock)
+    ledger.spend(entry_of_budget(0.5))
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and modes of POSIX")
+def test_links_do_not_fork_a_ledger_and_its_mode_stays(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.path.chmod(0o600)
+    for name in ("link.toml", "folder"):
+        (tmp_path / name).symlink_to(ledger.path if name == "link.toml" else tmp_path)
+    for path in (ledger.path, tmp_path / "link.toml", tmp_path / "folder" / "ledger.toml"):
+        Ledger(path).spend(entry_of_budget(0.5, call=path.name))
+    assert (tmp_path / "link.toml").is_symlink()
+    assert len(ledger.entries()) == 3
+    assert [path.name for path in tmp_path.glob("*.lock")] == ["ledger.toml.lock"]
+    assert ledger.path.stat().st_mode & 0o777 == 0o600
+    ledger.path.chmod(0o664)  # more than the usual umask leaves
+    ledger.spend(entry_of_budget(0.1))
+    assert ledger.path.stat().st_mode & 0o777 == 0o664
+    before = ledger.path.read_bytes()
+    os.link(ledger.path, tmp_path / "other.toml")
+    for path in (ledger.path, tmp_path / "other.toml"):
+        with pytest.raises(InvalidInput, match="hard links"):
+            Ledger(path)
+    assert ledger.path.read_bytes() == before
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
@@ -169,6 +211,10 @@ limit = {epsilon = 1.0, delta = 1e-6}
 """
 
 
+GAUSSIAN = 'kind = "Gaussian", sensitivity = 1.0, sigma = 2.0'
+NESTED = f'kind = "Repeated", count = {10**9}, event = {{kind = "PureEpsilon", epsilon = 1e-9}}'
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -184,6 +230,24 @@ limit = {epsilon = 1.0, delta = 1e-6}
         ('"proved"', '"surely"'),
         ('entry = [{status = "proved"', 'entry = [3, {status = "proved"'),
         (WHOLE, ""),
+        (GAUSSIAN, 'kind = ["Gaussian"]'),
+        (GAUSSIAN, 'kind = "Composed", events = 5'),
+        (GAUSSIAN, 'kind = "Composed", events = [5]'),
+        (GAUSSIAN, 'kind = "Repeated", count = 2, event = "Gaussian"'),
+        (GAUSSIAN, 'kind = "Mixture", sensitivities = 5, weights = ["a"]'),
+        (
+            'kind = "Gaussian", sensitivity = 1.0, sigma = 2.0',
+            'kind = "Repeated", count = 2, event = {kind = "Budget", epsilon = 1}',
+        ),
+        (GAUSSIAN, f'kind = "Repeated", count = {10**9}, event = {{{NESTED}}}'),
+        ('status = "proved"', 'status = "proved", conditions = "all"'),
+        ('status = "proved"', 'status = "proved", conditions = [1]'),
+        ('status = "proved"', 'status = "proved", call = 3'),
+        ('status = "proved"', 'status = "proved", person_rows = -1'),
+        ('status = "proved"', 'status = "proved", more = 1'),
+        ('status = "proved"', 'status = ["proved"]'),
+        ('table = "t"', r'table = "\u001b[2J"'),
+        ("epsilon = 1.0", "epsilon = 1e300"),
     ],
 )
 def test_files_that_are_no_ledger_are_refused_in_words(old: str, new: str, tmp_path: Path) -> None:
@@ -194,6 +258,92 @@ def test_files_that_are_no_ledger_are_refused_in_words(old: str, new: str, tmp_p
     path.write_text(WHOLE.replace(old, new))
     with pytest.raises(InvalidInput):
         Ledger(path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda ledger: Entry("x"),
+        lambda ledger: Entry(Repeated("x", 3)),
+        lambda ledger: Entry(Composed((1,))),
+        lambda ledger: Entry(Composed(5)),
+        lambda ledger: Entry(Sampled(PureEpsilon(1.0), 0.1)),
+        lambda ledger: Entry(Shuffled(Mixture((1.0,), (1.0,)), 5)),
+        lambda ledger: Entry(Mixture("ab", (0.5, 0.5))),
+        lambda ledger: Entry(PureEpsilon(1.0), status="proved"),
+        lambda ledger: Entry(PureEpsilon(1.0), conditions="n is public"),
+        lambda ledger: Entry(PureEpsilon(1.0), call=3),
+        lambda ledger: Entry(PureEpsilon(1.0), person_rows=1.5),
+        lambda ledger: Entry(Repeated(Repeated(PureEpsilon(1e-9), 10**9), 2)),
+        lambda ledger: ledger.spend("x"),
+        lambda ledger: ledger.spend(Entry(PureEpsilon(0.1)), "replace-one"),
+        lambda ledger: Ledger(5),
+        lambda ledger: Ledger("a\0b"),
+        lambda ledger: Ledger.create("x.toml", table="t", limit=5),
+    ],
+)
+def test_wrong_arguments_are_refused_in_words(wrong: Callable[[Ledger], object], ledger: Ledger) -> None:
+    with pytest.raises(InvalidInput):
+        wrong(ledger)
+    assert ledger.entries() == ()
+
+
+def test_a_small_file_costs_nothing_however_much_it_stands_for(tmp_path: Path) -> None:
+    path = tmp_path / "l.toml"
+    for release in ('kind = "PureEpsilon", epsilon = 1e-5', 'kind = "Budget", epsilon = 1e300, delta = 1e-9'):
+        count = 'kind = "Repeated", count = 120000000, event = {' * release.startswith('kind = "Pure')
+        path.write_text(WHOLE.replace(GAUSSIAN, count + release + "}" * bool(count)))
+        tracemalloc.start()
+        Ledger(path).total()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 60e6
+
+
+def test_long_totals_can_be_cancelled(ledger: Ledger) -> None:
+    entries = tuple(entry_of_budget(0.001 * k, 1e-9) for k in range(1, 40))
+    contents = replace(ledger.contents(), entries=entries)
+    shares: list[float] = []
+    assert contents.total(monitor=shares.append).budget is not None
+    assert len(shares) > 40
+    with pytest.raises(Cancelled):
+        contents.total(monitor=cancel)
+
+
+def test_escapes_in_notes_are_shown_harmlessly(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger.spend(Entry(PureEpsilon(0.1), status=Status.CLAIM, conditions=("a\x1b]0;b",), call="\x1b[2J\u202emoc"))
+    assert main(["ledger", str(ledger.path)]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "\\x1b[2J" in shown
+    assert Ledger(ledger.path).total().unproved[0].call == r"\x1b[2J\u202emoc"
+
+
+@pytest.mark.parametrize("status", [Status.PROVED, Status.PROVED_IF])
+def test_a_total_is_proved_under_all_conditions_of_its_entries(status: Status, ledger: Ledger) -> None:
+    assert ledger.total().status is Status.PROVED
+    ledger.spend(Entry(PureEpsilon(0.1), conditions=("n is public", "noise is real")))
+    ledger.spend(Entry(PureEpsilon(0.2), status=status, conditions=("n is public", "classes are public")))
+    total = Ledger(ledger.path).total()
+    assert total.status is Status.PROVED_IF
+    assert total.conditions == ("n is public", "noise is real", "classes are public")
+
+
+def test_conditions_without_words_are_not_lost(ledger: Ledger) -> None:
+    ledger.spend(Entry(PureEpsilon(0.1), status=Status.PROVED_IF))
+    assert Ledger(ledger.path).total().status is Status.PROVED_IF
+
+
+@pytest.mark.parametrize("relation", Neighbouring)
+def test_pure_entries_add_up_under_any_relation_and_stay_pure(relation: Neighbouring, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(2.0, 1e-9), relation=relation)
+    ledger.spend(Entry(PureEpsilon(0.5)), relation)
+    ledger.spend(Entry(Repeated(PureEpsilon(0.25), 2)), relation)
+    assert ledger.total().budget == Budget(1.0)
+    ledger.spend(entry_of_budget(0.1, 1e-12), relation)
+    mixed = ledger.total().budget
+    assert (mixed.epsilon, mixed.delta) == (pytest.approx(1.1, rel=1e-6), 1e-9)
 
 
 def test_a_ledger_is_never_overwritten(ledger: Ledger, tmp_path: Path) -> None:
@@ -214,8 +364,9 @@ def test_a_ledger_is_never_overwritten(ledger: Ledger, tmp_path: Path) -> None:
 
 def test_a_release_is_entered_before_it_is_trained(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0)
-    dpviz.release(spec, ledger=ledger, call="first")
+    released = dpviz.release(spec, ledger=ledger, call="first")
     (entry,) = ledger.entries()
+    assert set(released.calibration.conditions) <= set(entry.conditions)
     assert isinstance(entry.release, Gaussian)
     assert entry.call == "first"
 
@@ -239,6 +390,7 @@ def test_every_fit_of_the_classifier_is_entered(classes: int, mechanism: str, tm
     model.fit(X, y)
     total = ledger.total().budget
     assert 0.5 < total.epsilon <= 1.0 + 2e-3, "the models of all classes, once"
+    assert set(model.guarantee_.conditions) <= set(ledger.total().conditions)
     with pytest.raises(InvalidInput, match="would bring the total"):
         clone(model).set_params(epsilon=1.4).fit(X, y)
     assert len(ledger.entries()) == 1

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.limits import demo
-from dpviz.common.progress import Monitor
+from dpviz.common.progress import Monitor, part
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields
@@ -49,7 +49,8 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     counts = file is not None and cal.status is not Status.NONE and cal.neighbouring is held.relation
 
     def add_up(monitor: Monitor) -> tuple[Total, Total | None]:
-        return held.total(), held.total(entry) if counts else None
+        alone, both = part(monitor, 0.0, 0.5), part(monitor, 0.5, 0.5)
+        return held.total(monitor=alone), held.total(entry, monitor=both) if counts else None
 
     found, fresh = tasks.observe("ledger", "Adding up", add_up, of=run, given=key)
     if not fresh:

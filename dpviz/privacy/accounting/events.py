@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
+from dpviz.common.validate import InvalidInput, in_range, instance, one_of, positive, whole
 
 #: how batches are drawn. "poisson": every row is in with chance `rate`, independently; "without-replacement": a fresh uniform
 #: batch of exactly rate x n rows at every step; "fixed": batches of a shuffled order, the same in every pass
@@ -85,10 +85,11 @@ class Mixture:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        if len(self.sensitivities) != len(self.weights) or not self.weights or abs(sum(self.weights) - 1) > 1e-9:
+        sensitivities, weights = (instance(name, getattr(self, name), tuple) for name in ("sensitivities", "weights"))
+        object.__setattr__(self, "sensitivities", tuple(positive("sensitivities", s) for s in sensitivities))
+        object.__setattr__(self, "weights", tuple(in_range("weights", q, 0.0, 1.0 + 1e-9) for q in weights))
+        if len(sensitivities) != len(weights) or not weights or abs(sum(self.weights) - 1) > 1e-9:
             raise InvalidInput("weights", "must be probabilities, one per sensitivity, that sum to 1", "Give |B_j|/n.")
-        object.__setattr__(self, "sensitivities", tuple(positive("sensitivities", s) for s in self.sensitivities))
-        object.__setattr__(self, "weights", tuple(in_range("weights", q, 0.0, 1.0 + 1e-9) for q in self.weights))
         object.__setattr__(self, "sigma", positive("sigma", self.sigma))
 
     @classmethod
@@ -111,7 +112,10 @@ class Mixture:
 
 @dataclass(frozen=True)
 class PureEpsilon:
-    """A release that is epsilon-DP with delta = 0 under replace-one: gamma-sphere or Laplace noise, randomised response."""
+    """A release that is epsilon-DP with delta = 0: gamma-sphere or Laplace noise, randomised response.
+
+    Epsilon is under the relation that the release is accounted for; those of one relation compose, whatever it is.
+    """
 
     epsilon: float
 
@@ -134,6 +138,7 @@ class Sampled:
     sampling: str = "poisson"
 
     def __post_init__(self) -> None:
+        instance("event", self.event, Gaussian)
         object.__setattr__(self, "rate", in_range("rate", self.rate, 1e-9, 1.0))
         one_of("sampling", self.sampling, SAMPLINGS)
 
@@ -146,6 +151,7 @@ class Repeated:
     count: int
 
     def __post_init__(self) -> None:
+        instance("event", self.event, *EVENTS)
         object.__setattr__(self, "count", whole("count", self.count, 1, 10**9))
 
 
@@ -156,6 +162,8 @@ class Composed:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
+        for event in instance("events", self.events, tuple):
+            instance("events", event, *EVENTS)
         if not self.events:
             raise InvalidInput("events", "must hold at least one event", "Give what is released.")
 
@@ -173,10 +181,12 @@ class Shuffled:
     n: int
 
     def __post_init__(self) -> None:
+        instance("event", self.event, Gaussian, PureEpsilon)
         object.__setattr__(self, "n", whole("n", self.n, 1, 2**62))
 
 
 Event: TypeAlias = Gaussian | Mixture | PureEpsilon | Sampled | Repeated | Composed | Shuffled
+EVENTS = (Gaussian, Mixture, PureEpsilon, Sampled, Repeated, Composed, Shuffled)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from scipy.fft import irfft, rfft
 from scipy.optimize import minimize_scalar
 
 from dpviz.common.arrays import Floats
+from dpviz.common.progress import Monitor, each, silent
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.base import mu_of
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, Repeated, Sampled, Shuffled, Step, steps_of
@@ -49,6 +50,7 @@ _LOG_SIZES = 14, 18  # of the grid
 _OUTSIDE = 40.0  # -ln of the tilted mass outside the window
 _ULP = float(np.finfo(float).eps)
 _FFT_ERROR = 16 * _ULP  # Higham's is below 7 u = 3.5 ulp, powers and products of spectra included below 10 ulp
+_LARGEST = 1e9  # a loss or a mu above which nothing finite is said of a list that is not pure
 _UP = 1e-12  # share by which what a function returns is raised
 
 
@@ -139,13 +141,16 @@ def _event(step: Step) -> Event:
     return Repeated(event, step.count) if step.count > 1 else event
 
 
-def total_epsilon(releases: Sequence[Event | Budget], delta: float, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> float:
+def total_epsilon(
+    releases: Sequence[Event | Budget], delta: float, relation: Neighbouring = Neighbouring.REPLACE_ONE, monitor: Monitor = silent
+) -> float:
     """The smallest proved epsilon at delta of several releases together; inf where there is none.
 
     Args:
         releases: an event where one is known, otherwise the budget that is proved.
         delta: of the total, in [0, 1).
         relation: the neighbouring relation of all of them.
+        monitor: receives progress; raises to cancel.
 
     Raises:
         CannotAccount: no proof covers one of the events under this relation.
@@ -171,6 +176,8 @@ def total_epsilon(releases: Sequence[Event | Budget], delta: float, relation: Ne
     basic, mu = _basic(kinds, delta) if mu2 == 0 else math.inf, math.sqrt(mu2) * (1 + _UP)
     if delta == 0 or (not mu and not kinds):
         return basic
+    if mu > _LARGEST or any(isinstance(kind, Budget) and kind.epsilon > _LARGEST for kind in kinds):
+        return basic
     if not kinds:
         return float(gaussian_epsilon(delta, mu))
     only = next(iter(kinds))
@@ -178,10 +185,11 @@ def total_epsilon(releases: Sequence[Event | Budget], delta: float, relation: Ne
         return account.epsilon(_event(only), _method(only, relation), delta)
     end = _END * delta
     parts = [(_of_gaussian(mu, end), 1)] if mu else []
-    for kind, count in kinds.items():
+    for (kind, count), inside in each(monitor, kinds.items()):
         losses = Losses.of_budget(kind) if isinstance(kind, Budget) else _of_step(kind, _method(kind, relation), end)
         parts.append((losses, count))
-    return min(basic, _composed(parts, delta))
+        inside(0.5)
+    return min(basic, _composed(parts, delta, monitor))
 
 
 def _method(step: Step, relation: Neighbouring) -> Method:
@@ -198,7 +206,7 @@ def _basic(kinds: Counter[Budget | Step], delta: float) -> float:
     return math.fsum(count * budget.epsilon for budget, count in budgets)
 
 
-def _composed(parts: Sequence[tuple[Losses, int]], delta: float) -> float:
+def _composed(parts: Sequence[tuple[Losses, int]], delta: float, monitor: Monitor = silent) -> float:
     """Epsilon at delta of losses, each so many times, by their sum (steps 2 to 5)."""
     infinite = -math.expm1(math.fsum(count * math.log1p(-part.infinite) for part, count in parts)) * (1 + _UP)
     if infinite >= delta:
@@ -208,6 +216,7 @@ def _composed(parts: Sequence[tuple[Losses, int]], delta: float) -> float:
     spread = math.sqrt(sum(count * float(part.masses @ part.values**2) for part, count in parts)) + 1e-6 * reach
 
     def cumulant(tilt: float) -> float:
+        monitor(0.9)
         return sum(count * _log_moment(part, tilt) for part, count in parts)
 
     target = math.log(delta - infinite)
