@@ -40,7 +40,7 @@ from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
 from dpviz.releasing.ranges import asked, declared_privately, of_both, undeclared, with_ranges
-from dpviz.spending.ledger import Ledger
+from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.of_run import entry_of
 
 
@@ -194,8 +194,7 @@ def release(
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
-        known = supposing(cal, dataset, exact=False)  # before training
-        entry = entry_of(built, problem.setting, known, call) if of_ranges is None else of_both(known, of_ranges, call)
+        entry = _entry(built, problem, supposing(cal, dataset, exact=False), of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
     audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     if ledger is not None:
@@ -212,6 +211,11 @@ def release(
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
+
+
+def _entry(built: Mechanism, problem: Problem, cal: Calibration, of_ranges: Budget | None, call: str) -> Entry:
+    """The cost of a release with what it supposes, as far as that is known before training."""
+    return entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
 
 
 def _divided(budget: Budget, dataset: Dataset, every: bool) -> tuple[Budget, Budget]:

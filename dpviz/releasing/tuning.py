@@ -116,8 +116,7 @@ def private_search(
     distributed = repetitions(distribution, mean_runs)
     made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     if ledger is not None:
-        supposed = supposing(made.calibration(0), tried.dataset, exact=False).conditions  # what is known before training
-        made.enter(ledger, call, of_ranges, *supposed, *([] if of_ranges is None else [PUBLIC_KINDS]))
+        made.enter(ledger, call, of_ranges, *_supposed(made, tried.dataset, of_ranges))
     source = random.SystemRandom()
     if of_ranges is not None:  # the number of features follows from the categories that were found
         tried = _Tried.of(declared_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
@@ -169,6 +168,12 @@ def compared(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: Monito
     count = int(np.prod([len(some) for some in values.values()]))
     naive = total_epsilon([entry.release] * count, own.budget.delta)
     return Compared(made, made.each or own.budget, float(right), float(own.accuracy.mean()), naive)
+
+
+def _supposed(made: Plan, dataset: Dataset, of_ranges: Budget | None) -> tuple[str, ...]:
+    """The conditions of a search, as far as they are known before training."""
+    supposed = supposing(made.calibration(0), dataset, exact=False).conditions
+    return supposed if of_ranges is None else (*supposed, PUBLIC_KINDS)
 
 
 def parted(n: int, share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
