@@ -10,6 +10,8 @@ from scipy import integrate, stats
 
 import dpviz
 from dpviz.common.validate import InvalidInput
+from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, default_delta, trade_off
@@ -86,5 +88,5 @@ def test_a_method_says_which_of_its_parts_is_unknown() -> None:
         ("conversion", {"conversion": "none"}),
     ):
         with pytest.raises(InvalidInput) as refused:
-            Method(**values)
+            account.epsilon(Gaussian(1.0), Method(**values), 1e-6)
         assert refused.value.field == field

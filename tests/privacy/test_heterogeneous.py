@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
@@ -14,10 +13,8 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 from scipy.special import gammaln
 
 from dpviz.privacy.accounting import heterogeneous
-from dpviz.privacy.accounting.dp_events import from_dp_event, to_dp_event
 from dpviz.privacy.accounting.events import (
     CannotAccount,
-    Composed,
     Event,
     Gaussian,
     Mixture,
@@ -261,27 +258,3 @@ def test_profiles_are_convex_and_at_least_the_truth() -> None:
         assert of_profile.masses[of_profile.values == loss] == pytest.approx(mass, rel=1e-12)
     assert of_profile.infinite == of_budget.infinite == 1e-3
     assert of_profile.masses.sum() == pytest.approx(1 - 1e-3, rel=1e-12)
-
-
-@pytest.mark.parametrize("relation", Neighbouring)
-def test_events_go_to_dp_accounting_and_back(relation: Neighbouring) -> None:
-    events: list[Event | Budget] = [
-        Gaussian.of_rows(1.0, 2.5) if relation is ADD else Gaussian(1.0, 2.5),
-        PureEpsilon(0.5),
-        Repeated(Gaussian.of_rows(1.0, 4.0) if relation is ADD else Gaussian(1.0, 4.0), 7),
-    ]
-    events.append(Composed((events[0], events[2])))  # type: ignore[arg-type]
-    if relation is ADD:
-        events.append(Repeated(Sampled(Gaussian.of_rows(1.0, 1.5), 0.01), 10))
-    for event in events:
-        back = from_dp_event(to_dp_event(event, relation), relation)
-        assert back == event or (isinstance(back, PureEpsilon) and back.epsilon == pytest.approx(0.5))
-    with pytest.raises(CannotAccount):
-        to_dp_event(Budget(0.5, 1e-6), relation)
-    with pytest.raises(CannotAccount):
-        to_dp_event(Mixture((0.1, 0.2), (0.5, 0.5), 0.3), relation)
-    with pytest.raises(CannotAccount):
-        from_dp_event(dp_accounting.NonPrivateDpEvent(), relation)
-    if relation is not ADD:
-        with pytest.raises(CannotAccount):
-            to_dp_event(SGD, relation)

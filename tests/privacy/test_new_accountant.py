@@ -11,7 +11,7 @@ import dpviz
 from dpviz.privacy.accounting import account, accountants, side_by_side, tables
 from dpviz.privacy.accounting.accountants import registry
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method, tightest
+from dpviz.privacy.accounting.methods import Method, describe, tightest
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 #: delta of a Gaussian by a Chernoff bound: mu = sqrt(T)/z ignores that batches are sampled, which is proved and loose
@@ -66,7 +66,7 @@ def test_it_accounts_for_events_and_refuses_what_it_does_not_cover(toy: Method) 
         account.epsilon(Sampled(Gaussian.of_rows(1.0), 0.1, "fixed"), toy, 1e-5)
     with pytest.raises(CannotAccount, match="convention"):
         account.epsilon(BATCHES, Method("chernoff", REPLACE), 1e-5)
-    assert toy.words == "Chernoff bound of the privacy loss, sampling ignored, two hops of add/remove"
+    assert describe(toy) == "Chernoff bound of the privacy loss, sampling ignored, two hops of add/remove"
 
 
 @pytest.mark.parametrize("event", [Gaussian(1.0), BATCHES])
@@ -80,7 +80,7 @@ def test_it_has_a_line_where_accountants_are_compared(toy: Method, event: Event)
 
 def test_without_its_file_it_is_unknown() -> None:
     with pytest.raises(dpviz.InvalidInput, match="accountant"):
-        Method("chernoff")
+        account.epsilon(Gaussian(1.0), Method("chernoff"), 1e-5)
 
 
 def test_mechanisms_on_poisson_batches_take_it(tmp_path: Path) -> None:

@@ -9,13 +9,15 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.rdp import RdpAccountant
+from scipy.integrate import quad
 from support import mostly_long, noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
+from dpviz.privacy.accounting.events import Gaussian, Repeated, Sampled
 from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.sampled_moments import log_excess_moments
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, Neighbouring
 
 
 def exact(q: float, z: float, order: float, digits: int = 40) -> float:
@@ -167,3 +169,50 @@ def test_moments_of_hardly_any_noise_are_rounded_up() -> None:
                 truth = order * ((order - 1) / (2 * mpmath.mpf(z) ** 2) + mpmath.log(mpmath.mpf(q)))
                 above = mpmath.mpf(value) - truth
             assert 0 <= above <= 2e-10 + 1e-13 * truth
+
+
+@pytest.mark.parametrize(("rate", "shift"), [(0.01, 1.0), (0.3, 2.0), (0.9, 0.7), (0.05, 3.9), (1e-3, 0.05)])
+@pytest.mark.parametrize("order", [1.5, 2.0, 6.0])
+def test_opposite_rows_agree_with_quadrature_from_above(rate: float, shift: float, order: float) -> None:
+    def log_density(y: float, sign: int) -> float:
+        return float(np.logaddexp(math.log1p(-rate) - y * y / 2, math.log(rate) - (y - sign * shift) ** 2 / 2))
+
+    def integrand(y: float) -> float:
+        return math.exp(order * log_density(y, 1) + (1 - order) * log_density(y, -1)) / math.sqrt(2 * math.pi)
+
+    end, peaks = (2 * order + 1) * shift + 12, [0.0, shift, order * shift]
+    exact = math.log(quad(integrand, -end, end, points=peaks, limit=1000, epsabs=0, epsrel=1e-12)[0]) / (order - 1)
+    (ours,) = rdp.opposite_rows(rate, shift, (order,))
+    assert exact * (1 - 1e-9) <= ours <= exact * (1 + 1e-9) + 4e-12
+
+
+def test_no_replacement_is_further_apart_than_opposite_rows() -> None:
+    """The divergences of random replacements in the plane, and a control: shorter opposite rows are exceeded."""
+    rng = np.random.default_rng(0)
+    x, y = np.meshgrid(*[np.linspace(-9, 9, 361)] * 2)
+
+    def mixture(rate: float, at: np.ndarray) -> np.ndarray:
+        return (1 - rate) * np.exp(-(x**2 + y**2) / 2) + rate * np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 2)
+
+    def divergence(rate: float, u: np.ndarray, v: np.ndarray, factor: float) -> float:
+        return float(np.maximum(mixture(rate, u) - factor * mixture(rate, v), 0).sum()) * 0.05**2 / (2 * math.pi)
+
+    exceeded = 0
+    for _ in range(60):
+        rate, s, factor = rng.uniform(0.05, 0.95), rng.uniform(0.3, 2.5), math.exp(rng.uniform(-1, 1.5))
+        angles, lengths = rng.uniform(0, 2 * math.pi, 2), s * np.sqrt(rng.choice([1.0, rng.random()], 2))
+        u, v = lengths[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        apart, end = divergence(rate, u, v, factor), np.array([s, 0.0])
+        assert apart <= divergence(rate, end, -end, factor) + 1e-9
+        exceeded += apart > divergence(rate, 0.8 * end, -0.8 * end, factor) + 1e-9
+    assert exceeded > 5
+
+
+@pytest.mark.parametrize(("rate", "z", "steps"), [(0.01, 1.0, 1000), (0.1, 3.0, 100)])
+def test_opposite_rows_are_near_their_privacy_loss_and_below_two_hops(rate: float, z: float, steps: int) -> None:
+    event = Repeated(Sampled(Gaussian.of_rows(1.0, z), rate), steps)
+    epsilon = rdp.epsilon(steps * rdp.opposite_rows(rate, 1 / z), 1e-6)[0]
+    exact = account.epsilon(event, Method("pld", Neighbouring.REPLACE_ONE, "opposite"), 1e-6)
+    assert exact <= epsilon <= 1.1 * exact
+    assert epsilon < account.epsilon(event, Method("rdp", Neighbouring.REPLACE_ONE, "two-hop"), 1e-6)
+    assert rdp.epsilon(steps * rdp.sampled_replacement(rate, 2 / z), 1e-6)[0] > 4 * epsilon, "the bound before"

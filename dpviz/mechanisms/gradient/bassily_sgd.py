@@ -15,7 +15,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method
+from dpviz.privacy.accounting.methods import Method, describe
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -89,7 +89,7 @@ class BassilySGD(PoissonSGD):
             sensitivity_source="one replaced row moves n grad l by at most 2 n min(C, G), in the steps that draw it",
             noise_scale=sigma,
             proves=Budget(max(reached, 1e-9), budget.delta),
-            accountant=method.words,
+            accountant=describe(method),
             conversion="δ(ε) of n² steps on one uniformly drawn row each (Balle, Barthe, Gaboardi 2018, Theorem 9)",
             notes=(
                 f"With all constants the steps together are proved at ε = {reached:.3g}: the published noise is "

@@ -21,7 +21,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method
+from dpviz.privacy.accounting.methods import Method, describe
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.privacy.sensitivity.bound import Bound
@@ -110,7 +110,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             ),
             noise_scale=sigma,
             neighbouring=self.method.relation,
-            accountant=self.method.words,
+            accountant=describe(self.method),
             conversion=get_accountant(self.accountant).conversion_words,
             notes=(
                 *((f"Replace-one: {how}.",) if replace_one else ("Add-remove: the divisor qn stays at its public value.",)),

@@ -25,6 +25,9 @@ ORDERS: tuple[float, ...] = tuple(sorted({*WHOLE_ORDERS, *FRACTIONAL_ORDERS}))
 #: conversions to (epsilon, delta): Canonne, Kamath, Steinke 2020, and Mironov 2017
 CONVERSIONS = ("cks", "mironov")
 
+_LARGEST_SHIFT = 4.0
+_ROUNDING = 1e-12  # of ln of an integral by the trapezoid rule
+
 
 def gaussian(mu: float, orders: tuple[float, ...] = ORDERS) -> Floats:
     """R(a) = a mu^2/2 of the Gaussian mechanism with mu = sensitivity/sigma (Mironov 2017, Proposition 7)."""
@@ -71,6 +74,42 @@ def sampled_replacement(rate: float, mu: float, orders: tuple[float, ...] = ORDE
     a = np.asarray(orders, float)
     with np.errstate(divide="ignore"):
         return np.logaddexp(np.log1p(-rate), math.log(rate) + a * (a - 1) * positive("mu", mu) ** 2 / 2) / (a - 1)
+
+
+def opposite_rows(rate: float, shift: float, orders: tuple[float, ...] = ORDERS) -> Floats:
+    """R(a) of one Gaussian on a Poisson batch under replace-one, from (1-q)N(0) + qN(s) against (1-q)N(0) + qN(-s).
+
+    That pair dominates every replacement [ours]. A row joins the batch with chance q and then moves the sum by u, the one that
+    replaces it by v, |u|, |v| <= s, in any dimension. The others' batch is common, so by joint convexity it may be fixed. For
+    g >= 1 the divergence of (1-q)N(0) + qN(u) from (1-q)N(0) + qN(v) is q E[(1 - g X - b Y)_+] over z ~ N(u), where
+    b = (1-q)(g-1)/q, X = N(v)/N(u) and Y = N(0)/N(u) at z. ln X and ln Y are jointly Gaussian with E X = E Y = 1, variances
+    |u - v|^2 <= 4 s^2 and |u|^2 <= s^2, and covariance <u - v, u> <= 2 s^2. The function is convex, so that independent factors
+    of mean 1, which raise the variances to 4 s^2 and s^2, raise the mean (Jensen); its mixed derivative in ln X and ln Y is
+    g b X Y delta(1 - g X - b Y) >= 0, so that a larger covariance does too (Plackett 1954). At the largest, u = -v. For g < 1
+    exchange the two. A Rényi divergence is an integral of such divergences with positive weights.
+
+    By the trapezoid rule, whose error is below e^-35 at this step for an integrand that is analytic up to pi/s beside the line.
+
+    Args:
+        rate: q, in (0, 1].
+        shift: s = what a row contributes over sigma, > 0; beyond 4 the bound of `sampled_replacement` is returned.
+    """
+    s, a = positive("shift", shift), np.asarray(orders, float)
+    mixed = sampled_replacement(rate, 2 * s, orders)
+    if s > _LARGEST_SHIFT or rate == 1:
+        return mixed
+    step = min(0.25, 0.5 / s)
+    y = np.arange(-s - 13, (2 * a.max() + 1) * s + 13, step)
+    with np.errstate(divide="ignore"):
+        stays, joins = math.log1p(-rate) - y**2 / 2, math.log(rate) - s * s / 2
+    p, q = (np.logaddexp(stays, joins + sign * s * y - y**2 / 2) for sign in (1, -1))
+    ends = np.searchsorted(y, (2 * a + 1) * s + 12)
+    totals = np.empty(len(a))
+    for k, end in enumerate(ends):
+        powers = p[:end] + (a[k] - 1) * (p[:end] - q[:end])
+        top = powers.max()
+        totals[k] = top + math.log(float(np.exp(powers - top).sum()) * step / math.sqrt(2 * math.pi))
+    return np.minimum(mixed, (np.maximum(totals, 0.0) + _ROUNDING) / (a - 1))
 
 
 def _whole_orders(q: float, z: float, orders: tuple[int, ...]) -> Floats:

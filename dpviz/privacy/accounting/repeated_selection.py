@@ -157,7 +157,7 @@ def replace_one_curve(event: Event) -> Floats:
         elif isinstance(step.event, Gaussian) and step.sampling == "full":
             curve += step.count * rdp.gaussian(step.sensitivity / step.event.sigma)
         elif isinstance(step.event, Gaussian) and step.sampling == "poisson":
-            curve += step.count * rdp.sampled_replacement(step.rate, step.sensitivity / step.event.sigma)
+            curve += step.count * rdp.opposite_rows(step.rate, 1 / step.event.noise_multiplier)
         else:
             raise CannotAccount("mechanism", "no Rényi curve is known for its releases", "Choose a method with Gaussian noise.")
     return curve

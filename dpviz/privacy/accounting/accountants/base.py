@@ -6,16 +6,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from dpviz.common.validate import one_of
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
+from dpviz.privacy.accounting.rdp import CONVERSIONS
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
-if TYPE_CHECKING:
-    from dpviz.privacy.accounting.methods import Method
-
-#: how replace-one follows for Poisson batches, see `methods.Method`
+#: how replace-one follows for Poisson batches, see `Method`
 ROUTES = ("none", "two-hop", "opposite")
 
 _UNCOVERED: dict[str, tuple[str, str]] = {
@@ -26,6 +25,31 @@ _UNCOVERED: dict[str, tuple[str, str]] = {
     "poisson": ("cannot use that batches are sampled", "Use pld or rdp, or full batches."),
     "without-replacement": ("has no bound for fresh batches of fixed size", "Use pld with replace-one."),
 }
+
+
+@dataclass(frozen=True)
+class Method:
+    """An accounting method for an event.
+
+    Attributes:
+        accountant: name of an accountant, see `accountants.registry.list_accountants`.
+        relation: neighbouring relation of the result.
+        route: how replace-one follows for Poisson batches. "two-hop": remove one row, add another; an (eps, delta(eps))
+            curve under add/remove gives (eps, (1 + e^(eps/2)) delta(eps/2)), proved. Where the accountant has a smaller proof
+            for the replacement itself, as for nearly full batches, that one counts. "opposite": the pair
+            (1-q)N(0) + qN(1) against (1-q)N(0) + qN(-1), as dp_accounting's PLD does; that it dominates every
+            replacement is not proved here. "none": refuse.
+        conversion: of Rényi curves, see `rdp.epsilon`.
+    """
+
+    accountant: str = "pld"
+    relation: Neighbouring = Neighbouring.ADD_REMOVE
+    route: str = "none"
+    conversion: str = "cks"
+
+    def __post_init__(self) -> None:
+        one_of("route", self.route, ROUTES)
+        one_of("conversion", self.conversion, CONVERSIONS)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, log_delta_of_full
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, log_delta_of_full
 from dpviz.privacy.accounting.events import Step
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-
-if TYPE_CHECKING:
-    from dpviz.privacy.accounting.methods import Method
 
 
 class ExactGaussian(Accountant):

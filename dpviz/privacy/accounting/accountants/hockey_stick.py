@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, log_delta_of_full, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, log_delta_of_full, mu_of
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, PureEpsilon, Shuffled, Step
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_epsilon, mixture_sigma
 from dpviz.privacy.accounting.shuffle import central_epsilon, shuffled_gaussian
-
-if TYPE_CHECKING:
-    from dpviz.privacy.accounting.methods import Method
 
 
 class HockeyStick(Accountant):

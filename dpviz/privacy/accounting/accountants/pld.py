@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, log_delta_of_full
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, log_delta_of_full
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.pld import Pair, log_delta
 from dpviz.privacy.budget import Neighbouring, Status
-
-if TYPE_CHECKING:
-    from dpviz.privacy.accounting.methods import Method
 
 #: rates below which, and epsilons between which, two hops were the smaller proof wherever both were computed; the other
 #: distribution takes as long at such rates

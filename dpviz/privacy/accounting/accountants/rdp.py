@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, mu_of
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, Step
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_sigma
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.search import smallest
-
-if TYPE_CHECKING:
-    from dpviz.privacy.accounting.methods import Method
-
 
 _HOPS = r"\delta(\varepsilon)\le(1+e^{\varepsilon/2})\,\delta_\pm(\varepsilon/2)"
 _OF_MIXTURE = r"R(\alpha)=\tfrac1{\alpha-1}\ln\sum_j q_j e^{\alpha(\alpha-1)\Delta_j^2/2\sigma^2}"

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, mu_of
 from dpviz.privacy.accounting.events import Gaussian, Step
-
-if TYPE_CHECKING:
-    from dpviz.privacy.accounting.methods import Method
 
 
 class ZCDP(Accountant):
