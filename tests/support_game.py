@@ -10,6 +10,7 @@ from dpviz.mechanisms import Mechanism, OutputNoise
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAUSSIAN
 
 SVM = get_model("svm")
 
@@ -31,4 +32,4 @@ def gaussian_game(runs: int) -> tuple[Game, Distributions, np.ndarray, list[np.n
     mechanism, first, second = quiet(OutputGaussian(), budget)
     game = prepare(mechanism, first, second, budget, runs, 0, "auto", 0.9, ())  # type: ignore[arg-type]
     sigma, centres = np.array([game.calibration.noise_scale]), [side.optimum for side in game.sides]
-    return game, Distributions(*(OutputNoise(c, sigma, "gaussian") for c in centres)), sigma, centres
+    return game, Distributions(*(OutputNoise(c, sigma, GAUSSIAN) for c in centres)), sigma, centres

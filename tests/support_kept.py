@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.validate import InvalidInput
+from dpviz.privacy.noise import Noise
 
 #: relative to the largest number of an array: models trained in single precision differ by 1e-7 of it on other processors, and a
 #: small coordinate by more of itself
@@ -35,8 +36,10 @@ def numbers(value: Any) -> Numbers:
         return [x for name in value for x in [str(name), *numbers(value[name].to_numpy())]]
     if isinstance(value, Mapping):
         return [x for name in value for x in [str(name), *numbers(value[name])]]
+    if isinstance(value, Noise):
+        return [value.id]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [getattr(value, f.name) for f in dataclasses.fields(value)]
+        fields = [getattr(value, f.name) for f in dataclasses.fields(value) if f.name != "preparation_mu"]  # a run's own
         return [x for field in fields if field is not None for x in numbers(field)]
     if isinstance(value, list | tuple):
         if len(value) > LONG and all(isinstance(each, float) for each in value):

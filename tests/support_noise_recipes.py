@@ -18,6 +18,7 @@ from dpviz.mechanisms import PublicSteps, Training
 from dpviz.mechanisms.gradient.dp_agd import Runs
 from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
+from dpviz.privacy.noise import GAUSSIAN
 
 
 def end_of_descent(etas: Floats, sigma: Floats | float, lam: float) -> float:
@@ -33,7 +34,7 @@ def of_finished_model(trial: Trial) -> Iterator[bool]:
     fit = trial.fit(problem, cal)
     yield np.array_equal(fit.distribution.scale, [trial.used(cal).noise_scale])
     draws = (fit.theta[0] - trial.noiseless(problem, cal)) / cal.noise_scale
-    yield (normal if cal.noise_family == "gaussian" else sphere)(draws)
+    yield (normal if cal.noise_family == GAUSSIAN else sphere)(draws)
 
 
 def of_objective(trial: Trial) -> Iterator[bool]:
@@ -43,7 +44,7 @@ def of_objective(trial: Trial) -> Iterator[bool]:
     alone = with_values(cal, sigma_output=lambda _: 0.0)
     theta = trial.theta(problem, alone)
     b = -(problem.model.sum_gradient(theta, problem.rows) + cal.details["Lam"] * theta) / cal.noise_scale
-    yield (normal if cal.noise_family == "gaussian" else sphere)(b)
+    yield (normal if cal.noise_family == GAUSSIAN else sphere)(b)
     if "sigma_output" in cal.details:
         yield normal((trial.theta(problem, cal) - theta) / cal.details["sigma_output"])
 

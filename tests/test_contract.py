@@ -16,6 +16,7 @@ from dpviz.mechanisms import Calibration, Mechanism, ProtectsQuery, Training
 from dpviz.mechanisms.base import FAMILIES
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.noise import GAUSSIAN
 
 ALL = dpviz.list_mechanisms()
 SPEC_FIELDS = {f.name for f in fields(dpviz.RunSpec)}
@@ -88,7 +89,7 @@ def test_the_network_is_refused_by_exactly_those_who_need_a_convex_or_linear_mod
 @each_model
 def test_calibration_is_complete(cls: type[Mechanism], model_id: str) -> None:
     _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
-    for words in (cal.query, cal.sensitivity_source, cal.noise_family, cal.accountant):
+    for words in (cal.query, cal.sensitivity_source, cal.noise_family.name, cal.accountant):
         assert words
     assert math.isfinite(cal.noise_scale)
     assert cal.noise_scale >= 0
@@ -193,7 +194,7 @@ def test_replayed_neighbours_stay_within_the_declared_sensitivity(cls: type[Mech
 @each_model
 def test_gaussian_noise_is_never_sold_as_pure(cls: type[Mechanism], model_id: str) -> None:
     _, (cal,) = calibrated(cls, make_problem(n=400, model=model_id), 1.0)
-    if cal.noise_family == "gaussian":
+    if cal.noise_family == GAUSSIAN:
         assert all(b is None or b.delta > 0 for b in (cal.claimed_budget, cal.proved_budget))
 
 
@@ -203,7 +204,7 @@ def test_without_delta_a_budget_is_refused_or_met_without_gaussian_noise(name: s
         cal = ALL[name].from_params(params).calibrate(make_problem(n=400).setting, Budget(1.0, 0.0))
     except dpviz.InvalidInput:
         return
-    assert cal.noise_family != "gaussian" or cal.noise_scale == 0
+    assert cal.noise_family != GAUSSIAN or cal.noise_scale == 0
     assert math.isfinite(cal.noise_scale)
 
 

@@ -10,7 +10,7 @@ from benchmarks.peers.environments import Peer, Unavailable
 from benchmarks.peers.fastest import fastest, ways
 from benchmarks.peers.measure import Row, Times, faster
 from benchmarks.peers.rows import Track
-from dpviz.common.random import STANDARD, spawn
+from dpviz.common.random import spawn
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.models import get_model
 from dpviz.models.problem import Problem, accuracy
@@ -159,7 +159,7 @@ def gradient_norms(problem: Problem, mechanism: str, theta: np.ndarray) -> np.nd
     streams, out = spawn(0, theta.shape[1]), np.empty(theta.shape[:2])
     for e, epsilon in enumerate(EPSILONS):
         calibration = built.calibrate(problem.setting, Budget(epsilon, default_delta(problem.n)))
-        linear = calibration.noise_scale * STANDARD[calibration.noise_family](streams, problem.m)
+        linear = calibration.noise_scale * calibration.noise_family.sample(streams, problem.m)
         total = problem.model.sum_gradient(theta[e], problem.rows) + linear + calibration.details["Lam"] * theta[e]
         out[e] = np.linalg.norm(total / problem.n, axis=1)
     return out

@@ -13,6 +13,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Counts, best_threshold, count_errors, gaussian_claim, roc
+from dpviz.privacy.noise import GAUSSIAN
 
 LEARNED_SHARE = 0.1  # of the error probability, for the learning attacker beside an exact one
 _CLOUD = 1000
@@ -149,13 +150,13 @@ def declares_gaussian(calibration: Calibration) -> bool:
     """True where the calibration declares mu-GDP with a mu that its budget allows."""
     mu = calibration.mu
     claims = [gaussian_claim(budget) for budget in (calibration.claimed_budget, calibration.proved_budget)]
-    return mu is not None and calibration.noise_family == "gaussian" and any(c and mu <= c * (1 + 1e-6) for c in claims)
+    return mu is not None and calibration.noise_family == GAUSSIAN and any(c and mu <= c * (1 + 1e-6) for c in claims)
 
 
 def _assumption(calibration: Calibration, distributions: Distributions | None) -> str:
     """The reason for which the trade-off may be taken for a Gaussian one."""
     sides = None if distributions is None else (distributions.first, distributions.second)
-    if sides is not None and sides[0].family == "gaussian" and sides[0].scale[0] == sides[1].scale[0]:
+    if sides is not None and sides[0].family == GAUSSIAN and sides[0].scale[0] == sides[1].scale[0]:
         return (
             "Both sides are Gaussian with one covariance around fixed centres: the distribution is declared and the outputs "
             "follow it."

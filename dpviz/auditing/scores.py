@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import chdtr, gammainc, ndtr
 
 from dpviz.common.arrays import Floats
-from dpviz.common.random import STANDARD
 from dpviz.mechanisms import OutputNoise
 from dpviz.models.problem import Problem
 from dpviz.privacy.audit_bounds import Residuals, best_threshold, epsilon_lower_bound
+from dpviz.privacy.noise import GAUSSIAN
 
 Score = Callable[[Floats], Floats]
 Fitter = Callable[[Floats, Floats], Score]
@@ -45,7 +45,7 @@ class Distributions:
     def usable(self) -> bool:
         """True where the ratio exists: noise on both sides, one family, no centre that changes between runs."""
         a, b = self.first, self.second
-        standard = a.family == b.family and a.family in STANDARD
+        standard = a.family == b.family and a.family.closed_form
         return standard and a.centre.ndim == b.centre.ndim == 1 and min(a.scale[0], b.scale[0]) > 0
 
     def log_ratio(self, outputs: Floats) -> Floats:
@@ -55,7 +55,7 @@ class Distributions:
     def threshold(self, *, trials: int, delta: float, confidence: float, seed: int) -> float:
         """The cut that promises the largest bound when `trials` runs a side are counted; no run is used for it."""
         a, b = self.first, self.second
-        if a.family == "gaussian" and a.scale[0] == b.scale[0]:
+        if a.family == GAUSSIAN and a.scale[0] == b.scale[0]:
             # the log ratio is N(-mu^2/2, mu^2) on the first side and N(mu^2/2, mu^2) on the second (Neyman, Pearson 1933)
             mu = float(np.linalg.norm(b.centre - a.centre) / a.scale[0])
             cuts = mu * np.linspace(-9.0, 9.0, 3601)
@@ -69,7 +69,7 @@ class Distributions:
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, side)))
             m = len(distribution.centre)
             draws = rng.standard_normal((_DRAWS, m))
-            if distribution.family == "gamma-sphere":
+            if distribution.family != GAUSSIAN:
                 draws *= (rng.gamma(m, size=_DRAWS) / np.linalg.norm(draws, axis=1))[:, None]
             scores.append(self.log_ratio(distribution.centre + distribution.scale[0] * draws))
         return best_threshold(*scores, trials=min(trials, _DRAWS), delta=delta, confidence=confidence)[0]
@@ -85,12 +85,7 @@ class Distributions:
     def residuals(self, first: Floats, second: Floats) -> Residuals | None:
         """The noise around the declared centres, whatever its declared scale; None where it is not Gaussian with one scale."""
         a, b = self.first, self.second
-        if (
-            a.family != "gaussian"
-            or b.family != "gaussian"
-            or not a.centre.ndim == b.centre.ndim == 1
-            or a.scale[0] != b.scale[0]
-        ):
+        if a.family != GAUSSIAN or b.family != GAUSSIAN or not a.centre.ndim == b.centre.ndim == 1 or a.scale[0] != b.scale[0]:
             return None
         squares = float(((first - a.centre) ** 2).sum() + ((second - b.centre) ** 2).sum())
         freedom = first.size + second.size
@@ -104,7 +99,7 @@ def _fit(distribution: OutputNoise, outputs: Floats, scale: float) -> float:
     """p-value of the distribution at this scale, by Kolmogorov-Smirnov on the norms and, if Gaussian, along the diagonal."""
     m, standardised = len(distribution.centre), (outputs - distribution.centre) / scale
     radius = np.linalg.norm(standardised, axis=1)
-    if distribution.family != "gaussian":
+    if distribution.family != GAUSSIAN:
         return _ks(gammainc(m, radius))
     return min(_ks(chdtr(m, radius**2)), _ks(ndtr(standardised.sum(axis=1) / m**0.5)))
 
@@ -112,7 +107,7 @@ def _fit(distribution: OutputNoise, outputs: Floats, scale: float) -> float:
 def _log_density(distribution: OutputNoise, outputs: Floats) -> Floats:
     radius = np.linalg.norm(outputs - distribution.centre, axis=1) / distribution.scale[0]
     constant = -outputs.shape[1] * np.log(distribution.scale[0])
-    return constant - (0.5 * radius**2 if distribution.family == "gaussian" else radius)
+    return constant - (0.5 * radius**2 if distribution.family == GAUSSIAN else radius)
 
 
 def _ks(uniform: Floats) -> float:

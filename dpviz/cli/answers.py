@@ -154,11 +154,12 @@ def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
 
     audited = refutation(of, cal)
     skipped = "row_calibration method_budget preparation_mu person_rows budget proved_budget claimed_budget status".split()
-    skipped += "neighbouring for_training mu details".split()
+    skipped += "noise_family neighbouring for_training mu details".split()
     rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
     return {
         "asked": budget(cal.budget),
         "status": cal.status.value,
+        "noise_family": str(cal.noise_family),
         "proved": budget(cal.proved_budget),
         "claimed": budget(cal.claimed_budget),
         "refuted": None if audited is None else {"day": str(audited.day), **(budget(audited.budget) or {})},

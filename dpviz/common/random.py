@@ -7,12 +7,10 @@ effect of epsilon and not of a new draw.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtr, roots_genlaguerre
 
 from dpviz.common.arrays import Floats
 
@@ -173,51 +171,3 @@ def shuffled_batches(edges: Index) -> Batches:
         return batch
 
     return start
-
-
-_LAGUERRE = range(20, 301)  # dimensions of noise for which Gauss-Laguerre nodes are few and exact
-
-STANDARD = {"gaussian": standard_gaussian, "gamma-sphere": standard_gamma_sphere}
-
-
-@cache
-def _mixture(dim: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of means over V/scale^2 for V as in `prob_positive`.
-
-    Errors of those means are below 1e-10 for dimensions from 20 to 300, where V seldom is near 0 and Gauss-Laguerre nodes serve,
-    and below 2e-8 for others.
-    """
-    if dim in _LAGUERRE:
-        nodes, weights = roots_genlaguerre(24, (dim + 1) / 2 - 1)
-        return 2.0 * nodes, weights / weights.sum()
-    nodes, weights = np.polynomial.legendre.leggauss(96)
-    # an even, smooth map of (0, 1) that flattens both ends of the quantile function
-    u = 0.5 * (nodes + 1.0)
-    return 2.0 * gammaincinv((dim + 1) / 2, u * u * (3 - 2 * u)), 0.5 * weights * 6 * u * (1 - u)
-
-
-def prob_positive(family: str, scale: float, dim: int, margin: Floats, norm: Floats) -> Floats:
-    """P(margin + <b, x> >= 0) for noise b of a family, without drawing any.
-
-    Args:
-        family: "gaussian" (b ~ N(0, scale^2 I)) or "gamma-sphere" (density ~ exp(-|b|/scale)).
-        scale: noise scale, >= 0; 0 means no noise.
-        dim: dimension of b.
-        margin: noiseless margins, any shape.
-        norm: |x|_2, same shape.
-
-    For gamma-sphere noise, b = sqrt(V) g with g ~ N(0, I) and V ~ Gamma((dim+1)/2, scale 2 scale^2): a Gaussian
-    scale mixture [ours; the mixture gives exp(-|b|) because |b|^(1/2) K_(1/2)(|b|) is proportional to it].
-
-    >>> prob_positive("gaussian", 1.0, 3, np.array([0.0, 1.96]), np.ones(2)).round(3).tolist()
-    [0.5, 0.975]
-    """
-    spread = scale * np.asarray(norm, float)
-    still = spread <= 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(still, np.where(np.asarray(margin) >= 0, np.inf, -np.inf), margin / spread)
-    if family == "gaussian":
-        return ndtr(z)
-    if family == "gamma-sphere":
-        return sum((w * ndtr(z / np.sqrt(v)) for v, w in zip(*_mixture(dim), strict=True)), np.zeros_like(z))
-    raise ValueError(f"no closed form for noise family {family!r}")

@@ -14,6 +14,7 @@ from typing import Literal, Required, Self, TypeAlias, TypedDict, TypeVar, Unpac
 
 from dpviz.common.digits import three
 from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.noise import GAUSSIAN, Noise
 
 #: what a publication states: the budget asked for, or nothing
 Claim: TypeAlias = Literal["as asked", "nothing"]
@@ -41,9 +42,6 @@ class StepSize(TrainingValues):
     step_size: float
 
 
-_NOISE_NAMES = {"gaussian": "Gaussian", "laplace": "Laplace", "duchi-sphere": "half-sphere"}
-
-
 class Facts(TypedDict, total=False):
     """The attributes of a `Calibration` that a method states; the others follow from the budget and the kind of guarantee."""
 
@@ -52,7 +50,7 @@ class Facts(TypedDict, total=False):
     noise_scale: Required[float]
     accountant: Required[str]
     sensitivity: float
-    noise_family: str
+    noise_family: Noise
     neighbouring: Neighbouring
     conversion: str
     notes: tuple[str, ...]
@@ -75,7 +73,7 @@ class Calibration:
         status: the label that goes with every epsilon of this run.
         proved_budget: the budget that a proof with all constants supports, None where none does.
         claimed_budget: the budget that the publication states, None where it states none.
-        noise_family: "gaussian", "gamma-sphere", "laplace", "none" or another named distribution.
+        noise_family: the distribution of the noise.
         neighbouring: the relation that both budgets are about.
         conversion: how a composed guarantee becomes (epsilon, delta), "" where nothing is converted.
         conditions: what must hold for `proved_budget`.
@@ -103,7 +101,7 @@ class Calibration:
     status: Status
     proved_budget: Budget | None
     claimed_budget: Budget | None
-    noise_family: str = "gaussian"
+    noise_family: Noise = GAUSSIAN
     neighbouring: Neighbouring = Neighbouring.REPLACE_ONE
     conversion: str = ""
     conditions: tuple[str, ...] = ()
@@ -167,15 +165,10 @@ class Calibration:
         return self.for_training
 
     @property
-    def noise_name(self) -> str:
-        """The distribution of the noise, as sentences name it."""
-        return _NOISE_NAMES.get(self.noise_family, self.noise_family)
-
-    @property
     def noise_text(self) -> str:
         """Distribution, scale and query; a distribution that few know by its name with its density."""
-        density = " (density ∝ exp(−‖b‖/scale))" if self.noise_family == "gamma-sphere" else ""
-        return f"{self.noise_name}{density}, scale {three(self.noise_scale)}, on {self.query}"
+        density = f" ({self.noise_family.density})" if self.noise_family.density else ""
+        return f"{self.noise_family.name}{density}, scale {three(self.noise_scale)}, on {self.query}"
 
     @property
     def sensitivity_text(self) -> str:
@@ -183,8 +176,8 @@ class Calibration:
         return three(self.sensitivity) if math.isfinite(self.sensitivity) else "no bound"
 
     def rms_noise(self, m: int) -> float:
-        """Root of the mean squared norm of noise on m parameters: sqrt(m) scale, or sqrt(m (m + 1)) scale for a gamma norm."""
-        return self.noise_scale * math.sqrt(m * (m + 1) if self.noise_family == "gamma-sphere" else m)
+        """Root of the mean squared norm of noise on m parameters."""
+        return self.noise_scale * math.sqrt(self.noise_family.mean_square(m))
 
     def conditional(self, *conditions: str) -> Calibration:
         """The same, proved only where all of `conditions` hold."""

@@ -19,6 +19,7 @@ from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, scaled
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.noise import GAUSSIAN, Noise
 from dpviz.privacy.sensitivity.algorithm2 import Trace
 from dpviz.privacy.sensitivity.bound import Bound
 
@@ -119,7 +120,13 @@ class HasExcessTheory(Mechanism):
 
 
 class IndividualBudget(Mechanism):
-    """Individual epsilon of every training row can be computed from a release."""
+    """Individual epsilon of every training row can be computed from a release.
+
+    Attributes:
+        individual_noise: the distributions that `individual` is derived for; others have none (`protection.individual`).
+    """
+
+    individual_noise: ClassVar[tuple[Noise, ...]] = (GAUSSIAN,)
 
     @abstractmethod
     def individual(

@@ -11,15 +11,8 @@ from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, si
 from dpviz.models import derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import epsilons
-from dpviz.privacy.individual import (
-    ORDERS,
-    IndividualEpsilon,
-    gamma_output,
-    gaussian_output,
-    gaussian_path,
-    objective_ex_post,
-    objective_publishable,
-)
+from dpviz.privacy.individual import ORDERS, IndividualEpsilon, gaussian_path, objective_ex_post, objective_publishable
+from dpviz.privacy.noise import GAUSSIAN
 
 _EXACT_WORK = 2e9  # n^2 m up to which every row is retrained exactly
 _PATH_BYTES = 1 << 26  # iterates kept of a run
@@ -44,17 +37,18 @@ def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEp
     else:
         change, how = influence.newton_norm, "leave-one-out by one Newton step, which is not a bound"
     reach = setting.G / (setting.n * setting.lam)  # CMS 2011, Corollary 8, for a row that is added
-    if calibration.noise_family == "gamma-sphere":
-        (epsilon, replace), delta = gamma_output(change, scale, reach, calibration.sensitivity), 0.0
-    else:
-        delta = calibration.budget.delta
-        epsilon, replace = gaussian_output(change, scale, delta, reach, calibration.sensitivity)
+    noise = calibration.noise_family
+    delta = 0.0 if noise.pure else calibration.budget.delta
+    known = noise.individual(change, scale, delta, reach, calibration.sensitivity)
+    if known is None:
+        return None
+    epsilon, replace = known
     return IndividualEpsilon(
         epsilon=epsilon[None],
         delta=delta,
         method=f"Per-instance DP of output perturbation (Wang 2019); {how}.",
         replace=None if replace is None else replace[None],
-        gaussian=calibration.noise_family == "gaussian",
+        gaussian=noise == GAUSSIAN,
     )
 
 

@@ -174,7 +174,9 @@ def distance(mechanism: BoundsDistance, setting: Setting, calibration: Calibrati
 def individual(
     mechanism: IndividualBudget, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
 ) -> IndividualEpsilon | None:
-    """`IndividualBudget.individual`; None for persons with several rows, and with preparations, in which a row has a part."""
-    if calibration.person_rows > 1 or calibration.preparation_mu:
+    """`IndividualBudget.individual`; None for persons with several rows, after preparations, in which a row has a part, and for
+    noise that it is not derived for."""
+    known = calibration.noise_family in mechanism.individual_noise
+    if calibration.person_rows > 1 or calibration.preparation_mu or not known:
         return None
     return mechanism.individual(problem, calibration.for_row(), theta, record)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
+from dpviz.privacy.noise import Noise
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,13 @@ class OutputNoise:
     Attributes:
         centre: (m,) shared, or (S, m) per seed: the parameters before noise; with E in front where budgets train apart.
         scale: (E,) noise scales.
-        family: a key of `dpviz.common.random.STANDARD`.
+        family: of the standard draw.
         apart: whether every budget has a centre of its own.
     """
 
     centre: Floats
     scale: Floats
-    family: str
+    family: Noise
     apart: bool = False
 
     def at(self, e: int) -> OutputNoise:

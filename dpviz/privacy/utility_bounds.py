@@ -8,19 +8,19 @@ import math
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, number, one_of, positive, whole
+from dpviz.common.validate import InvalidInput, number, positive, whole
+from dpviz.privacy.noise import GAUSSIAN, Noise
 
 
-def output_excess(scale: float, d: int, L: float, family: str = "gaussian") -> float:
+def output_excess(scale: float, d: int, L: float, family: Noise = GAUSSIAN) -> float:
     """E F(theta* + b) - F* <= (L/2) E|b|^2, since the gradient at theta* is 0.
 
     Args:
         scale: standard deviation per coordinate (gaussian: E|b|^2 = d scale^2) or 1/beta (gamma-sphere: d (d+1) scale^2).
         d: parameters.
     """
-    one_of("family", family, ("gaussian", "gamma-sphere"))
     s, dims = positive("scale", scale), whole("d", d, 1, 10**12)
-    return positive("L", L) / 2 * s * s * (dims if family == "gaussian" else dims * (dims + 1))
+    return positive("L", L) / 2 * s * s * family.mean_square(dims)
 
 
 def descent_excess(start: float, steps: int, scale: float, d: int, mu: float, L: float, step: float | None = None) -> float:

@@ -96,10 +96,10 @@ def publish(mechanism: Mechanism, setting: Setting, cal: Calibration, fit: Fit, 
         InvalidInput: a parameter is too large for the grid, or no number.
     """
     noise = None if fit.distribution is None else fit.distribution.at(0)
-    if noise is not None and noise.family in EXACT and noise.scale[0] > 0:
+    if noise is not None and noise.family.id in EXACT and noise.scale[0] > 0:
         scale, centre = float(noise.scale[0]), np.atleast_2d(noise.centre)[0]
         step = step_of(scale)
-        return Published(added(centre, scale, noise.family, cal.sensitivity, source), step, True)
+        return Published(added(centre, scale, noise.family.id, cal.sensitivity, source), step, True)
     step = public_step(setting.n, cal.budget.epsilon, setting.lam)
     return Published(_doubles(_multiples(fit.theta[0, 0], step), step), step, False)
 

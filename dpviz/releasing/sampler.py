@@ -63,5 +63,5 @@ def gamma_sphere(size: int, source: random.Random) -> Draws:
     return [norm * _normal(source) for _ in range(size)], _ONE * _ONE
 
 
-#: by the names of `dpviz.common.random.STANDARD`
+#: by the ids of `dpviz.privacy.noise`
 EXACT: dict[str, Callable[[int, random.Random], Draws]] = {"gaussian": gaussian, "gamma-sphere": gamma_sphere}

@@ -17,6 +17,7 @@ from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.privacy.audit_bounds import Counts, epsilon_lower_bound
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN
 
 
 def test_two_attackers_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +90,7 @@ def test_where_the_origin_lies_does_not_matter_to_a_learning_attacker(name: str)
 
 @pytest.mark.parametrize("mu", [0.5, 3.0])
 def test_the_cut_of_two_gaussians_promises_the_largest_bound(mu: float) -> None:
-    sides = [OutputNoise(np.array([0.0, at]), np.array([2.0]), "gaussian") for at in (0.0, 2.0 * mu)]
+    sides = [OutputNoise(np.array([0.0, at]), np.array([2.0]), GAUSSIAN) for at in (0.0, 2.0 * mu)]
     trials, delta, confidence = 2000, 1e-5, 0.95
 
     def promised(cut: np.ndarray) -> np.ndarray:
@@ -107,7 +108,7 @@ def test_the_cut_of_two_gaussians_promises_the_largest_bound(mu: float) -> None:
 @pytest.mark.parametrize("scales", [(1.5, 1.5), (1.5, 2.0)])
 def test_the_ratio_is_that_of_the_declared_densities(scales: tuple[float, float]) -> None:
     at = np.linspace(-7, 9, 33)
-    laws = {"gaussian": stats.norm, "gamma-sphere": stats.laplace}  # in one dimension
+    laws = {GAUSSIAN: stats.norm, GAMMA_SPHERE: stats.laplace}  # in one dimension
     for family, law in laws.items():
         sides = [OutputNoise(np.array([c]), np.array([s]), family) for c, s in zip((0.0, 2.0), scales, strict=True)]
         expected = law.logpdf(at, 2.0, scales[1]) - law.logpdf(at, 0.0, scales[0])
@@ -117,14 +118,14 @@ def test_the_ratio_is_that_of_the_declared_densities(scales: tuple[float, float]
 def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_else() -> None:
     rng, at = np.random.default_rng(3), (np.zeros(3), np.array([3.0, 0.0, 4.0]))
     first, second = (centre + 2.0 * rng.standard_normal((2000, 3)) for centre in at)
-    sides = [OutputNoise(centre, np.array([1.0]), "gaussian") for centre in at]
+    sides = [OutputNoise(centre, np.array([1.0]), GAUSSIAN) for centre in at]
     found = Distributions(*sides).residuals(first, second)
     assert found.distance == 5.0
     assert (found.squares / found.freedom) ** 0.5 == pytest.approx(2.0, rel=0.03), "what is drawn and not what is declared"
     for other in (
-        OutputNoise(np.tile(at[1], (2000, 1)), np.array([1.0]), "gaussian"),
-        OutputNoise(at[1], np.array([1.1]), "gaussian"),
-        OutputNoise(at[1], np.array([1.0]), "gamma-sphere"),
+        OutputNoise(np.tile(at[1], (2000, 1)), np.array([1.0]), GAUSSIAN),
+        OutputNoise(at[1], np.array([1.1]), GAUSSIAN),
+        OutputNoise(at[1], np.array([1.0]), GAMMA_SPHERE),
     ):
         assert Distributions(sides[0], other).residuals(first, second) is None
         assert Distributions(other, sides[0]).residuals(second, first) is None
@@ -133,7 +134,7 @@ def test_noise_is_measured_around_two_fixed_centres_of_one_scale_and_nowhere_els
 def test_a_gaussian_guarantee_is_one_whose_mu_the_budget_allows() -> None:
     cal = OutputGaussian().calibrate(SVM.setting(100, 3, 0.1), Budget(1.0, 1e-5))
     assert declares_gaussian(cal)
-    for change in ({"mu": 1.01 * cal.mu}, {"mu": None}, {"noise_family": "gamma-sphere"}):
+    for change in ({"mu": 1.01 * cal.mu}, {"mu": None}, {"noise_family": GAMMA_SPHERE}):
         assert not declares_gaussian(dataclasses.replace(cal, **change))
 
 
@@ -152,11 +153,11 @@ def test_outputs_that_are_not_finite_are_no_evidence() -> None:
 def test_the_threshold_of_declared_distributions_needs_no_runs() -> None:
     """At one centre on both sides nothing can be distinguished; of noise of random norm it is the best of many draws."""
     centre = np.zeros(3)
-    same = OutputNoise(centre, np.array([0.5]), "gaussian")
+    same = OutputNoise(centre, np.array([0.5]), GAUSSIAN)
     at = {"trials": 1000, "delta": 1e-5, "confidence": 0.95, "seed": 0}
     assert Distributions(same, same).threshold(**at) == 0.0  # type: ignore[arg-type]
-    moved = OutputNoise(centre + 0.8, np.array([0.5]), "gamma-sphere")
-    spread = Distributions(OutputNoise(centre, np.array([0.5]), "gamma-sphere"), moved)
+    moved = OutputNoise(centre + 0.8, np.array([0.5]), GAMMA_SPHERE)
+    spread = Distributions(OutputNoise(centre, np.array([0.5]), GAMMA_SPHERE), moved)
     cut = spread.threshold(**at)  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
     length = rng.gamma(3, size=(2, 4000, 1))

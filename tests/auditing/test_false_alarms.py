@@ -20,6 +20,7 @@ from dpviz.mechanisms.output.cms_output import CMSOutput
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAUSSIAN
 
 
 @pytest.mark.long
@@ -71,7 +72,7 @@ def audits(
             first, second = (c + share * sigma * rng.standard_normal((kept, 2)) for c in centres)
         if twice:
             first, second = np.repeat(first, 2, axis=0), np.repeat(second, 2, axis=0)
-        declared = [OutputNoise(c, np.array([sigma]), "gaussian") for c in centres]
+        declared = [OutputNoise(c, np.array([sigma]), GAUSSIAN) for c in centres]
         known = Distributions(*declared) if score == "likelihood" else None
         try:
             yield judge(game, first, second, known)
@@ -167,7 +168,7 @@ def test_the_exact_attacker_chooses_its_threshold_without_a_run() -> None:
     pair, budget, n = make("quiet", get_model("svm"), 20, 2, 0.2), Budget(1.0, 0.05), 60
     game = prepare(OutputGaussian(), pair.first, pair.second, budget, n, 0, "likelihood", 0.9, ())
     sigma, centres = game.calibration.noise_scale, [side.optimum for side in game.sides]
-    known = Distributions(*(OutputNoise(c, np.array([sigma]), "gaussian") for c in centres))
+    known = Distributions(*(OutputNoise(c, np.array([sigma]), GAUSSIAN) for c in centres))
     cut = known.threshold(trials=n, delta=0.05, confidence=0.95, seed=0)  # two tests share the error probability
     for seed in range(5):
         rng = np.random.default_rng(seed)

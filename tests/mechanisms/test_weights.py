@@ -19,6 +19,7 @@ from dpviz.models.products import sparse
 from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAMMA_SPHERE
 
 BUDGET = Budget(1.0, 1e-5)
 LARGEST = 6.0  # declared bound of the weights
@@ -135,12 +136,12 @@ def cost(name: str, cal: Calibration, forgotten: bool) -> float:
     def log_density(sign: float) -> np.ndarray:
         b = -(sign * w * loss.slope(sign * theta) + Lam * theta)
         of_b = (
-            -np.abs(b) / scale if cal.noise_family == "gamma-sphere" else -((b / scale) ** 2) / 2 - math.log(scale * 2.5066282746)
+            -np.abs(b) / scale if cal.noise_family == GAMMA_SPHERE else -((b / scale) ** 2) / 2 - math.log(scale * 2.5066282746)
         )
         return of_b + np.log(Lam + w * loss.curvature(sign * theta))
 
     p, q = log_density(1.0), log_density(-1.0)
-    if cal.noise_family == "gamma-sphere":
+    if cal.noise_family == GAMMA_SPHERE:
         return float((p - q).max()) - 1.0
     return float(np.trapezoid(np.maximum(np.exp(p) - math.e * np.exp(q), 0), theta)) - BUDGET.delta
 

@@ -96,7 +96,11 @@ def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | N
     """The noise that the tightest proof needs, and the one that needs most; or the method's own noise; in one sentence."""
     cal = subject.calibration
     if subject.released is None:
-        noise = f"it adds {cal.noise_name} noise of scale {words.three(cal.noise_scale)}" if cal.noise_scale > 0 else "no noise"
+        noise = (
+            f"it adds {cal.noise_family.name} noise of scale {words.three(cal.noise_scale)}"
+            if cal.noise_scale > 0
+            else "no noise"
+        )
         panels.headline(f"{subject.title}: {noise}; {words.attacks(cal, attack)}.", of=subject.run)
         return
     smallest = min((o for o in reversed(accountants) if o.status is Status.PROVED), key=lambda o: o.sigma)

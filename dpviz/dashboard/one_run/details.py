@@ -48,7 +48,7 @@ def numbers(outcome: Outcome) -> None:
         rows.insert(-3, ("Expected test accuracy (closed form)", expected, words.percent(base.accuracy), "–"))
     label = list_mechanisms()[outcome.spec.mechanism].label
     tables.table(rows, ("", f"{label}, {draws}", "Non-private", "Majority"))
-    noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_name} noise of scale {words.three(cal.noise_scale)}"
+    noise = "no noise" if cal.noise_scale == 0 else f"{cal.noise_family.name} noise of scale {words.three(cal.noise_scale)}"
     bound = (
         f"is {words.three(cal.sensitivity)} ({cal.sensitivity_source})"
         if np.isfinite(cal.sensitivity)
@@ -114,7 +114,7 @@ def how(outcome: Outcome) -> None:
     sources = [
         f"{cls.label}: {cls.citation}.",
         f"Guarantee: {cls.guarantee}",
-        f"Noise: {cls.noise_enters} Scale {words.three(cal.noise_scale)} ({cal.noise_name}); sensitivity: "
+        f"Noise: {cls.noise_enters} Scale {words.three(cal.noise_scale)} ({cal.noise_family.name}); sensitivity: "
         f"{cal.sensitivity_text}, {cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
     repeat.computed(outcome.spec, formulas, sources, outcome.cost.metric.id)

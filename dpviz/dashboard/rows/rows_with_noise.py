@@ -31,7 +31,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     message = received(run)
     st.markdown(words.markdown(message[:1].upper() + message[1:]) + ".")
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
-    strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_name} of scale {words.three(cal.noise_scale)}"
+    strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family.name} of scale {words.three(cal.noise_scale)}"
     if run.noise_count is not None and run.ever is not None and run.ever.any():
         norms = run.rows["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
         strength += f"; a row that receives it gets a vector of norm {words.three(float(norms.mean()))} on average"

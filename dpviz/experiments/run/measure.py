@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.random import prob_positive
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
@@ -114,7 +113,7 @@ def chances_right(problem: Problem, noise: OutputNoise, rows: Rows, weights: Flo
     scores = None if noise.apart else problem.model.scores(np.atleast_2d(noise.centre), rows)
     for e, scale in enumerate(noise.scale):
         own = problem.model.scores(np.atleast_2d(noise.at(e).centre), rows) if scores is None else scores
-        p = prob_positive(noise.family, float(scale), problem.m, own, np.broadcast_to(rows.norms[:, None], own.shape))
+        p = noise.family.prob_positive(float(scale), own, np.broadcast_to(rows.norms[:, None], own.shape), problem.m)
         chances.append((weights @ np.where(positive, p, 1 - p)).T)
     return np.stack(chances)
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, part, silent
-from dpviz.common.random import STANDARD, spawn
+from dpviz.common.random import spawn
 from dpviz.experiments.run.resolve import fit_key, resolve
 from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
@@ -324,14 +324,14 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
         method has no query with one number for each parameter, or its noise is not drawn once for all coordinates.
     """
     mechanism, calibration = spec.build(), calibration_of(spec)
-    if not isinstance(mechanism, ProtectsQuery) or calibration.noise_family not in STANDARD or calibration.noise_scale == 0:
+    if not isinstance(mechanism, ProtectsQuery) or not calibration.noise_family.closed_form or calibration.noise_scale == 0:
         return None
     problem, streams = setup_for(spec).problem, spawn(spec.seed, spec.seeds)[:10]
     mechanism = protection.settled(mechanism, problem.setting, calibration.budget)
     before = mechanism.query(problem, np.zeros((1, problem.m)), streams[:1])[0]
     if before.shape != (problem.m,):
         return None
-    noise = calibration.noise_scale * STANDARD[calibration.noise_family](streams, problem.m)
+    noise = calibration.noise_scale * calibration.noise_family.sample(streams, problem.m)
     after = {f"draw {k + 1}": before + part for k, part in enumerate(noise)}
     return pd.DataFrame({"before": before} | after)
 

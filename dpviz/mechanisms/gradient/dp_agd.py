@@ -22,6 +22,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.distance import of_divergence
 from dpviz.privacy.accounting.rdp import zcdp_rho
 from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.noise import GAUSSIAN
 
 _WORK = 50_000_000  # losses evaluated between two reports of progress
 
@@ -133,7 +134,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
             query="the sum of clipped gradients of one step",
             sensitivity_source=f"a row contributes at most min(C, G), {'a replaced one twice that' if replace_one else 'once'}",
             noise_scale=sensitivity / math.sqrt(2 * rho_gradient),  # Bun & Steinke 2016, Proposition 1.6
-            noise_family="gaussian",
+            noise_family=GAUSSIAN,
             neighbouring=Neighbouring(self.relation),
             accountant="zCDP with a filter on what is left",
             conversion="ε = ρ + 2 sqrt(ρ ln(1/δ)) (Bun & Steinke 2016, Proposition 1.3)",

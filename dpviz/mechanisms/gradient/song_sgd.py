@@ -18,6 +18,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.distance import of_gamma_sphere
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAMMA_SPHERE
 
 _FIRST = 10.0  # of the longest stable step: as steps fall, the first ones may be longer
 _LAST = 2.0  # times the longest stable step that the last one may be: averages bear more than single iterates
@@ -133,7 +134,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
             query="the mean gradient of one batch",
             sensitivity_source="one replaced row moves the sum of a batch by at most 2 min(C, G); b is the smallest batch",
             noise_scale=sensitivity * self.passes / budget.epsilon,  # Song et al. 2013: density ~ exp(-eps |z|/2) on the sum
-            noise_family="gamma-sphere",
+            noise_family=GAMMA_SPHERE,
             claims=Budget(budget.epsilon),
             proves=Budget(budget.epsilon),
             accountant="parallel composition over the disjoint batches of a pass, sum over passes",

@@ -18,6 +18,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAUSSIAN
 
 _THREADS_FROM = 32  # features from which decompositions are long enough for threads
 
@@ -73,7 +74,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
             query="the sum of all reports (a y x, k x xᵀ), matrices in Frobenius norm",
             sensitivity_source=f"ours: two reports are at most 2a = {sensitivity:g} apart, reached at x′ = -x with y′ = y",
             noise_scale=sensitivity / mu,  # Balle & Wang 2018, Theorem 8
-            noise_family="gaussian",
+            noise_family=GAUSSIAN,
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
             notes=(
                 "The publication's own constants are not followed: a quadratic stands in for the loss, which makes the "

@@ -17,6 +17,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon, Shuffled
 from dpviz.privacy.accounting.shuffle import central_epsilon, largest_local_epsilon, local_epsilon_for
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import HALF_SPHERE
 
 
 def report_norm(epsilon: float, d: int) -> float:
@@ -119,7 +120,7 @@ class LDPDuchi(LocalMechanism):
             query=query,
             sensitivity_source=source,
             noise_scale=norm / math.sqrt(size),  # root mean square of a coordinate of a report
-            noise_family="duchi-sphere",
+            noise_family=HALF_SPHERE,
             proves=guarantee,
             claims=guarantee,
             accountant="shuffled pure ε reports" if self.central else "randomised response between half spheres, pure ε",

@@ -17,6 +17,7 @@ from dpviz.mechanisms.objective.perturbed_objective import (
 )
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.noise import GAMMA_SPHERE
 from dpviz.privacy.objective import curvature_term, joint_remainder
 
 
@@ -83,7 +84,7 @@ class CMSObjective(ObjectivePerturbation):
             query=QUERY,
             sensitivity_source="one replaced row moves the sum of gradients by at most 2G, at every point",
             noise_scale=1 / beta,
-            noise_family="gamma-sphere",
+            noise_family=GAMMA_SPHERE,
             claims=Budget(eps) if slack == "published" else "nothing",
             proves=Budget(eps),
             accountant="density of the minimiser: the gradients' change of at most 2G and the change of curvature, pure ε",

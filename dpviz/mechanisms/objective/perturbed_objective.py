@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.common.random import STANDARD
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
 from dpviz.mechanisms.calibration import TrainingValues
@@ -86,7 +85,7 @@ def minimise(training: Training, tolerance: float, *, strict: bool = False) -> F
     """(E, S, m) minimisers of the perturbed objectives, each with its gradient norm within `tolerance`."""
     problem, calibrations, streams = training.problem, training.calibrations, training.streams
     n, m = problem.n, problem.m
-    draws = STANDARD[calibrations[0].noise_family](streams, m)
+    draws = calibrations[0].noise_family.sample(streams, m)
     linear = training.scales[:, None, None] * draws / n
     lam = np.repeat([c.values(Regularised).Lam / n for c in calibrations], len(streams))
     theta = minimise_many(

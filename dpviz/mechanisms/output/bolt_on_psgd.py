@@ -20,6 +20,7 @@ from dpviz.privacy.accounting.events import Event, Mixture, PureEpsilon
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN
 from dpviz.privacy.sensitivity.algorithm2 import Trace
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.sensitivity.bounds import WU_RULES, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
@@ -159,9 +160,9 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
             source = f"Wu et al. 2017, closed form of the rule {self.rule}, with G = {setting.G:g} since the regulariser cancels"
             notes.append(f"The recursion over the single updates gives {tight:.4g}.")
         claimed = proved = budget
-        family = "gaussian"
+        family = GAUSSIAN
         if self.noise == "pure":
-            family, scale = "gamma-sphere", sensitivity / budget.epsilon  # Wu 2017, Theorem 1
+            family, scale = GAMMA_SPHERE, sensitivity / budget.epsilon  # Wu 2017, Theorem 1
             claimed = proved = Budget(budget.epsilon)
         else:
             mu_star = gaussian_mu(budget)

@@ -12,6 +12,7 @@ from dpviz.models import Setting
 from dpviz.privacy.accounting.distance import of_gamma_sphere
 from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAMMA_SPHERE
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
 
@@ -36,7 +37,7 @@ class CMSOutput(MinimiserNoise, BoundsDistance, DeclaresEvent):
             query="the minimiser",
             sensitivity_source=source,
             noise_scale=sensitivity / budget.epsilon,  # CMS11 Algorithm 1: beta = n lam eps / 2
-            noise_family="gamma-sphere",
+            noise_family=GAMMA_SPHERE,
             claims=Budget(budget.epsilon),
             proves=Budget(budget.epsilon),
             accountant="L2 Laplace mechanism, pure ε",
@@ -53,4 +54,4 @@ class CMSOutput(MinimiserNoise, BoundsDistance, DeclaresEvent):
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: Floats) -> dict[str, float]:
         # E b b' = (d + 1)/beta^2 I for this noise
         near = output_excess_near_minimum(eigenvalues, noise_scale * np.sqrt(setting.m + 1))
-        return {"bound": output_excess(noise_scale, setting.m, setting.L, "gamma-sphere"), "near the minimum": near}
+        return {"bound": output_excess(noise_scale, setting.m, setting.L, GAMMA_SPHERE), "near the minimum": near}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpviz.common.random import STANDARD
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Streams, Training, knob
@@ -18,6 +17,7 @@ from dpviz.models.solvers.many import TOLERANCE
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
+from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN
 from dpviz.privacy.sensitivity.bound import Bound
 from dpviz.privacy.sensitivity.bounds import cms, cms_refined, minimiser_radius
 
@@ -35,7 +35,7 @@ def release(training: Training, centre: Floats, record: NoiseRecord, *, apart: b
         centre: (m,) or (S, m) parameters before noise; with E in front where `apart`.
     """
     family, scale = training.calibrations[0].noise_family, training.scales
-    noise = STANDARD[family](training.streams, centre.shape[-1])
+    noise = family.sample(training.streams, centre.shape[-1])
     theta = (centre[:, None] if apart and centre.ndim == 2 else centre) + scale[:, None, None] * noise
     return Fit(np.ascontiguousarray(theta), record, distribution=OutputNoise(centre, scale, family, apart))
 
@@ -66,6 +66,8 @@ def minimiser_sensitivity(setting: Setting, refined: bool) -> tuple[float, str, 
 @dataclass(frozen=True)
 class MinimiserNoise(ProtectsQuery, BoundsSensitivity, HasExcessTheory, IndividualBudget):
     """Base: noise on the exact minimiser of a strongly convex objective."""
+
+    individual_noise = (GAUSSIAN, GAMMA_SPHERE)
 
     weighted = True
     family = "output"

@@ -10,6 +10,7 @@ from dpviz.models import Setting
 from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAUSSIAN
 from dpviz.privacy.utility_bounds import output_excess, output_excess_near_minimum
 
 
@@ -34,7 +35,7 @@ class OutputGaussian(MinimiserNoise, ReleasesGaussians):
             query="the minimiser",
             sensitivity_source=source,
             noise_scale=sensitivity / mu,  # Balle & Wang 2018, Theorem 8
-            noise_family="gaussian",
+            noise_family=GAUSSIAN,
             accountant="exact Gaussian mechanism (Balle & Wang 2018)",
             notes=notes,
             mu=mu,

@@ -12,6 +12,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import LAPLACE, NO_NOISE
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Majority(ProtectsQuery, DeclaresEvent):
                 query=query,
                 sensitivity_source=source,
                 noise_scale=0.0,
-                noise_family="none",
+                noise_family=NO_NOISE,
                 accountant="none",
                 notes=("The papers' floor is not private; switch on the private count for ε-DP.",),
             )
@@ -50,7 +51,7 @@ class Majority(ProtectsQuery, DeclaresEvent):
             query=query,
             sensitivity_source=source,
             noise_scale=2.0 / budget.epsilon,
-            noise_family="laplace",
+            noise_family=LAPLACE,
             proves=Budget(budget.epsilon),
             claims="nothing",
             accountant="Laplace mechanism",

@@ -7,6 +7,7 @@ import numpy as np
 from dpviz.mechanisms.base import Calibration, Fit, Mechanism, NoiseRecord, Training
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import NO_NOISE
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class NonPrivate(Mechanism):
             query="nothing",
             sensitivity_source="not bounded",
             noise_scale=0.0,
-            noise_family="none",
+            noise_family=NO_NOISE,
             accountant="none",
             notes=("ε does not matter here: nothing is protected.",),
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpviz.common.random import prob_positive
+from dpviz.privacy.noise import GAMMA_SPHERE
 
 _PARTS = 24  # values of epsilon at which a profile is read
 
@@ -38,4 +38,4 @@ def of_gamma_sphere(distance: float, scale: float, dim: int) -> float:
     The density falls with |b|, so the best guess is the nearer centre, a half-space: |<b, e>| <= distance/2 for the unit
     vector e between the two.
     """
-    return 2 * float(prob_positive("gamma-sphere", scale, dim, np.array(distance / 2), np.ones(()))) - 1
+    return 2 * float(GAMMA_SPHERE.prob_positive(scale, np.array(distance / 2), np.ones(()), dim)) - 1
