@@ -1,7 +1,7 @@
 """Numbers that an earlier version gave, kept: an unintended change of one is seen here, in every form of every mechanism.
 
-It is looked at before a release: tests of the distribution of noise say the same and know why. This one says that it is still the same, of what mechanisms give. Closed forms,
-accountants, audits and searches have no numbers here: their own tests compare each with another formula. Where a change is meant,
+It is looked at before a release: tests of the distribution of noise say the same and know why. Closed forms, accountants,
+audits and searches have no numbers here: their own tests compare each with another formula. Where a change is meant,
 `python tests/test_kept_numbers.py` writes the numbers anew, and the difference in kept_numbers.json is read before it is
 committed.
 """
