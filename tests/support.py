@@ -114,9 +114,14 @@ def options(name: str) -> Iterator[dict[str, Any]]:
 
 
 def cases(choose: Callable[[str], Iterator[dict[str, Any]]]) -> list[Any]:
-    """One test case per mechanism and set of options."""
+    """One test case per mechanism and set of options; what is not the default is tried before a release."""
     return [
-        pytest.param(name, params, id=" ".join([name, *(f"{k}={v}" for k, v in params.items())]))
+        pytest.param(
+            name,
+            params,
+            id=" ".join([name, *(f"{k}={v}" for k, v in params.items())]),
+            marks=[pytest.mark.before_release] if params and choose is options else [],
+        )
         for name in dpviz.list_mechanisms()
         for params in choose(name)
     ]

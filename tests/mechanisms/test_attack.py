@@ -9,7 +9,7 @@ import pytest
 import dpviz
 from dpviz.common.random import spawn, standard_gamma_sphere
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.mechanisms.attack import Attack, allowed_accuracy, attack_on_person, strongest_attack
+from dpviz.mechanisms.attack import ALONE, DISTANCE, GAUSSIAN, Attack, alike, allowed_accuracy, attack_on_person, strongest_attack
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -129,3 +129,13 @@ def test_detections_at_a_rate_of_false_alarms_are_those_of_the_trade_off() -> No
     for alarms in (0.0, 0.05, 0.3, 1.0):
         expected = 1 - trade_off(Budget(1.0, 1e-5), np.array([alarms]))[0]
         assert attack.detections_at(alarms) == pytest.approx(expected, abs=2e-3)
+
+
+def test_two_bounds_are_compared_in_one_kind() -> None:
+    """By (epsilon, delta) alone where one of the two rests on nothing else; each by its own noise otherwise."""
+    budget = Budget(1.0, 1e-5)
+    alone, exact, distance = (
+        Attack(accuracy, 0.7, budget, basis) for accuracy, basis in ((0.7, ALONE), (0.55, GAUSSIAN), (0.6, DISTANCE))
+    )
+    assert alike(alone, exact) == alike(exact, alone) == (0.7, 0.7)
+    assert alike(exact, distance) == (0.55, 0.6)

@@ -19,6 +19,7 @@ from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, minimise_many, newton
+from dpviz.privacy.accounting.gaussian import total_variation
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.objective import PerturbedObjective
 
@@ -226,3 +227,15 @@ def test_calibrations_say_how_much_curvature_and_regularisation_cost(name: str, 
         assert cal.details["certified_epsilon"] == pytest.approx(reached)
         assert f"ε = {reached:.3g}" in cal.notes[0]
     assert (total > 5.0) == (epsilon < 0.01 or name == "kst-objective"), "regularisation is raised where epsilon is small"
+
+
+@pytest.mark.parametrize("noise", ["exact", "published"])
+def test_the_distance_of_amp_counts_all_of_its_second_release(noise: str) -> None:
+    """Against the same without it: the output noise differs by the total variation of two Gaussians its sensitivity apart."""
+    setting, mechanism = make_problem(n=200, d=3).setting, get_mechanism("amp")(noise=noise, output_share=0.3)  # type: ignore[call-arg]
+    cal = mechanism.calibrate(setting, Budget(1.0, 1e-5))
+    alone = with_values(cal, sigma_output=lambda _: 1e12)
+    second = total_variation(cal.details["output_sensitivity"] / cal.details["sigma_output"])
+    assert second > 0.01
+    found = [mechanism.distance(setting, each) for each in (cal, alone)]  # type: ignore[attr-defined]
+    assert found[0] - found[1] == pytest.approx(second, rel=1e-6)

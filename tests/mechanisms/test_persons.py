@@ -14,6 +14,7 @@ from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.persons import in_words, of_group, of_row
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.events import scaled
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
 
@@ -163,3 +164,15 @@ def test_one_row_a_person_costs_nothing() -> None:
     assert protection.released(mechanism, first.setting, cal) == protection.released(mechanism, first.setting, row)  # type: ignore[attr-defined]
     assert "person" in in_words(cal.person_rows)
     assert in_words(row.person_rows) == "one row"
+
+
+@pytest.mark.parametrize("name", ["output-gaussian", "dp-gd", "cms-output"])
+def test_what_is_stated_of_a_person_follows_a_noise_that_was_changed(name: str) -> None:
+    first, _ = pair(0.1)
+    mechanism = get_mechanism(name)()
+    cal = protection.calibrate(mechanism, first.setting, Budget(1.0) if mechanism.pure else BUDGET)
+    twice = replace(cal, noise_scale=2 * cal.noise_scale)
+    event, weaker = (protection.released(mechanism, first.setting, each) for each in (cal, twice))  # type: ignore[arg-type]
+    assert weaker == scaled(event, 2.0)
+    assert twice.for_row().noise_scale == 2 * cal.for_row().noise_scale
+    assert protection.released(mechanism, first.setting, cal.noiseless()) is None  # type: ignore[arg-type]
