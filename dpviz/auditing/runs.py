@@ -16,7 +16,6 @@ from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, one_of, whole
 from dpviz.experiments.run.resolve import dataset_of, resolve
-from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import settled_for, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
@@ -58,9 +57,9 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
         InvalidInput: an unknown kind, or an id that no training row has.
     """
     made = _pair_of(spec, one_of("pair", kind, KINDS), row, other)
-    if spec.ranges != PRIVATE:
+    if not spec.prepared:
         return made
-    return replace(made, why=f"{made.why} Private ranges are not attacked: the method alone is, with {resolve(spec).of_method}.")
+    return replace(made, why=f"{made.why} Preparations are not attacked: the method alone is, with {resolve(spec).of_method}.")
 
 
 def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pair:

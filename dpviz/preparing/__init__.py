@@ -3,9 +3,11 @@
 from dpviz.common.validate import one_of
 from dpviz.preparing.base import Preparation
 from dpviz.preparing.ranges import RangesFound
+from dpviz.preparing.scaling import ScalingChosen
+from dpviz.preparing.standardisation import Standardised
 
 #: by id, in the order in which they are done
-PREPARATIONS: dict[str, Preparation] = {each.id: each for each in (RangesFound(),)}
+PREPARATIONS: dict[str, Preparation] = {each.id: each for each in (RangesFound(), ScalingChosen(), Standardised())}
 
 
 def get_preparation(name: str) -> Preparation:

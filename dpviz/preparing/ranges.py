@@ -58,7 +58,8 @@ def with_ranges(
 class RangesFound(Preparation):
     """A range of every column of numbers, from two noisy histograms.
 
-    A column of which nothing is seen at this budget gets the range of all public bins, in which its values are all alike.
+    A column of which nothing is seen at this budget keeps its declared range. One whose range was read from the rows gets that of
+    all public bins, in which its values are all alike.
     """
 
     id = "ranges"
@@ -79,11 +80,15 @@ class RangesFound(Preparation):
         for_row = gaussian_budget(self.mu(total) / max(1, dataset.person_rows), shares(total)[0])
         columns = {name: values[train] for name, values in numbers.items()}
         found = private_ranges(columns, for_row, source, unseen=(EDGES[0], EDGES[-1])).ranges
-        lost = [name for name, (low, high) in found.items() if high - low >= _WIDE]
-        changed = with_ranges(encoder, found)
+        unseen = {name for name, (low, high) in found.items() if high - low >= _WIDE}
+        lost = [name for name in found if name in unseen and name in dataset.looked_at]
+        kept = unseen - set(lost)
+        changed = with_ranges(encoder, {name: ends for name, ends in found.items() if name not in kept})
         x, norms_before = changed.before_scaling(dataset.frame)
         many = "s" if len(found) > 1 else ""
         message = f"Ranges of {len(found)} number column{many} were found privately, for {100 * SHARE:g} % of ε and δ."
+        if kept:
+            message += f" At this ε the rows are too few to see the values of {len(kept)}: they keep declared ranges."
         if lost:
             others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
             message += (

@@ -27,6 +27,7 @@ from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
+from dpviz.experiments.run.settings import PREPARED_SCALINGS
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, protection
@@ -248,8 +249,11 @@ def refuse_seed(spec: RunSpec) -> None:
     """Refuses a seed of noise: an attacker who knows it can subtract the noise.
 
     Raises:
-        InvalidInput: the run has one.
+        InvalidInput: the run has one, or its rows are prepared with noise of the run's seed.
     """
+    if spec.row_scaling in PREPARED_SCALINGS:
+        cause = f"{spec.row_scaling!r} is found with noise of a run's seed, which everyone knows"
+        raise InvalidInput("row_scaling", cause, "Choose a scaling that looks at no other row, such as centred.")
     if spec.seed != RunSpec.seed:
         cause = "an attacker who knows the seed of a model can subtract its noise, so a release draws from the operating system"
         raise InvalidInput("seed", cause, "Leave it out.")

@@ -22,7 +22,7 @@ from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
 from dpviz.experiments.run.resolve import dataset_of, resolve
-from dpviz.experiments.run.settings import PRIVATE, SETTINGS, DatasetName, MechanismName, check_epsilon
+from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Changes, Whole
@@ -147,14 +147,14 @@ class Sidebar:
         persons = fields.readable(lambda: load_dataset(self.spec.dataset).person_rows, 0)
         if persons:
             st.caption(f"ε is for {in_words(persons)}.")
-        if self.spec.ranges == PRIVATE:
+        if self.spec.prepared:
             _paid(self.spec)
         (one,) = nearest(self.spec.epsilon, 1)
         panels.note(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}.")
 
 
 def _paid(spec: RunSpec) -> None:
-    """A caption with the cost of private ranges in a run, and a remark on what could not be seen."""
+    """A caption with the cost of preparations in a run, and a remark on what could not be seen."""
     known = fields.readable(lambda: (dataset_of(spec).remarks[-1], resolve(spec).of_method), None)
     if known is not None:
         panels.note(f"{known[0]} The method has {words.budget(known[1])}.")

@@ -14,7 +14,6 @@ from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
-from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.studies.odds import odds_over
 from dpviz.experiments.sweeps import curves
 from dpviz.figures import curves as figure
@@ -45,10 +44,10 @@ def picture(view: running.View) -> None:
     key = ("picture", str(charts.narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
     made, lines, caption = view.once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", caption, lambda: _data(view), clicks=True)
-    private = " Private ranges are found anew at each ε; the non-private model has those of the sidebar’s ε."
+    private = " Rows are prepared anew at each ε; the non-private model has those of the sidebar’s ε."
     st.caption(
         "A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band."
-        + (private if view.spec.ranges == PRIVATE else "")
+        + (private if view.spec.prepared else "")
     )
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")

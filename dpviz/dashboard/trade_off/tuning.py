@@ -16,7 +16,7 @@ from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import PRIVATE
+from dpviz.experiments.run.settings import PREPARED_SCALINGS, PRIVATE
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
@@ -166,6 +166,9 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     """A private search of the same list of settings, beside the defaults and beside trying all of them."""
     if not isinstance(spec.build(), DeclaresEvent):
         st.caption("This method has no private search: its releases have no Rényi curve. DP-GD and output perturbation have.")
+        return
+    if spec.row_scaling in PREPARED_SCALINGS:
+        st.caption("A private search takes rows as they are: choose another row scaling.")
         return
     if spec.ranges == PRIVATE:
         st.caption("With private ranges a private search runs in the shell, on a table of your own: `dpviz tune table.csv`.")

@@ -20,7 +20,7 @@ from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.table.encoding import AUTOMATIC
-from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
+from dpviz.experiments.run.settings import AS_DECLARED, CHOSEN, PREPARED_SCALINGS, PRIVATE, STANDARDISED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, list_mechanisms, protection, rules
 from dpviz.mechanisms.knobs import Changes
@@ -77,14 +77,15 @@ class ResolvedRun:
 
         Two runs have the same key exactly if they give the same numbers; caches use it and nothing else.
         """
-        built, declared = self.spec.build(), dataset_of(replace(self.spec, ranges=AS_DECLARED))
+        built = self.spec.build()
+        declared = dataset_of(replace(self.spec, ranges=AS_DECLARED, row_scaling="unit") if self.spec.prepared else self.spec)
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
             "params": {name: getattr(built, name) for name in built.knobs()},
             "sha256": declared.sha256,
             "engine": engine_version() + foreign_code(type(built)),
         }
-        if self.spec.ranges == PRIVATE:  # they follow from the numbers and the fields
+        if self.spec.prepared:  # the rows follow from the numbers and the fields
             values["numbers"] = declared.numbers_sha256
         return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -123,7 +124,7 @@ def dataset_of(spec: RunSpec) -> Dataset:
     Raises:
         InvalidInput: they are not there or cannot be read, or private ranges cannot be found in them.
     """
-    if spec.ranges == PRIVATE:
+    if spec.prepared:
         return _prepared(spec)
     how: dict[str, Any] = {"intercept": spec.intercept, "scaling": spec.row_scaling}
     dataset = load_dataset(spec.dataset, **how)
@@ -131,6 +132,28 @@ def dataset_of(spec: RunSpec) -> Dataset:
         return dataset
     with chosen_by(spec.split_seed):
         return load_dataset(spec.dataset, **how)
+
+
+#: by the field of a run that asks for it
+_ASKED = {("ranges", PRIVATE): "ranges", ("row_scaling", CHOSEN): "scaling", ("row_scaling", STANDARDISED): "standardisation"}
+
+
+def preparations_of(spec: RunSpec, n: int, features: int, person_rows: int = 0) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(ids of what is prepared, why the others that a run asks for are not), from public facts alone.
+
+    Args:
+        n: training rows.
+        features: columns of the rows without the constant one.
+        person_rows: see `Setting`.
+    """
+    total = row_budget(spec.epsilon, spec.delta, n)
+    done: list[str] = []
+    refused: list[str] = []
+    for (field, value), name in _ASKED.items():
+        if getattr(spec, field) == value:
+            refusal = get_preparation(name).refusal(n, features, total, person_rows)
+            (refused if refusal else done).append(refusal or name)
+    return tuple(done), tuple(refused)
 
 
 _kept: Cache[Dataset] = Cache("prepared rows", 1 << 29, lambda made: made.X.nbytes + 1)
@@ -146,10 +169,15 @@ def _prepared(spec: RunSpec) -> Dataset:
     dataset = dataset_of(replace(spec, ranges=AS_DECLARED, row_scaling="unit"))
 
     def make(_: Monitor) -> Dataset:
-        train = split_of(spec, dataset).train
-        ranges, total = get_preparation("ranges"), row_budget(spec.epsilon, spec.delta, len(train))
-        made = ranges.prepare(dataset, train, total, random.Random(f"{ranges.id} {spec.seed}"))
-        return made.scaled(made.automatic_scaling if spec.row_scaling == AUTOMATIC else spec.row_scaling)
+        train, made = split_of(spec, dataset).train, dataset
+        total = row_budget(spec.epsilon, spec.delta, len(train))
+        names, refused = preparations_of(spec, len(train), dataset.d - dataset.intercept, dataset.person_rows)
+        for name in names:
+            made = get_preparation(name).prepare(made, train, total, random.Random(f"{name} {spec.seed}"))
+        if not {"scaling", "standardisation"} & set(names):
+            automatic = spec.row_scaling in (AUTOMATIC, *PREPARED_SCALINGS)
+            made = made.scaled(made.automatic_scaling if automatic else spec.row_scaling)
+        return replace(made, remarks=(*made.remarks, *refused)) if refused else made
 
     key = dataset.sha256, dataset.numbers_sha256, spec.only(Changes.DATA)
     return _kept.compute(key, make, owner=dataset.name)
@@ -181,8 +209,8 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
             ones. Otherwise the first problem raises.
 
     Raises:
-        InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, private
-            ranges cannot be found, or the mechanism refuses the model.
+        InvalidInput: the dataset is not there or cannot be read, it has no published split, delta is not below 1/n, rows
+            cannot be prepared, or the mechanism refuses the model.
 
     >>> resolve(RunSpec("census")).spec.dataset
     'census-10000'
@@ -211,11 +239,11 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         check_delta(spec.delta, n)
     except InvalidInput as problem:
         spec = instead(problem, delta=None)
-    if spec.ranges == PRIVATE:
+    if spec.prepared:
         try:
             dataset_of(spec)
         except InvalidInput as problem:
-            spec = instead(problem, ranges=AS_DECLARED)
+            spec = instead(problem, ranges=AS_DECLARED, row_scaling=RunSpec.row_scaling)
     facts = get_model(spec.model).setting(n, 1, spec.lam or 1.0)
     refusal = spec.build().refusal(replace(facts, weighted=True))
     if spec.class_weight != 1 and refusal and not spec.build().refusal(facts):

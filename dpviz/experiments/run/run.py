@@ -19,8 +19,8 @@ from dpviz.common.validate import InvalidInput, whole
 from dpviz.experiments.run.instances import at, instance_table
 from dpviz.experiments.run.measure import Trained, train
 from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
-from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, resolve
-from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
+from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, preparations_of, resolve
+from dpviz.experiments.run.settings import AS_DECLARED
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, protection
@@ -180,7 +180,7 @@ def run_epsilons(
     runs = [found.at(epsilon) for epsilon in epsilons]
     groups: dict[tuple[float, float], list[int]] = {}
     for e, r in enumerate(runs):
-        groups.setdefault((r.lam, r.spec.epsilon if r.spec.ranges == PRIVATE else 0.0), []).append(e)
+        groups.setdefault((r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
     made: dict[int, Result] = {}
     for places, inside in each(monitor, groups.values()):
         results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
@@ -307,7 +307,7 @@ def public_setting(spec: RunSpec, n: int, d: int) -> Setting:
         InvalidInput: the mechanism refuses the model.
     """
     spec.build().require(get_model(spec.model).setting(n, d, spec.lam or 1.0))
-    preparations = ("ranges",) if spec.ranges == PRIVATE else ()
+    preparations, _ = preparations_of(spec, n, d - spec.intercept)
     total = row_budget(spec.epsilon, spec.delta, n)
     lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, total, preparations=preparations)
     return replace(get_model(spec.model).setting(n, d, lam), preparations=preparations)

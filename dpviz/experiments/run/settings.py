@@ -152,6 +152,12 @@ class Folds(Whole):
 _BALANCED = "balanced"
 #: values of `ranges`
 AS_DECLARED, PRIVATE = "declared", "private"
+#: values of `row_scaling` that a part of the budget pays for, and the preparation of each
+CHOSEN, STANDARDISED = "chosen", "standardised"
+PREPARED_SCALINGS = {
+    CHOSEN: "chosen by the rows: centred or unit length, for 2 % of the noise budget",
+    STANDARDISED: "standardised: features less their noisy means, over noisy spreads, for 15 % of the noise budget",
+}
 
 #: the fields of a run beside the mechanism's knobs, in the order of an address
 SETTINGS: dict[str, Knob] = {
@@ -209,9 +215,9 @@ SETTINGS: dict[str, Knob] = {
         help="How rows get into the unit ball, which every method needs (|x| ≤ 1). Automatic is “centred” where the columns' "
         "ranges are known, else unit length. Centring, unit length and clipping change each row on its own and cost no privacy. "
         "The largest possible norm follows from the number of columns. The largest norm is read from the rows, and ε does not "
-        "cover it.",
-        options=(AUTOMATIC, *SCALINGS),
-        names={AUTOMATIC: "automatic", **SCALINGS},
+        "cover it. The choice by the rows and standardising pay with a part of ε, where n and ε are large enough for it.",
+        options=(AUTOMATIC, *SCALINGS, *PREPARED_SCALINGS),
+        names={AUTOMATIC: "automatic", **SCALINGS, **PREPARED_SCALINGS},
         changes=Changes.DATA,
     ),
     "ranges": Choice(

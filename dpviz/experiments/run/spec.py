@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run import links
-from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE, SETTINGS
+from dpviz.experiments.run.settings import AS_DECLARED, PREPARED_SCALINGS, PRIVATE, SETTINGS
 from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.mechanisms.knobs import Changes, Knob
 
@@ -34,8 +34,8 @@ class RunSettings:
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
         intercept: whether the data has the constant feature.
-        row_scaling: how rows are brought into the unit ball: "automatic", "centred", "unit", "clip", "bound" or "largest"; see
-            `dpviz.load_dataset`.
+        row_scaling: how rows are brought into the unit ball: "automatic", one of those of `dpviz.load_dataset`, or "chosen" or
+            "standardised", which a part of the budget pays for (`dpviz.preparing`).
         ranges: "declared" for the ranges of number columns as the dataset has them, or "private" for ranges that a tenth of the
             budget pays for; see `dpviz.preparing.ranges`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
@@ -56,6 +56,11 @@ class RunSettings:
     ranges: str = AS_DECLARED
     folds: int = 0
     published_split: bool = False
+
+    @property
+    def prepared(self) -> bool:
+        """True where a part of the budget pays for what is found in the rows before training."""
+        return self.ranges == PRIVATE or self.row_scaling in PREPARED_SCALINGS
 
 
 def shared(spec: RunSettings) -> dict[str, Any]:
@@ -114,9 +119,9 @@ class RunSpec(RunSettings):
     def only(self, *changes: Changes) -> RunSpec:
         """The run in what changes these parts, all else at its defaults: what depends on nothing else is kept under its key.
 
-        Where ranges are private, the data depends on what pays for them and on the noise on them.
+        Where rows are prepared, the data depends on what pays for that and on its noise.
         """
-        paid = ("epsilon", "delta", "seed") if self.ranges == PRIVATE and Changes.DATA in changes else ()
+        paid = ("epsilon", "delta", "seed") if self.prepared and Changes.DATA in changes else ()
         return RunSpec(**{k: getattr(self, k) for k, knob in SETTINGS.items() if knob.changes in changes or k in paid})
 
     def to_query(self) -> dict[str, str]:

@@ -16,7 +16,6 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.observed import census_name
@@ -73,7 +72,7 @@ def excess_risk(
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
     """On the spec's own data, at its own delta."""
     delta, out = resolve(spec).budget.delta, []
-    groups = [[e] for e in epsilons] if spec.ranges == PRIVATE else [list(epsilons)]  # private ranges are others at each epsilon
+    groups = [[e] for e in epsilons] if spec.prepared else [list(epsilons)]  # prepared rows are others at each epsilon
     for some, inside in each(monitor, groups):
         here = replace(spec, epsilon=some[0])
         budgets = [Budget(e, delta) for e in some]

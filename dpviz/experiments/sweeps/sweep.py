@@ -16,7 +16,6 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput, instance, show
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import PRIVATE
 from dpviz.experiments.run.spec import RunSettings, RunSpec, shared
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
 from dpviz.experiments.sweeps.curves import by_mechanism
@@ -101,7 +100,7 @@ class SweepSpec(RunSettings):
     def cells(self) -> list[Cell]:
         """All cells: the first ten seeds of every mechanism, then the next ten."""
         blocks = [range(first, min(first + SEED_BLOCK, self.seeds)) for first in range(0, self.seeds, SEED_BLOCK)]
-        together = [(e,) for e in self.epsilons] if self.ranges == PRIVATE else [tuple(self.epsilons)]  # rows differ with epsilon
+        together = [(e,) for e in self.epsilons] if self.prepared else [tuple(self.epsilons)]  # rows differ with epsilon
         return [
             Cell(replace(run, epsilon=some[0]), some, block, tuple(self.metrics))
             for block in blocks
