@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,9 @@ def add(parser: Parser) -> None:
     parser.add_argument(
         "--write-toml", action="store_true", help="write every decision to a TOML file beside the table, where there is none yet"
     )
+    parser.add_argument(
+        "--declare", action="store_true", help="with --write-toml: its round ranges and categories are public knowledge"
+    )
     parser.set_defaults(dataset=None)
 
 
@@ -48,7 +52,7 @@ def _prepared(options: argparse.Namespace) -> None:
     name = own_file.dataset_name(options, file)
     assert name is not None
     dataset = load_dataset(name, scaling=AUTOMATIC)  # as a run takes them
-    written = _write_toml(own.get(name), dataset) if options.write_toml and file is not None else None
+    written = _write_toml(own.get(name), dataset, options.declare) if options.write_toml and file is not None else None
     if options.write_toml and file is None:
         raise InvalidInput("--write-toml", "is for a table of your own", "Name a file.")
     columns = _columns(dataset)
@@ -120,8 +124,8 @@ def _columns(dataset: Dataset) -> list[dict[str, Any]]:
     return entries
 
 
-def _write_toml(content: Content, dataset: Dataset) -> Path:
-    """Writes the file beside a table that holds every decision.
+def _write_toml(content: Content, dataset: Dataset, declare: bool) -> Path:
+    """Writes the file beside a table that holds every decision; with `declare` its ranges and categories are no proposals.
 
     Raises:
         InvalidInput: there is one already, or it cannot be written.
@@ -136,7 +140,8 @@ def _write_toml(content: Content, dataset: Dataset) -> Path:
     if there is not None:
         raise InvalidInput("--write-toml", f"{there} is there already", "Rename or remove it; nothing was written.")
     target = table.with_name(f"{table.name}.toml")
-    text = sidecar.document(sidecar.decided(content.frame, content.spec, dataset), content.found)
+    spec = sidecar.decided(content.frame, content.spec, dataset)
+    text = sidecar.document(replace(spec, proposed=()) if declare else spec, content.found)
     try:
         with target.open("x", encoding="utf-8") as stream:
             stream.write(text)

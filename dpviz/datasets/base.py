@@ -75,8 +75,8 @@ class Dataset:
         description: one sentence.
         facts: known truths, for example the best accuracy that any model can reach ("bayes_accuracy").
         plane: names of the two features to draw, where the set is two-dimensional.
-        looked_at: columns whose range or categories were read off the rows, or that were left out because of their
-            values, not covered by epsilon; none where all that was declared in advance.
+        looked_at: features whose range or categories were read off the rows, not covered by epsilon; none where all that was
+            declared in advance.
         taken_as_public: what the rows decided beside that and every guarantee takes as public: class labels that were read from
             them, the number of rows without gaps. It follows from how the table was to be read, not from its values.
         notes: what was done to the rows before, one sentence each.
@@ -280,7 +280,7 @@ class Dataset:
             return self
         others = tuple(one for one in self.lost if one.kind != scaling_loss.KIND)
         x = self.X[:, :-1] if self.intercept else self.X
-        lost = (*scaling_loss.lost_by_scaling(x, self.row_factors(self.scaling), self.scaling), *others)
+        lost = (*others, *scaling_loss.lost_by_scaling(x, self.row_factors(self.scaling), self.scaling))
         return self if lost == self.lost else replace(self, lost=lost)
 
     def row_factors(self, scaling: str) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from dpviz.common.validate import InvalidInput, instance, whole
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
+from dpviz.datasets.table.sidecar import declarations
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
 from dpviz.experiments.run.settings import PREPARED_SCALINGS
@@ -274,7 +275,11 @@ def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
         cause = (
             f"the ranges or categories of {some} were read from the rows, which ε does not cover, and the model would show them"
         )
-        raise InvalidInput("ranges", cause, "Declare them, or allow it with --ranges-from-data.")
+        fix: str = (
+            f"Declare them where they are public knowledge, here with round ranges: {declarations(dataset)}. Or find them "
+            "privately (--private-ranges), or allow it with --ranges-from-data."
+        )
+        raise InvalidInput("ranges", cause, fix)
     return dataset.encoder
 
 

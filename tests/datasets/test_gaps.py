@@ -72,6 +72,13 @@ def test_a_word_among_numbers_is_a_gap_and_said() -> None:
     assert any("'Exempt' was read as a gap in age (1)" in note for note in prepared.dataset.notes)
 
 
+def test_one_line_says_that_a_word_is_a_gap_in_many_columns() -> None:
+    names = [f"c{k}" for k in range(20)]
+    rows = ["?," * 20 + "1" if k == 3 else f"{k % 7}," * 20 + str(k % 2) for k in range(60)]
+    (note,) = made("\n".join([",".join([*names, "y"]), *rows]).encode()).dataset.notes[:1]
+    assert note == ("'?' was read as a gap in 20 columns, c0 (1), c1 (1), c2 (1), c3 (1), c4 (1), c5 (1) and 14 more columns.")
+
+
 def test_bands_beside_numbers_are_categories() -> None:
     bands = [">60%", "20%-<30%", "10+", "25 to 34"]
     content = table(120, row=lambda k: f"{bands[k % 4] if k % 2 else 30 + k % 40},{'abc'[k % 3]},{k % 3 // 2}")

@@ -28,13 +28,37 @@ def leak() -> tuple[pd.DataFrame, str]:
 
 def cut() -> tuple[pd.DataFrame, str]:
     frame = plain()
-    return frame.assign(score=frame["y"] * 10 + np.linspace(0, 9, N)), "score alone predicts the label in 100.0 %"
+    said = "score alone predicts the label in 100.0 % of the rows, by one threshold"
+    return frame.assign(score=frame["y"] * 10 + np.linspace(0, 9, N)), said
+
+
+def total() -> tuple[pd.DataFrame, str]:
+    """A sum of few answers, of which some are rare."""
+    score = np.random.default_rng(4).binomial(10, 0.4, N)
+    return plain().assign(score=score, y=(score > 4).astype(int)), "by one threshold: values up to 4 against larger ones"
+
+
+def code() -> tuple[pd.DataFrame, str]:
+    frame = plain()
+    return frame.assign(age=frame["age"].where(np.arange(N) % 10 > 0, 8888)), "40 of 400 values of age are 8888, unlike"
+
+
+def code_among_bands() -> tuple[pd.DataFrame, str]:
+    bands = np.array(["<25", "25-44", ">74", "8888"])[np.arange(N) % 4]
+    return plain().assign(band=bands), "--missing band=8888"
+
+
+def typing_error() -> tuple[pd.DataFrame, str]:
+    frame = plain()
+    frame.loc[7, "age"] = 383
+    return frame, "1 row sets the range of age, 20 to 383"
 
 
 def repeated() -> tuple[pd.DataFrame, str]:
     frame = plain()
     person = np.random.default_rng(1).integers(0, 150, N)
-    return frame.assign(person=person), f"up to {np.bincount(person).max()} each. ε holds for one row"
+    kept = int(np.minimum(np.bincount(person), 3).sum())
+    return frame.assign(patient_id=person), f"at most 3 keep {kept}: --person-rows"
 
 
 def wide() -> tuple[pd.DataFrame, str]:
@@ -57,7 +81,7 @@ def one_class() -> tuple[pd.DataFrame, str]:
     return frame, "Accuracy is no measure here: 1 has 4.0 % of the rows"
 
 
-@pytest.mark.parametrize("case", [leak, cut, repeated, wide, loses, one_class])
+@pytest.mark.parametrize("case", [leak, cut, total, repeated, wide, loses, one_class, code, code_among_bands, typing_error])
 def test_it_is_remarked(case) -> None:  # type: ignore[no-untyped-def]
     frame, said = case()
     assert [said in remark for remark in made(frame).remarks] == [True], made(frame).remarks
@@ -75,8 +99,33 @@ def test_nothing_is_remarked_where_nothing_is_odd() -> None:
         client_age=rng.integers(18, 90, N),
         row_id=np.arange(N),  # every row is another one
         income=np.exp(rng.normal(10, 0.6, N)),
+        account_balance=rng.integers(0, 99, N) * 100,
+        **{name: rng.integers(0, 60, N) for name in ("citric acid", "amount_paid", "is_valid", "covid", "thyroid", "grid")},
     )
     assert made(frame).remarks == ()
+    assert set(made(frame).beside) == {"row_id"}
+
+
+@pytest.mark.parametrize("name", ["customerID", "patient_id", "ID", "person", "Account No", "uuid"])
+def test_an_identifier_is_never_a_feature_but_kept_beside(name: str) -> None:
+    rng = np.random.default_rng(5)
+    for values in (rng.integers(0, 150, N), rng.permutation(N), [f"a{k}" for k in rng.integers(0, 90, N)]):
+        dataset = made(plain().assign(**{name: values}))
+        assert not any(feature.startswith(name) for feature in dataset.feature_names)
+        assert list(dataset.beside) == [name]
+        assert dataset.looked_at == ("age", "dose")
+        assert name in made(plain().assign(**{name: values}), columns=["age", name]).frame
+
+
+def test_what_is_lost_is_said_in_few_lines_and_rows_first() -> None:
+    frame = plain().assign(**{f"zero{k}": 0 for k in range(9)}, row_id=np.arange(N), age=lambda t: t["age"].astype(float))
+    frame.loc[frame.index[frame["y"] == 1][:8], "age"] = np.nan
+    rows, *others = (one.sentence for one in made(frame).lost if one.kind != "lengths")
+    assert rows == "8 of 400 rows were dropped because of gaps in: age (8). All of them have y = 1."
+    assert others[0] == (
+        "9 columns have the same value in every row and are not used: zero0, zero1, zero2, zero3, zero4, zero5 and 3 more."
+    )
+    assert len(others) == 2
 
 
 def test_a_proposed_range_answers_the_remark_and_stays_in_what_was_looked_at() -> None:

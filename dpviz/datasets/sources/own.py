@@ -29,7 +29,8 @@ from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source
-from dpviz.datasets.table.cell_text import declared, is_declared
+from dpviz.datasets.table import cell_text
+from dpviz.datasets.table.cell_text import is_declared
 from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
@@ -297,6 +298,9 @@ def from_file(
         values.pop("drop", None)
     elif how.get("drop"):
         values.pop("columns", None)
+    declared = {*how.get("ranges", {}), *how.get("categories", {})}  # an option is a declaration
+    if "proposed" in values and "proposed" not in how:
+        values["proposed"] = [column for column in values["proposed"] if column not in declared]
     guessed = ""
     if "target" not in values:
         values["target"] = last_column(read.frame, chosen="positive" in values or "above" in values)
@@ -352,7 +356,7 @@ def _column(name: str, series: pd.Series) -> pd.Series:
     if pd.api.types.is_bool_dtype(series) or not pd.api.types.is_numeric_dtype(series):
         texts = series.map(word, na_action="ignore").astype(object)
         texts = texts.where(series.notna(), None)
-        return declared(texts, sorted(set(texts.dropna())))
+        return cell_text.declared(texts, sorted(set(texts.dropna())))
     if pd.api.types.is_complex_dtype(series):
         raise InvalidInput(name, "holds complex numbers", "Give real numbers.")
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,19 @@ ASK_TEXT: str = "Save the table as CSV in UTF-8 and upload that."
 _COMMA_NUMBER = r"^[-+]?[0-9]+(,[0-9]+)?$"
 _IN_QUOTES = "^'(.*)'$"
 _GROUPED_BY_POINTS = r"^[-+]?[1-9][0-9]{0,2}\.[0-9]{3}$"
+_MOST_NAMED = 6  # columns that a note names
 _EXACT = 2.0**53  # up to here every whole number is a float of its own
+
+
+def gap_notes(marked: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """One sentence a word that was read as a gap, of {word: {column: count}}."""
+    notes = []
+    for value, where in marked.items():
+        places = [f"{column} ({count:,})" for column, count in list(where.items())[:_MOST_NAMED]]
+        more = f" and {len(where) - len(places):,} more columns" if len(where) > len(places) else ""
+        many = f" {len(where):,} columns," if more else ""
+        notes.append(f"{show(value)} was read as a gap in{many} {', '.join(places)}{more}.")
+    return notes
 
 
 def is_number(series: pd.Series) -> bool:
@@ -40,10 +52,18 @@ def declared(values: Sequence[str | None], levels: Sequence[str]) -> pd.Series:
     return pd.Series(pd.Categorical(values, categories=list(levels), ordered=True))
 
 
-def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str], as_text: bool = False) -> tuple[pd.Series, int]:
+def typed(
+    name: str,
+    raw: pa.ChunkedArray,
+    delimiter: str,
+    notes: list[str],
+    as_text: bool = False,
+    marked: dict[str, dict[str, int]] | None = None,
+) -> tuple[pd.Series, int]:
     """(numbers with NaN for `MISSING` words, or categories that keep these words, number of cells trimmed).
 
     Args:
+        marked: receives the words that were gaps beside numbers, with their counts by column.
         as_text: take numbers for texts too, so that 007 stays 007.
 
     Which words are gaps in a column of text is decided later (`dpviz.datasets.table.gaps`), where the label is known.
@@ -78,9 +98,8 @@ def typed(name: str, raw: pa.ChunkedArray, delimiter: str, notes: list[str], as_
     if _merges(cells, numbers):
         notes.append(f"{name} holds whole numbers with more digits than a number keeps apart; they were read as text.")
         return _texts(name, words, notes), trimmed
-    if words.null_count < cells.null_count:
-        gaps = words.filter(pc.and_(pc.is_null(cells), pc.is_valid(words)))
-        notes.append(f"{show(gaps[0].as_py())} was read as a gap in {name} ({len(gaps):,}), which holds numbers beside it.")
+    for gap in pc.value_counts(words.filter(pc.and_(pc.is_null(cells), pc.is_valid(words)))).to_pylist():
+        ({} if marked is None else marked).setdefault(gap["values"], {})[name] = gap["counts"]
     zeros = first(cells, r"^[-+]?0[0-9]")
     if zeros is not None:
         notes.append(f"Leading zeros in {name}, as in {zeros}, do not count: its values were read as numbers.")

@@ -27,11 +27,19 @@ _WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{
 _AMOUNT = r"[$€£]?\s*\d[\d.,]*\s*[%kKmM€£$]?"
 #: an interval of numbers, such as 30%-<36%, >60%, 10+ or 25 to 34
 _BAND = re.compile(rf"(?:[<>≤≥]=?\s*{_AMOUNT}|{_AMOUNT}\s*(?:\+|(?:-|–|to)\s*[<>≤≥]?=?\s*{_AMOUNT}))")
+SAME: str = "has the same value in every row"
 MANY_LEVELS = 100
 FEW_LEVELS = 20
 #: share of gaps above which a column is not used by default
 MANY_GAPS = 0.1
-_NAME_OF_ID = re.compile(r"(^|[\W_])(id|ids|no|nr|num|number|key|index|code|rowid|uuid)([\W_]|$)|^unnamed|[a-z](ID|Id|Nr|No)$")
+#: names of numbers that count rows, where nearly all values differ
+_NAME_OF_NUMBER = re.compile(r"(^|[\W_])(ids?|no|nr|num|number|key|index|code|rowid|uuid)([\W_]|$)|^unnamed|[a-z](ID|Id|Nr|No)$")
+_SOMEBODY = (
+    "person|people|patient|subject|user|customer|client|member|account|household|student|employee|respondent|participant|"
+    "individual|driver|policyholder|borrower|applicant"
+)
+#: names of identifiers, whose values may repeat: patient_id, customerID, person, account no; not amount_paid, nor citric acid
+_NAME_OF_ID = re.compile(rf"(?i:(^|.*[\W_])(id|uuid)|({_SOMEBODY})s?([\W_]?(id|no|nr|number|key|code))?)|.*[a-z](ID|Id)")
 _DIFFERENT, _LARGE = 0.9, 100_000
 _ENOUGH, _ENOUGH_WITHOUT_NAME = 20, 100  # rows
 
@@ -61,7 +69,7 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
         return "has no values"
     values = pd.unique(present)
     if len(values) == 1 and not series.isna().any():
-        return "has the same value in every row"
+        return SAME
     if is_number(series) or declared:
         return None
     texts = [str(v) for v in values]
@@ -90,11 +98,27 @@ def better_not(series: pd.Series) -> str | None:
     """The reason for which a column that can be a feature is left out by default, or None."""
     gaps = int(series.isna().sum())
     like = _like_identifier(series)
+    if like is None and is_identifier(series):
+        like = f"holds {series.nunique():,} different values in {series.notna().sum():,} rows and is named like an identifier"
     if like:
         return like
     if gaps > MANY_GAPS * len(series):
         return f"has gaps in {gaps:,} of {len(series):,} rows, which would be dropped"
     return None
+
+
+def is_identifier(series: pd.Series) -> bool:
+    """True where a column has the name of an identifier, and more different values than a feature has, though some may repeat."""
+    if _NAME_OF_ID.fullmatch(str(series.name)) is None:
+        return False
+    if is_number(series) and not (series.dropna() == np.floor(series.dropna())).all():
+        return False
+    return series.nunique() > max(FEW_LEVELS, 0.05 * series.notna().sum())
+
+
+def some(names: Sequence[str], most: int = 6) -> str:
+    """The first names of a list, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _like_identifier(series: pd.Series) -> str | None:
@@ -108,7 +132,7 @@ def _like_identifier(series: pd.Series) -> str | None:
     if len(different) < _DIFFERENT * len(values):
         return None
     start = f"holds {len(different):,} different whole numbers in {len(values):,} rows"
-    if _NAME_OF_ID.search(str(series.name)) or _NAME_OF_ID.search(str(series.name).lower()):
+    if _NAME_OF_NUMBER.search(str(series.name)) or _NAME_OF_NUMBER.search(str(series.name).lower()):
         return f"{start} and is named like an identifier"
     if len(values) < _ENOUGH_WITHOUT_NAME:
         return None

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.arff import is_arff, read_arff
-from dpviz.datasets.table.cell_text import ASK_TEXT, typed
+from dpviz.datasets.table.cell_text import ASK_TEXT, gap_notes, typed
 from dpviz.datasets.table.decode import decode
 from dpviz.datasets.table.delimiters import DELIMITERS, NUMBER, WHITE_SPACE, find_delimiter, is_remark, tabs
 from dpviz.datasets.table.names import SECOND, Header, check_names, is_number_text, named, no_data_in_header
@@ -136,11 +136,12 @@ def read_text(
     if len(raw) == 1 and re.search(r"\S[ \t]*\n[ \t]*\n\s*\S", text):
         cause = "has one column and a blank line inside, which may be a row with a gap or none"
         raise InvalidInput("file", cause, "Write ? for a gap, or remove the line.")
-    trimmed = 0
+    trimmed, marked = 0, dict[str, dict[str, int]]()
     columns: dict[str, pd.Series] = {}
     for name, cells in raw.items():
-        columns[name], changed = typed(name, cells, sign, notes, name in (verbatim or ()))
+        columns[name], changed = typed(name, cells, sign, notes, name in (verbatim or ()), marked)
         trimmed += changed
+    notes += gap_notes(marked)
     if trimmed:
         notes.append(f"Spaces around {trimmed:,} values were removed.")
     if header is None:

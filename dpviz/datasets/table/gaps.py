@@ -12,14 +12,13 @@ import pandas as pd
 import pyarrow as pa
 
 from dpviz.common.validate import show
-from dpviz.datasets.table.cell_text import DOUBTFUL, MISSING, is_declared, is_number, typed
-from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT
+from dpviz.datasets.table.cell_text import DOUBTFUL, MISSING, gap_notes, is_declared, is_number, typed
+from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT, some
 
 if TYPE_CHECKING:
     from dpviz.datasets.table.spec import TableSpec
 
 _WORD = re.compile(r"[^\W\d_][^\d<>=+]*")
-_MOST_NAMED = 6  # columns that a note names
 
 
 def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.DataFrame:
@@ -50,11 +49,11 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.Data
         columns[column] = _without(series, words, notes) if words else series
         for value, count in words.items():
             marked.setdefault(value, {})[column] = count
-    for value, where in marked.items():
-        notes.append(f"{show(value)} was read as a gap in {_places(where)}.")
+    notes += gap_notes(marked)
     for value, where in kept.items():
+        places = some([f"{column} ({count:,})" for column, count in where.items()])
         notes.append(
-            f"{show(value)} fills more than a tenth of {_places(where)} and was read as a category. "
+            f"{show(value)} fills more than a tenth of {places} and was read as a category. "
             "Rows with a gap are left out, unless the column has a value for gaps: a number, or a category of its own. "
             "If it is a gap, say so: "
             f"--missing {shlex.quote(value)}, missing = [{_quoted(value)}] in the TOML file or in Python, "
@@ -145,12 +144,6 @@ def marked(series: pd.Series, words: Sequence[str]) -> pd.Series:
     """A column of new rows with NaN for these words, and with numbers where only they stood between numbers."""
     found = _counts(series, list(words))
     return _without(series, found, []) if found else series
-
-
-def _places(where: Mapping[str, int]) -> str:
-    named = [f"{column} ({count:,})" for column, count in list(where.items())[:_MOST_NAMED]]
-    more = len(where) - len(named)
-    return ", ".join(named) + (f" and {more:,} more columns" if more else "")
 
 
 def _quoted(value: str) -> str:

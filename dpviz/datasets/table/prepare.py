@@ -13,7 +13,7 @@ from dpviz.common.persons import bounded
 from dpviz.common.validate import InvalidInput, number, number_from_text, one_of, show
 from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
-from dpviz.datasets.table.columns import categorical_block, number_block, positives, word
+from dpviz.datasets.table.columns import SAME, categorical_block, number_block, positives, some, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
 from dpviz.datasets.table.features import features_of
@@ -22,7 +22,7 @@ from dpviz.datasets.table.lost import Lost
 from dpviz.datasets.table.names import unused
 from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.remarks import remarks
-from dpviz.datasets.table.spec import TableSpec
+from dpviz.datasets.table.spec import CHOSEN_COLUMNS, TableSpec
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ def prepare(
     features, left_out = features_of(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
+    by_values = any(one.looked for one in lost)
     frame, used, kept, persons = _of_persons(frame, used, kept, spec, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
@@ -92,11 +93,11 @@ def prepare(
         source=source,
         label_names=label_names,
         notes=(*messages, *([] if spec.person else _repeats(used))),
-        looked_at=_looked_at(looked_at, lost, left_out, spec),
-        lost=tuple(lost),
+        looked_at=tuple(dict.fromkeys((*looked_at, *(one.what for one in lost if one.looked and one.what in features)))),
+        lost=tuple(sorted(lost, key=lambda one: one.kind != "rows")),
         encoder=Encoder(tuple(columns)),
         label=label_of(spec, usual, guessed_label),
-        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | {"persons": persons} | words),
+        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows, by_values) | {"persons": persons} | words),
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
 
@@ -166,12 +167,6 @@ def _repeats(used: pd.DataFrame) -> list[str]:
     return [f"{counted} another one; who stands in several rows is protected in each of them only."]
 
 
-def _looked_at(read: Sequence[str], lost: Sequence[Lost], left_out: Mapping[str, str], spec: TableSpec) -> tuple[str, ...]:
-    """Columns whose range or categories were read, and those that were left out because of their values, each once."""
-    chosen = [*(one.what for one in lost if one.looked), *(column for column in left_out if column in spec.proposed)]
-    return tuple(dict.fromkeys((*read, *chosen)))
-
-
 def _words(
     frame: pd.DataFrame,
     used: pd.DataFrame,
@@ -181,13 +176,14 @@ def _words(
     y: NDArray[np.float64],
     label_names: Sequence[str],
     test_rows: int,
+    by_values: bool,
 ) -> dict[str, Any]:
     """The parts of a table that a dataset keeps: readable rows, columns beside them, the publisher's test part."""
     return {
         "person_rows": spec.person_rows if spec.person else 0,
         "remarks": remarks(frame, kept, used, y, label_names, spec),
         "description": f"{len(used):,} rows: {spec.target} is {label_names[1]} or {label_names[0]}?",
-        "taken_as_public": spec.taken_as_public,
+        "taken_as_public": (*spec.taken_as_public, *([CHOSEN_COLUMNS] if by_values else [])),
         "frame": _shown(used.drop(columns=spec.target), spec.target, y, label_names),
         "beside": frame.loc[kept, list(left_out)].reset_index(drop=True) if left_out else None,
         "published_test": np.arange(len(frame))[kept] >= len(frame) - test_rows if test_rows else None,
@@ -204,10 +200,15 @@ def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_na
 def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, str]) -> list[Lost]:
     """The information that the table loses with unused columns."""
     lost = []
+    constants = [column for column, reason in left_out.items() if reason == SAME]
     for column, reason in left_out.items():
-        chosen = column in (*spec.drop, spec.person) or spec.columns is not None
+        looked = column not in (*spec.drop, spec.person) and spec.columns is None
         sentence: str = f"{column} is not used: {reason}."
-        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=not chosen))
+        if column in constants and len(constants) > 1:
+            if column != constants[0]:
+                continue
+            sentence = f"{len(constants):,} columns have the same value in every row and are not used: {some(constants)}."
+        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=looked))
     return lost
 
 
@@ -316,7 +317,9 @@ def _without_gaps(
     if dropped:
         counts = gaps.sum().sort_values(ascending=False, kind="stable")
         columns = ", ".join(f"{column} ({int(count):,})" for column, count in counts.items() if count)
-        message: str = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}."
+        classes = used.loc[~complete, target].map(word, na_action="ignore").unique()
+        one = f" All of them have {target} = {classes[0]}." if len(classes) == 1 and dropped > 1 and pd.notna(classes[0]) else ""
+        message: str = f"{dropped:,} of {len(used):,} rows were dropped because of gaps in: {columns}.{one}"
         lost.append(Lost("rows", "", dropped, message))
         used = used[complete].reset_index(drop=True)
     return used, complete.to_numpy()

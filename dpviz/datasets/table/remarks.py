@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.columns import is_identifier, word
 from dpviz.datasets.table.proposals import outside, round_range
 
 if TYPE_CHECKING:
@@ -30,14 +31,8 @@ _FEW_OF_A_LEVEL = 5
 _WIDE = 5.0  # times a round range that the whole range is wide
 _FEW_ROWS, _FEW_OF = 10, 0.001  # that many, or that share of them
 _LOSES_MORE, _LOSES = 1.5, 0.05
-_SOMEBODY = re.compile(
-    r"(^|[\W_])(id|uuid|person|people|patient|subject|user|customer|client|member|account|household|student|employee|respondent|"
-    r"participant|individual|driver|policyholder|borrower|applicant)s?([\W_]|$)|[a-z](ID|Id)$",
-    re.IGNORECASE,
-)
-_MEASURE = re.compile(
-    r"(^|[\W_])(age|income|sex|gender|race|type|kind|count|number|years?|score|status|since|days)([\W_]|$)", re.IGNORECASE
-)
+_CODE = re.compile(r"-?(\d)\1{1,}|-[1-9]")  # 99, 8888, -9: what tables write where there is no value
+_FAR = 3.0  # times the range of all other values that such a number is away from them
 
 
 def remarks(
@@ -64,6 +59,7 @@ def remarks(
         *_giveaways(used, features, y),
         *([] if spec.person else _repeated(frame.loc[kept], spec.target, features)),
         *_wide_ranges(used, features, spec),
+        *_codes(used, features, spec),
         *_losses(frame, kept, y, label_names, spec),
     )
 
@@ -85,47 +81,72 @@ def _giveaways(used: pd.DataFrame, features: Sequence[str], y: NDArray[np.float6
     majority = max(labels.mean(), 1 - labels.mean())
     messages = []
     for column in features:
-        right = _accuracy_alone(used[column].iloc[::every], labels)
+        right, cut = _accuracy_alone(used[column].iloc[::every], labels)
         if right >= _ALONE and 1 - right <= _LEFT * (1 - majority):
+            how = "" if cut is None else f", by one threshold: values up to {cut:g} against larger ones"
             messages.append(
-                f"{column} alone predicts the label in {100 * right:.1f} % of the rows. If it is not known before the label "
+                f"{column} alone predicts the label in {100 * right:.1f} % of the rows{how}. If it is not known before the label "
                 f"is, it gives the label away: leave it out (--drop {shlex.quote(column)})."
             )
     return messages
 
 
-def _accuracy_alone(series: pd.Series, labels: NDArray[np.bool_]) -> float:
-    """Accuracy of the best rule from one column: one cut through many numbers, else a label for each value.
+def _accuracy_alone(series: pd.Series, labels: NDArray[np.bool_]) -> tuple[float, float | None]:
+    """(accuracy of the best rule from one column, its threshold): one cut through numbers, else a label for each value.
 
     A value that fewer than `_FEW_OF_A_LEVEL` rows have counts as half right, so that an identifier does not predict.
     """
     codes, values = pd.factorize(series, sort=is_number(series))
     positive = np.bincount(codes, weights=labels, minlength=len(values))
     rows = np.bincount(codes, minlength=len(values))
-    if is_number(series) and len(values) > _FEW_VALUES:
+    best = np.where(rows < _FEW_OF_A_LEVEL, rows / 2, np.maximum(positive, rows - positive)).sum()
+    if is_number(series) and len(values) > 2:
         below, positive_below = np.cumsum(rows), np.cumsum(positive)
         right = below - positive_below + labels.sum() - positive_below  # negative below the cut, positive above
-        return float(max(right.max(), len(labels) - right.min())) / len(labels)
-    best = np.where(rows < _FEW_OF_A_LEVEL, rows / 2, np.maximum(positive, rows - positive))
-    return float(best.sum()) / len(labels)
+        right = np.maximum(right, len(labels) - right)
+        if right.max() >= best or len(values) > _FEW_VALUES:
+            return float(right.max()) / len(labels), float(values[int(right.argmax())])
+    return float(best) / len(labels), None
 
 
 def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[str]:
     messages = []
     for column in map(str, used.columns):
-        if column == target or not _SOMEBODY.search(column) or _MEASURE.search(column):
+        if column == target or not is_identifier(used[column]):
             continue
         counts = used[column].value_counts()
         counts = counts[counts > 0]
-        if not (max(_FEW_VALUES, 0.05 * len(used)) < len(counts) < len(used)):
+        if len(counts) == len(used):
             continue
         most = int(counts.max())
+        keeps = [f"at most {k} keep{'s' * (k == 1)} {int(counts.clip(upper=k).sum()):,}" for k in (1, 3) if k < most]
         drop = f" It is also a feature; if not, leave it out: --drop {shlex.quote(column)}." if column in features else ""
         messages.append(
-            f"{column} looks like an identifier: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
+            f"Several rows have the same {column}: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
             f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε. If it names a person, ε can be for "
-            f"the person: --person {shlex.quote(column)}.{drop}"
+            f"the person: --person {shlex.quote(column)} (of the rows, {' and '.join(keeps)}: --person-rows).{drop}"
         )
+    return messages
+
+
+def _codes(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -> list[str]:
+    """A remark where one number such as 8888 stands far from all others, or among categories, in several rows."""
+    messages = []
+    for column in features:
+        counts = used[column].value_counts()
+        levels = [level for level in counts.index if _CODE.fullmatch(word(level))]
+        for level in levels:
+            others = counts.index.drop(level)
+            if is_number(used[column]):
+                low, high = others.min(), others.max()
+                odd = max(low - level, level - high) > _FAR * (high - low) and len(others) > _FEW_OF_A_LEVEL
+            else:
+                odd = len(word(level)) > 2
+            if odd and counts[level] > 1 and column not in spec.missing_in and spec.missing is None:
+                messages.append(
+                    f"{counts[level]:,} of {len(used):,} values of {column} are {word(level)}, unlike the others. If that stands "
+                    f"for a gap, say so: --missing {shlex.quote(f'{column}={word(level)}')}."
+                )
     return messages
 
 

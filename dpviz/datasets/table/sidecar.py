@@ -1,5 +1,6 @@
 """The TOML file beside a table that holds every decision about it, for a person to read, correct and keep."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ import tomli_w
 from dpviz.common import toml
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.table.delimiters import DELIMITERS
+from dpviz.datasets.table.delimiters import DELIMITERS, joined
 from dpviz.datasets.table.encoder import NUMBER
 from dpviz.datasets.table.gaps import decisions, with_gaps
 from dpviz.datasets.table.proposals import round_range
@@ -19,9 +20,9 @@ from dpviz.datasets.table.spec import TableSpec
 _HEAD = """\
 # Written by `dpviz datasets TABLE --write-toml`. Each line is a decision about the table beside it: correct what is wrong.
 #
-# `proposed` names the columns whose range or categories below were proposed from the rows, or that were left out because of
-# their values. They are not public knowledge and are not covered by epsilon. Take a column off that list when you have given
-# it a range or categories that you know without these rows.
+# `proposed` names the columns whose range or categories below were proposed from the rows. They are not public knowledge and are
+# not covered by epsilon. Take a column off that list when you have given it a range or categories that you know without these
+# rows; an option (--range, --categories) declares a column, too.
 
 """
 
@@ -57,6 +58,19 @@ def decided(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> TableSpec
         missing_in=decisions(frame, spec),
         proposed=tuple(name for name in map(str, frame.columns) if name in dataset.looked_at),
     )
+
+
+def declarations(dataset: Dataset) -> str:
+    """The options that declare all that was read from the rows: round ranges, and the categories."""
+    options: list[str] = []
+    for column in () if dataset.encoder is None else dataset.encoder.columns:
+        name = '"' + column.name.replace('"', '""') + '"' if "=" in column.name else column.name
+        if column.name in dataset.looked_at and column.kind == NUMBER:
+            ends = round_range(dataset.frame[column.name].to_numpy(dtype=float)) or (column.low, column.low + 1)
+            options += ["--range", f"{name}={ends[0]:.12g},{ends[1]:.12g}"]
+        elif column.name in dataset.looked_at:
+            options += ["--categories", f"{name}={joined(column.levels, '|')}"]
+    return shlex.join(options)
 
 
 def document(spec: TableSpec, found: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from dpviz.datasets.table.columns import classes, gap_hint, word
 #: what a table's rows decide and guarantees take as public
 CLASS_LABELS: str = "the class labels, which were read from the rows"
 COMPLETE_ROWS: str = "how many rows have no gaps"
+CHOSEN_COLUMNS: str = "which columns were left out because of their values"
 
 
 @dataclass(frozen=True)
