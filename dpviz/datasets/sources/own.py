@@ -290,14 +290,9 @@ def from_file(
         key: values[key] | dict(value) if isinstance(value, Mapping) and isinstance(values.get(key), Mapping) else value
         for key, value in how.items()
     }
-    if how.get("above") is not None:
-        values.pop("positive", None)
-    elif how.get("positive"):
-        values.pop("above", None)
-    if how.get("columns") is not None:
-        values.pop("drop", None)
-    elif how.get("drop"):
-        values.pop("columns", None)
+    for one, other in (("above", "positive"), ("positive", "above"), ("columns", "drop"), ("drop", "columns")):
+        if one in how and other not in how:
+            values.pop(other, None)
     declared = {*how.get("ranges", {}), *how.get("categories", {})}  # an option is a declaration
     if "proposed" in values and "proposed" not in how:
         values["proposed"] = [column for column in values["proposed"] if column not in declared]

@@ -75,7 +75,6 @@ def prepare(
     features, left_out = features_of(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
-    by_values = any(one.looked for one in lost)
     frame, used, kept, persons = _of_persons(frame, used, kept, spec, lost)
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
@@ -97,7 +96,7 @@ def prepare(
         lost=tuple(sorted(lost, key=lambda one: one.kind != "rows")),
         encoder=Encoder(tuple(columns)),
         label=label_of(spec, usual, guessed_label),
-        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows, by_values) | {"persons": persons} | words),
+        **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | {"persons": persons} | words),
     )
     return Prepared(dataset, left_out, int((~kept).sum()))
 
@@ -176,9 +175,9 @@ def _words(
     y: NDArray[np.float64],
     label_names: Sequence[str],
     test_rows: int,
-    by_values: bool,
 ) -> dict[str, Any]:
     """The parts of a table that a dataset keeps: readable rows, columns beside them, the publisher's test part."""
+    by_values = spec.columns is None and any(column not in (*spec.drop, spec.person) for column in left_out)
     return {
         "person_rows": spec.person_rows if spec.person else 0,
         "remarks": remarks(frame, kept, used, y, label_names, spec),
