@@ -23,7 +23,7 @@ from dpviz.papers.figures.catalogue import FIGURES, PANELS, Setup, setup
 NUMBERS = Path(__file__).with_name("panels")
 #: columns of a sweep that statements are judged by
 COLUMNS = ["mechanism", "epsilon", "seed", "accuracy", "expected_accuracy", "objective", "optimality_gap"]
-COLUMNS += ["dataset", "model", "majority_accuracy", "non_private_accuracy"]
+COLUMNS += ["dataset", "model", "majority_accuracy", "non_private_accuracy", "split"]
 ENGINE = "engine"  # the version that computed the numbers
 
 
@@ -38,8 +38,15 @@ def panels() -> list[str]:
 
 
 def compute(panel: Setup) -> pd.DataFrame:
-    """The sweep of a panel; cells that were computed before are read."""
-    return dpviz.sweep(**panel.values, epsilons=grid(panel.low, panel.high, panel.points), store=CellStore.personal())
+    """The sweep of a panel, with noise of its own for each method and split; cells that were computed before are read."""
+    shared, store = dict(panel.values, epsilons=grid(panel.low, panel.high, panel.points)), CellStore.personal()
+    methods = shared.pop("mechanisms")
+    tables = [
+        dpviz.sweep(**shared, mechanisms={name: knobs}, split_seed=split, seed=1000 * k + split, store=store).assign(split=split)
+        for split in range(panel.splits)
+        for k, (name, knobs) in enumerate(methods.items())
+    ]
+    return pd.concat(tables, ignore_index=True)
 
 
 def numbers(name: str, dataset: str, folder: Path = NUMBERS) -> Path:
@@ -64,8 +71,8 @@ def kept(folder: Path = NUMBERS) -> dict[str, pd.DataFrame]:
 def keep(name: str, table: pd.DataFrame, folder: Path = NUMBERS) -> None:
     """Writes a panel's numbers with the engine's version, the same bytes for the same numbers."""
     file, packed = numbers(name, table["dataset"].iloc[0], folder), {"method": "gzip", "mtime": 1}
-    noted = table[COLUMNS].assign(**{ENGINE: engine_version()})
-    noted.to_csv(file, index=False, float_format="%.7g", compression=packed)
+    noted = table.reindex(columns=COLUMNS).assign(**{ENGINE: engine_version()})
+    noted.to_csv(file, index=False, float_format="%.5g", compression=packed)
 
 
 def main() -> None:

@@ -14,6 +14,10 @@ sys.path.insert(0, str(DOCS.parent))  # the numbers of figures are read by a mod
 
 import dpviz  # noqa: E402
 from benchmarks import figures as computed  # noqa: E402
+from dpviz.auditing import EXCEEDED  # noqa: E402
+from dpviz.figures.audits import board  # noqa: E402
+from dpviz.figures.style import LIGHT  # noqa: E402
+from dpviz.figures.svg import picture  # noqa: E402
 from dpviz.papers import saved  # noqa: E402
 from dpviz.papers.figures.catalogue import FIGURES, PANELS, settings  # noqa: E402
 
@@ -122,7 +126,29 @@ of the page Trade-off ("Figures of the papers").
     return text
 
 
-PAGES = (mechanisms, defaults, cost, figures)
+def claimed_and_proved() -> str:
+    """Claimed, proved and audited ε of every method, as a picture and a table."""
+    table = data("survey")
+    numbers = table[["claimed", "proved", "audited"]].apply(pd.to_numeric)
+    shown = numbers["claimed"].fillna(numbers["proved"])
+    exceeded = table["verdict"] == EXCEEDED
+    rows = list(zip(table["label"], shown, numbers["audited"], exceeded, numbers["proved"].notna(), strict=True))
+    words = f"ε of {len(rows)} methods. An audit exceeds the claim of {', '.join(table.loc[exceeded, 'label'])}."
+    svg = picture(board(rows, LIGHT), "claimed", words).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    (DOCS / "claimed_and_proved.svg").write_text(svg, encoding="utf-8")
+    listed = table[["label", "claimed", "proved", "audited", "verdict"]].replace("", "–").to_numpy()
+    return f"""# Claimed, proved and audited ε
+
+Every method here is attacked on its worst pair of neighbouring datasets, calibrated for ε = 1 and δ = 10⁻⁵ at its default
+hyperparameters. A lower bound above the claim refutes it; one below says little about how much is lost. Made by
+`python -m benchmarks.survey`.
+
+![{words}](claimed_and_proved.svg)
+
+{grid(("method", "claimed ε", "proved ε", "audited ε, at least", "verdict"), listed)}"""
+
+
+PAGES = (mechanisms, defaults, cost, figures, claimed_and_proved)
 
 
 def write() -> None:

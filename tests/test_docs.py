@@ -31,6 +31,9 @@ def test_pages_are_made_from_declarations_and_numbers(generated: ModuleType) -> 
         rows = [line for line in page.splitlines() if re.match(r"\| (?!method)", line) and re.search(r"\d", line.split("|")[2])]
         counts = {"defaults": 3}  # three budgets stand in one row
         assert len(rows) == sum(len(generated.data(name)) // counts.get(name, 1) for name in numbers)
+    page = generated.claimed_and_proved()
+    assert all(f"| {label} |" in page for label in generated.data("survey")["label"])
+    assert "<svg" in (ROOT / "docs" / "claimed_and_proved.svg").read_text(encoding="utf-8")
     figures = generated.figures()
     assert all(f"| {one.text} | {one.verdict.headline} |" in figures for one in saved.load().figures)
 
@@ -114,7 +117,7 @@ def test_the_parts_of_every_cost_add_up(generated: ModuleType) -> None:
 
 
 #: pages that are made when the site is built
-MADE = {"cost", "defaults", "figures", "mechanisms"}
+MADE = {"claimed_and_proved", "cost", "defaults", "figures", "mechanisms"}
 PAGES = sorted(path for path in ROOT.glob("docs/*.md") if path.stem not in {"index", *MADE})
 
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from dpviz.figures.style import Theme, Trace, faint, figure, margin, plain
 from dpviz.figures.traces import area_trace, bar_trace, coin_toss, error_bars, line_trace, marker_trace, note, upright
 
-_ROW = 27  # pixels of one mechanism
+_ROW = 36  # pixels of one mechanism
 _ABOVE = 150  # pixels of the legend and the axis above the board
 _BAD = "#d62728"  # a claim that is exceeded; its sign and words say so too
 _SIDES = ("circle", "diamond-open")

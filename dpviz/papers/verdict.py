@@ -1,4 +1,4 @@
-"""The one kind of verdict on what a paper says: it holds, fails, holds only if a condition is met, or is undecided here.
+"""The one kind of verdict on what a paper says: it holds, holds only if a condition is met, fails, is surpassed, or is undecided.
 
 A check splits a sentence into comparisons. Each comparison holds, fails, or is undecided: the numbers here are too few, or
 too close to what noise alone does, to tell. `combine` adds them up by what the sentence says: everywhere, on most datasets,
@@ -20,6 +20,7 @@ class Outcome(StrEnum):
     HOLDS = "holds"
     ONLY_IF = "holds only if"
     FAILS = "fails"
+    BETTER = "better than claimed"
     CANNOT_TELL = "cannot tell here"
 
 
@@ -97,12 +98,14 @@ class Comparison:
         holds: None where the numbers do not suffice to tell.
         numbers: in words.
         severity: how far it is from holding, for the worst one to be named; larger is worse.
+        better: the sentence is too modest where it fails: the method does better than it says.
     """
 
     what: str
     holds: bool | None
     numbers: str
     severity: float = 0.0
+    better: bool = False
 
 
 def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
@@ -117,17 +120,34 @@ def counts(comparisons: Sequence[Comparison]) -> tuple[int, int, int]:
 def combine(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Outcome:
     """The outcome of several comparisons.
 
-    EVERY fails with one failure and holds if all hold. MOST needs more than half, SOME one. A single dataset can show that
-    a sentence about most or some datasets is true of it, and never that it is false.
+    EVERY fails with one failure and holds if all hold; where all that fail do better than the sentence says, so does the whole.
+    MOST needs more than half, SOME one. A single dataset can show that a sentence about most or some datasets is true of it, and
+    never that it is false.
     """
     held, failed, _ = counts(comparisons)
     n = len(comparisons)
+    against = Outcome.BETTER if all(c.better for c in comparisons if c.holds is False) else Outcome.FAILS
     if scope is Scope.EVERY:
-        return Outcome.FAILS if failed else Outcome.HOLDS if n and held == n else Outcome.CANNOT_TELL
+        return against if failed else Outcome.HOLDS if n and held == n else Outcome.CANNOT_TELL
     enough, refuted = (2 * held > n, 2 * failed >= n) if scope is Scope.MOST else (held > 0, failed == n)
     if n and enough:
         return Outcome.HOLDS
-    return Outcome.FAILS if n > 1 and refuted else Outcome.CANNOT_TELL
+    return against if n > 1 and refuted else Outcome.CANNOT_TELL
+
+
+def over_splits(same: Sequence[Comparison]) -> Comparison:
+    """One comparison from the same one on several splits: it holds, or fails, only where it does on all of them.
+
+    A finding that another split turns round says more about the split than about the methods.
+    """
+    held, failed, _ = counts(same)
+    middle = sorted(same, key=lambda one: one.severity)[len(same) // 2]
+    return replace(
+        middle,
+        holds=True if held == len(same) else False if failed == len(same) else None,
+        numbers=f"{middle.numbers} (the middle of {len(same)} splits; it holds on {held} and fails on {failed})",
+        better=all(one.better for one in same if one.holds is False),
+    )
 
 
 def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:

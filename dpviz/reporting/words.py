@@ -36,6 +36,7 @@ VERDICTS = {
     Outcome.HOLDS: ("✓", "green"),
     Outcome.ONLY_IF: ("◐", "blue"),
     Outcome.FAILS: ("✗", "red"),
+    Outcome.BETTER: ("↑", "green"),
     Outcome.CANNOT_TELL: ("–", "gray"),
 }
 

@@ -230,3 +230,26 @@ def test_differences_carry_their_interval() -> None:
     assert (wide.at_least(0.0), wide.at_least(-0.02), wide.at_least(0.04)) == (None, True, False)
     assert (numbers.Interval(0.01, 0.001).leads(0.005), numbers.Interval(0.004, 0.0).leads(0.005)) == (True, False)
     assert numbers.Interval(0.0, 0.0).leads(0.0) is False
+
+
+def test_published_rows_are_counted_and_rows_that_all_have_noise_hold() -> None:
+    assert planted("dbdp-published-rows").outcome is Outcome.FAILS
+    assert planted("dbdp-published-rows", dbdp_pi=instead("dbdp")).outcome is Outcome.HOLDS
+
+
+def test_noise_that_does_not_depend_on_the_regularisation_is_a_constant_apart() -> None:
+    assert planted("ip-noise-like-gradient").outcome is Outcome.FAILS
+    pl = planted(
+        "ip-noise-like-gradient",
+        input_perturbation=lambda knobs: get_mechanism("input-perturbation").from_params(knobs | {"theorem": "pl"}),
+    )
+    assert pl.outcome is Outcome.HOLDS
+
+
+@pytest.mark.parametrize(("claim", "swap"), [("pidp-excess-rate", "pidp_sgd"), ("dbdp-excess-rate", "dbdp_pi")])
+def test_a_rate_fails_for_steps_of_one_row_and_holds_for_steps_of_all(claim: str, swap: str) -> None:
+    def full(knobs: dict[str, Any]) -> Mechanism:
+        return get_mechanism("dp-gd").from_params({"steps": knobs["local_steps"], "step_size": 1.0, "clip_norm": 1.0})
+
+    assert planted(claim).outcome is Outcome.FAILS
+    assert planted(claim, **{swap: full}).outcome is Outcome.HOLDS

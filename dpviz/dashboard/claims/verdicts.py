@@ -17,7 +17,7 @@ from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
-from dpviz.papers.claims import PAPERS, Claim, Finding, check, concerning, list_claims
+from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome, check, concerning, list_claims
 from dpviz.reporting import words
 
 MECHANISM = "mechanism"
@@ -81,18 +81,24 @@ def _shown(claim: Claim, full: bool, seed: int) -> Shown:
 
 
 def opened(all_shown: Sequence[Shown]) -> Field[str]:
-    """The field of the claim that is open, among those that are shown; the first by default."""
+    """The field of the open claim, among those that are shown; by default a refuted guarantee, else the first that fails."""
     count = Counter(s.claim.meaning for s in all_shown)
     meanings = {
         # a browser sends the text of an option, so that two papers' claims of one wording need different texts
         s.claim.id: words.labelled(s.claim.meaning) + (f" · {PAPERS[s.claim.paper].name}" if count[s.claim.meaning] > 1 else "")
         for s in all_shown
     }
-    field = fields.choice("claim", "Claim", meanings, all_shown[0].claim.id, few=0)
+    field = fields.choice("claim", "Claim", meanings, max(all_shown, key=_weight).claim.id, few=0)
     if st.session_state.get(field.key) not in meanings:  # another choice of claims leaves it out
         field.keep(field.default)
         address.amend(KEYS)
     return field
+
+
+def _weight(s: Shown) -> tuple[bool, bool]:
+    """How much a claim matters: a guarantee that does not hold before all else."""
+    failed = s.finding is not None and s.finding.verdict.outcome is Outcome.FAILS
+    return failed and s.claim.privacy, failed
 
 
 def key_of(claim: Claim, full: bool, seed: int) -> str:

@@ -1,5 +1,6 @@
 """The verdicts as a sentence, as a picture, as tables paper by paper, and one claim with what its test found."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -25,6 +26,7 @@ _COUNTED = {
     Outcome.HOLDS: ("holds", "hold"),
     Outcome.ONLY_IF: ("holds only under a condition", "hold only under a condition"),
     Outcome.FAILS: ("fails", "fail"),
+    Outcome.BETTER: ("is surpassed", "are surpassed"),
     Outcome.CANNOT_TELL: ("is undecided", "are undecided"),
 }
 
@@ -49,8 +51,17 @@ def origin(shown: Sequence[Shown]) -> str:
     text = ""
     if again < len(shown) and kept.day is not None:
         by = f"by version {kept.release}" + ("" if kept.release == __version__ else "; test them again below")
-        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {by}."
+        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {data(shown)}, {by}."
     return f"{text} {again} tested again in this session.".strip() if again else text
+
+
+def data(shown: Sequence[Shown]) -> str:
+    """The number of data sets that the verdicts are about, and of noise draws."""
+    verdicts = [s.finding.verdict for s in shown if s.finding is not None]
+    sets = {name for verdict in verdicts for name in dict(verdict.numbers).get("Trained on", "").split(", ") if name}
+    draws = [int(number) for verdict in verdicts for number in re.findall(r"^(\d+) noise draws", verdict.seeds)]
+    count = f"{len(sets)} data set{'s' if len(sets) != 1 else ''}"
+    return f"on {count}" + (f" with {min(draws)} to {max(draws)} noise draws a point" if draws else "")
 
 
 def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -> None:

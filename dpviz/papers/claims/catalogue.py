@@ -14,6 +14,10 @@ _NETWORK = tuple({"steps": t, "step_size": s} for t in (10, 50, 200) for s in (1
 # eq. (10) with q = 1/√n over eq. (15)
 _LESS_NOISE = "At equal T the noise of Theorem 2 on a row of weight w is √(wn) times smaller than that of Theorem 1, rule or not."
 _CENTRAL = (0.01, 0.05, 0.1, 0.25)  # the budgets of the figures that the claims of input perturbation are about
+_ONE_ROW = (
+    "The proof takes the mean gradient where a step has that of one drawn row: with steps of 1/L the spread of these gradients "
+    "stays, whatever n is."
+)
 _OUT_STEPS = ({"steps": 20}, {"steps": 200})
 _private = partial(audits.stays_private, n=1000, constants=numerics.OPEN)
 
@@ -34,6 +38,8 @@ TESTS: dict[str, Test] = {
     "network-pl": numerics.network_pl,
     "pidp-generalisation": population.population("dp-sgd", excess=False),
     "pidp-population-risk": population.population("dp-sgd", excess=True),
+    "pidp-excess-rate": population.empirical("pidp-sgd", population.theorem1, _ONE_ROW),
+    "pidp-complexity": running_time,
     "pidp-population-risk-pidp": population.population("pidp-sgd", excess=True),
     "influence-error": numerics.influence_error,
     "influential-are-found": risk.influential_are_found,
@@ -42,6 +48,8 @@ TESTS: dict[str, Test] = {
     "dbdp-improves": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
     "dbdp-improves-mlp": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),
     "dbdp-gap-zero": accuracy.gap_almost_zero(sentences.DBDP_GAP, "dbdp-pi"),
+    "dbdp-published-rows": rules.published_rows,
+    "dbdp-excess-rate": population.empirical("dbdp-pi", population.theorem1, _ONE_ROW),
     "dbdp-noise-rate": numerics.dbdp_noise_rate,
     "dbdp-noise-weight": numerics.dbdp_weight,
     "dbdp-private": _private("dbdp", {"as published": {"average": False}}, audits.opposed, runs=(400, 4000)),
@@ -54,7 +62,10 @@ TESTS: dict[str, Test] = {
         runs=(600, 4000),
     ),
     "ip-any-constant": constants.for_every_constant("input-perturbation", constants.of_input_perturbation, 0.5),
-    "ip-excess-rate": population.empirical("input-perturbation"),
+    "ip-private-pl": _private("input-perturbation", {"a draw for each row": {"theorem": "pl"}}, audits.opposed, runs=(600, 4000)),
+    "ip-noise-like-gradient": numerics.noise_like_gradient,
+    "ip-excess-rate": population.empirical("input-perturbation", population.theorem4),
+    "ip-excess-rate-convex": population.empirical("input-perturbation", population.theorem4, theorem="strongly-convex"),
     "ip-like-central": accuracy.compared(
         sentences.IP_LIKE_CENTRAL, "input-perturbation", _STEPS, [("dp-gd", _STEPS), ("outpert-gd", _STEPS)], _CENTRAL
     ),

@@ -1,5 +1,7 @@
 """Claims about constants: influence errors, noise scales and sensitivities, without or with little training."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -332,4 +334,30 @@ def numerical_tighter(context: Context) -> Verdict:
         "",
         pd.concat(rows),
         Picture("λ", "sensitivity", log_x=True, log_y=True),
+    )
+
+
+def noise_like_gradient(context: Context) -> Verdict:
+    """The factor (n - 1) sqrt(Delta)/n between the noise of input perturbation and that of [43] is a constant (Kang-IP 5.1)."""
+    n, strengths = 10_000, np.array([1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
+    built = context.build("input-perturbation", steps=100)
+    sigma = [
+        built.calibrate(get_model("logistic").setting(n, 20, float(lam)), Budget(1.0, 1e-6)).noise_scale for lam in strengths
+    ]
+    # eq. (9) over c G^2 T log(1/delta)/(n epsilon)^2
+    factor = np.square(sigma) / (100 * math.log(1e6) / n**2)
+    order = slope(strengths, factor)
+    return Verdict(
+        Outcome.HOLDS if abs(order) <= EXACT_SLOPE else Outcome.FAILS,
+        f"The variance is {factor.min():.3g} to {factor.max():.3g} times that of [43]: it changes as Δ^{order:.2f}, and Δ is the "
+        "regularisation, which practice sets near 1/n.",
+        f"Holds if the ratio of both variances for Δ from {strengths[0]:g} to {strengths[-1]:g} is a power of Δ with an exponent "
+        f"within {EXACT_SLOPE:g} of 0. {OPEN}",
+        (
+            ("Fitted exponent of Δ", f"{order:.2f}"),
+            *((f"Ratio at Δ = {s:g}", f"{f:.3g}") for s, f in zip(strengths, factor, strict=True)),
+        ),
+        "",
+        lines("ratio", "variance over that of [43]", "input-perturbation", strengths, factor[:, None]),
+        Picture("Δ", "ratio of variances", log_x=True, log_y=True),
     )

@@ -3,15 +3,16 @@
 import numpy as np
 import pandas as pd
 
+from dpviz.common.random import spawn
 from dpviz.influence import influence_of
-from dpviz.mechanisms import HasRule, protection
+from dpviz.mechanisms import HasRule, NoisesRows, protection
 from dpviz.papers.claims.context import Context, Floats, Test
 from dpviz.papers.claims.tables import epsilons, lines, percent
-from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts
+from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts, summary
 from dpviz.privacy.budget import Budget
 
 GRID = (0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
-DECREASE, INCREASE, FEW, MANY = 0.01, 0.001, 0.01, 0.99
+DECREASE, INCREASE, FEW, HALF, MANY = 0.01, 0.001, 0.01, 0.5, 0.99
 LEAST_AUC = 0.9
 
 
@@ -149,3 +150,36 @@ def follows_influence(mechanism: str) -> Test:
         )
 
     return test
+
+
+def published_rows(context: Context) -> Verdict:
+    """The published rows D_priv of DBDP-ERM PI (Algorithm 2, line 18) differ from the original ones."""
+    names, budgets = (
+        context.data(("breast-cancer", "census-10000"), ("breast-cancer", "census-10000", "census-45000")),
+        (0.1, 1.0, 7.0),
+    )
+    built, tables, comparisons = context.build("dbdp-pi"), [], []
+    assert isinstance(built, NoisesRows), "dbdp-pi publishes rows"
+    for name in names:
+        shared, delta = context.setup(name)
+        problem, changed = shared.problem, np.empty((len(budgets), 1))
+        for k, epsilon in enumerate(budgets):
+            (stream,) = spawn(context.seed, 1)
+            rows = built.noisy_rows(problem, protection.calibrate(built, problem.setting, Budget(epsilon, delta)), stream)
+            changed[k] = np.mean(np.any(rows != problem.rows.X, axis=1))
+            share = float(changed[k, 0])
+            message = f"{100 * share:.2g} % of the rows differ from the original at ε = {epsilon:g}"
+            holds = True if share >= MANY else False if share < HALF else None
+            comparisons.append(Comparison(name, holds, message, -share))
+        tables.append(lines(name, "published rows that were changed", "dbdp-pi", budgets, 100 * changed))
+    return Verdict(
+        combine(comparisons),
+        f"{summary(comparisons)} All others are published as they are.",
+        f"Holds if at least {100 * MANY:g} % of the published rows differ from the original ones at every ε, fails if fewer than "
+        "half do at one. An unchanged row is published in clear.",
+        tuple((f"Changed on {one.what}", one.numbers) for one in comparisons),
+        "",
+        pd.concat(tables),
+        Picture("ε", "published rows that were changed, %", log_x=True),
+        f"1 training, seed {context.seed}; default hyperparameters.",
+    )

@@ -5,7 +5,7 @@ Where a dataset is not on this machine, the nearest is offered.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dpviz.common.digits import three
@@ -25,6 +25,8 @@ FIGURES: tuple[Figure, ...] = (*chen.FIGURES, *kang.FIGURES)
 PANELS: dict[str, tuple[Figure, Panel]] = {
     f"{figure.id}-{name}": (figure, panel) for figure in FIGURES for name, panel in figure.panels.items()
 }
+#: rows below which a panel has more draws, on several splits: a single one decides too much there
+SMALL, SMALL_SEEDS, SMALL_SPLITS = 2000, 100, 5
 #: what a page shows before anyone has chosen, besides the method at hand
 FIRST_VIEW = ("rsgd-ar", "objective-tight", "dp-gd", "dp-sgd", "output-gaussian")
 FIRST_MANY = 4
@@ -42,6 +44,7 @@ class Setup:
 
     Attributes:
         values: arguments of `dpviz.SweepSpec` but for the epsilons.
+        splits: how many 80/20 splits its verdicts are about.
         low, high, points: the grid.
         shows: quantity.
         notes: what differs from the paper, one sentence each.
@@ -53,7 +56,8 @@ class Setup:
     high: float
     points: int
     shows: str
-    notes: tuple[str, ...] = field(default=())
+    splits: int = 1
+    notes: tuple[str, ...] = ()
     unavailable: str = ""
 
 
@@ -92,7 +96,8 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         )
     model = panel.model
     if model not in MODELS:
-        return Setup({}, figure.low, figure.high, figure.points, figure.shows, tuple(notes), f"There is no model {model!r} here.")
+        missing = f"There is no model {model!r} here."
+        return Setup({}, figure.low, figure.high, figure.points, figure.shows, notes=tuple(notes), unavailable=missing)
     able = []
     for name, method in figure.methods.items():
         why = _refusal(name, model, n, figure.lam)
@@ -106,17 +111,19 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(f"The paper gives no δ; {three(default_delta(n))} is used.")
     elif delta >= 1 / n:
         delta = None
+    seeds, splits = (SMALL_SEEDS, SMALL_SPLITS) if rows_of(dataset) < SMALL else (figure.seeds, 1)
     chosen = {name: with_rows({**sets.pinned(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
     values = {
         "dataset": dataset,
         "model": panel.model,
         "mechanisms": chosen,
-        "seeds": figure.seeds,
+        "seeds": seeds,
         "delta": delta,
         "lam": figure.lam,
         "row_scaling": "unit",
     }
-    return Setup(values, figure.low, figure.high, figure.points, figure.shows, tuple(notes), unavailable)
+    notes.append(f"Kept verdicts: {seeds} noise draws, each method's own, on {splits} 80/20 split{'' if splits == 1 else 's'}.")
+    return Setup(values, figure.low, figure.high, figure.points, figure.shows, splits, tuple(notes), unavailable)
 
 
 def settings(panel_id: str) -> list[tuple[str, str, str, str]]:

@@ -5,7 +5,7 @@ from dpviz.papers.checks import as_good
 from dpviz.papers.figures.base import Figure, Method, Panel, Statement
 
 _CHEN = "chen-rsgd"
-_ONE_SPLIT = "Here: one 80/20 split, 10 noise draws; the paper takes the mean of 20 times 5-fold cross validation."
+_ONE_SPLIT = "The paper takes the mean of 20 times 5-fold cross validation."
 _RANGE = "The text does not give the range of ε that the figure has; here 0.01 to 10."
 
 _CHEN_GIVEN = (

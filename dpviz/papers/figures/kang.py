@@ -11,7 +11,7 @@ _TUNED = (
     "The paper chooses the number of iterations and the learning rate by cross validation on the private data, outside its ε; "
     "here every default follows from public facts by a rule."
 )
-_DRAWS = "The paper does not say how often it repeats; here 10 noise draws on one 80/20 split."
+_DRAWS = "The paper does not say how often it repeats."
 _LAMBDA = "The paper gives no regularisation; here λ = 0.001."
 
 
