@@ -42,8 +42,12 @@ def decision_lines(
     classes: tuple[str, str],
     overlay: Floats | None = None,
     narrow: bool = False,
+    noised: NDArray[np.bool_] | None = None,
+    person: int | None = None,
+    without: Floats | None = None,
+    height: int = PLOT,
 ) -> go.Figure:
-    """Points of two classes with the decision lines of private replicas and of the non-private model.
+    """Points of two classes with the decision lines of private replicas and of the model without privacy.
 
     Args:
         points: (n, 2).
@@ -51,33 +55,48 @@ def decision_lines(
         outlier: (n,) points to ring.
         axes: grid coordinates, (nx,) and (ny,).
         private: (S, ny, nx) decision values of the replicas on the grid.
-        non_private: (ny, nx) decision values of the non-private model.
-        names: of the two features.
+        non_private: (ny, nx) decision values of the model without privacy.
+        names: of the two axes.
         classes: words for -1 and +1.
         overlay: (S', ny, nx) decision values of another run, drawn dotted and called A.
         narrow: whether the legend has room for one entry a line only.
+        noised: (n,) points that received noise; None for none.
+        person: the point of a person who leaves.
+        without: (ny, nx) decision values of the model without that person.
+        height: of the plot, in pixels.
     """
     traces = _points(points, labels, outlier, theme, classes)
-    if overlay is not None:
-        x, y = joined(*zero_lines(overlay, axes))
-        traces.append(line_trace(x, y, {"color": theme.majority, "width": 2, "dash": "dot", "simplify": False}, name="A"))
+    if noised is not None and noised.any():
+        diamond = {"color": theme.noise, "size": 13, "symbol": "diamond-open", "line": {"width": 2}}
+        traces.append(marker_trace(points[noised, 0], points[noised, 1], diamond, name="received noise"))
     count = len(private)
-    side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
-    rows = -(-(4 + bool(outlier.any()) + (overlay is not None)) // (2 if side_by_side else 1))  # of the legend
     thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
-    for values, word, line in ((private, look.name, thin), (non_private[None], "non-private", {"color": theme.ink, "width": 5})):
-        x, y = joined(*zero_lines(values, axes))
-        # plotly would make corners out of bends
-        traces.append(line_trace(x, y, line | {"simplify": False}, name=word))
+    drawn: list[tuple[Floats | None, str, Trace]] = [
+        (overlay, "A", {"color": theme.majority, "width": 2, "dash": "dot"}),
+        (private, look.name, thin),
+        (non_private[None], "without privacy", {"color": theme.ink, "width": 4}),
+        (None if without is None else without[None], "without them", {"color": theme.noise, "width": 4, "dash": "dash"}),
+    ]
+    for values, word, line in drawn:
+        if values is not None:
+            # plotly would make corners out of bends
+            traces.append(line_trace(*joined(*zero_lines(values, axes)), line | {"simplify": False}, name=word))
+    if person is not None:
+        ring = {"color": theme.noise, "size": 24, "symbol": "circle-open", "line": {"width": 4}}
+        traces.append(marker_trace(points[[person], 0], points[[person], 1], ring, name="this person"))
+    side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
+    rows = -(-len(traces) // (2 if side_by_side else 1))  # of the legend
+    wide = height != PLOT and not narrow
+    below = LEGEND_LINE * (1 if wide else rows)
     shared = {"showgrid": False, "constrain": "domain"}
     return figure(
         theme,
         traces,
-        height=PLOT + _BELOW + LEGEND_LINE * rows,
-        margin=margin(left=48, top=4, bottom=_BELOW - 4 + LEGEND_LINE * rows),
-        legend=_LEGEND,
+        height=height + _BELOW + below,
+        margin=margin(left=56, top=4, bottom=_BELOW - 4 + below),
+        legend=_LEGEND | {"y": (10 - _BELOW) / height},
         x=shared | {"title": plain(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
-        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]], "scaleanchor": "x"},
+        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]]},
     )
 
 
@@ -89,7 +108,7 @@ def training(base: go.Figure, axes: tuple[Floats, Floats], iterates: Floats, nam
         iterates: (K, S, ny, nx) decision values on the grid.
         names: (K,) what the slider says at each iterate.
     """
-    private = len(base.data) - 2  # the points come first, the non-private line last
+    private = next(k for k, trace in enumerate(base.data) if trace.name == "without privacy") - 1
     frames = []
     for k, values in enumerate(iterates):
         x, y = joined(*zero_lines(values, axes))

@@ -1,4 +1,4 @@
-"""The entry that a run's release makes in a ledger."""
+"""The entry that a run's release makes in a ledger, and what several trainings of a run cost together."""
 
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
@@ -55,3 +55,16 @@ def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, bud
     except CannotAccount:
         return None
     return event if alone <= budget.epsilon * (1 + 1e-3) else None
+
+
+def totals(mechanism: Mechanism, setting: Setting, calibration: Calibration, most: int) -> list[float]:
+    """The smallest proved epsilon, at the budget's delta, of 1 .. most trainings together; empty where nothing is proved.
+
+    Args:
+        setting: public facts of the training rows.
+        calibration: of the mechanism for `setting`.
+    """
+    if calibration.proved_budget is None:
+        return []
+    release, delta = entry_of(mechanism, setting, calibration).release, calibration.budget.delta
+    return [total_epsilon([release] * count, delta, calibration.neighbouring) for count in range(1, most + 1)]

@@ -1,0 +1,22 @@
+"""The first page's fields in the address."""
+
+from typing import Any
+
+from dpviz.dashboard.frame import fields
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.frame.pinned import PINNED
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.story import WHO
+
+SCENES = {"": "", "1": "The line moves", "2": "What it costs", "3": "One person leaves", "4": "Someone bets", "5": "Twice"}
+MOST = 10
+
+PRESENT = fields.flag("present", "Presenter mode", "One scene at a time in large type; arrow keys move ε and the scene.")
+SCENE = fields.choice("scene", "Scene", SCENES, "")
+WHO_LEAVES = fields.choice("who", "Who leaves", WHO, "most")
+TRAININGS = fields.number("trainings", "Trainings", 1, MOST, 2, integer=True)
+
+
+def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """All of them."""
+    return PRESENT, SCENE, WHO_LEAVES, TRAININGS, PINNED

@@ -1,0 +1,87 @@
+"""What the first page tells of a run: its cost over epsilon, one person who leaves, and the attacker's bet about that person."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from dpviz.common.arrays import Floats
+from dpviz.common.progress import Monitor, silent
+from dpviz.common.validate import one_of
+from dpviz.experiments.run.metrics import get_metric
+from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.run import run_epsilons
+from dpviz.experiments.run.setup import able
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import inspected
+from dpviz.experiments.sweeps.curves import QUANTILES
+from dpviz.mechanisms.attack import strongest_attack
+
+#: who leaves: the person of the most influence, or one of the middle rank
+WHO = {"most": "The most influential person", "typical": "A typical person"}
+
+
+def cost_over(spec: RunSpec, epsilons: Sequence[float], metric: str, monitor: Monitor = silent) -> pd.DataFrame:
+    """A metric on the test rows and the best possible attack over epsilon.
+
+    Args:
+        spec: its own epsilon is not used.
+        epsilons: budgets; those that cannot be met are left out.
+        metric: an id (`get_metric`).
+
+    Returns:
+        One row per budget: epsilon, mean, low, high (10 % and 90 % of the noise draws), right (largest share of right guesses,
+        NaN where nothing is proved).
+    """
+    met, _ = able(spec, epsilons)
+    column, rows = get_metric(metric).column, []
+    for made in run_epsilons(spec, met, instances=False, monitor=monitor) if met else ():
+        values, expected = made.metrics_in([metric])[column].to_numpy(float), made.expected(metric)
+        attack = strongest_attack(made.spec.build(), made.setup.problem.setting, made.calibration)
+        mean = float(values.mean()) if expected is None else expected
+        rows.append((made.spec.epsilon, mean, *np.quantile(values, QUANTILES), np.nan if attack is None else attack.accuracy))
+    return pd.DataFrame(rows, columns=["epsilon", "mean", "low", "high", "right"])
+
+
+@dataclass(frozen=True, eq=False)
+class Departure:
+    """A training row that leaves, with the model without privacy before and after.
+
+    Attributes:
+        row_id: of the row.
+        before, after: (1, m) parameters with the row and retrained without it.
+        moved: distance between both.
+        noise: root mean square distance of the private models from their mean; NaN for one.
+    """
+
+    row_id: int
+    before: Floats
+    after: Floats
+    moved: float
+    noise: float
+
+
+def departure(spec: RunSpec, who: str = "most", monitor: Monitor = silent) -> Departure:
+    """Retrains a run's model without privacy after one person left.
+
+    Args:
+        who: a key of `WHO`.
+
+    Raises:
+        InvalidInput: an unknown person, or a network whose training reached no minimum.
+    """
+    ranks = np.argsort(-inspected.row_influence(spec).newton_norm, kind="stable")
+    position = int(ranks[0 if one_of("who", who, WHO) == "most" else len(ranks) // 2])
+    run, truth = inspected.inspect(spec, monitor), inspected.retrained(spec, [position])
+    return Departure(int(run.row_ids[position]), truth.base[None], truth.theta, float(truth.norm[0]), run.rms_noise)
+
+
+def noising_run(spec: RunSpec) -> RunSpec | None:
+    """The run with the first method whose rule puts noise on some rows only; None where none fits the model."""
+    return next((replace(run, params={}) for run in inspected.noising_rows(spec, 0.1)), None)
+
+
+def people(spec: RunSpec) -> str:
+    """"person" where rows are of people by a column that says so, else "row"."""
+    return "person" if dataset_of(spec).person_rows else "row"

@@ -1,0 +1,153 @@
+"""The pictures of the first page's scenes: cost over epsilon, two worlds of an attacker, and budgets that add up."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.traces import band_trace, bar_trace, line_trace, marker_trace, note
+
+_TICKS = (0.01, 0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A horizontal line with its name: a value of the metric without privacy, or of the commoner class."""
+
+    name: str
+    value: float
+    colour: str
+    dash: str = "solid"
+
+
+def cost_over(
+    curve: pd.DataFrame, levels: Sequence[Level], chosen: tuple[float, float, float | None], look: Look, theme: Theme,
+    *, title: str, shares: bool,
+) -> go.Figure:
+    """A metric over epsilon with its band and levels, and below it, over the same epsilon, the share of right guesses.
+
+    Args:
+        curve: columns epsilon, mean, low, high, right.
+        chosen: epsilon, the metric's mean there, and the share of right guesses (None where nothing is proved).
+        title: of the metric.
+        shares: whether the metric is a share.
+    """
+    unit, sign = (100.0, " %") if shares else (1.0, "")
+    e = curve["epsilon"].to_numpy(float)
+    mean, low, high = (unit * curve[name].to_numpy(float) for name in ("mean", "low", "high"))
+    epsilon, here, right = chosen
+    ends = math.log10(e.min() / 1.15), math.log10(e.max() * 1.15)
+    across = [10**end for end in ends]
+    lines = [line_trace(across, [unit * one.value] * 2, {"color": one.colour, "width": 2, "dash": one.dash}) for one in levels]
+    hover = f"ε = %{{x:.3g}}: %{{y:.3g}}{sign}<extra></extra>"
+    dot = {"size": 17, "color": look.colour, "line": {"color": theme.paper, "width": 2}}
+    traces = [
+        band_trace(e, high, low, faint(look.colour, 0.16)),
+        *lines,
+        line_trace(e, mean, {"color": look.colour, "width": 4}, hover),
+        marker_trace([epsilon], [unit * here], dot, hover),
+    ]
+    values = np.r_[low, high, unit * here, [unit * one.value for one in levels]]
+    values = values[np.isfinite(values)]
+    bottom = 10 * math.floor((values.min() - 1) / 10) if shares else 0.0
+    top = 104.0 if shares else 1.1 * float(values.max())
+    notes = [
+        note(plain(one.name), ends[0], unit * one.value, xanchor="left", yanchor="bottom", font={"size": FONT_SIZE - 1, "color": one.colour})
+        for one in levels
+    ]
+    axis: Trace = {"type": "log", "range": list(ends), "tickvals": _TICKS, "ticktext": ["0.01 strong", "0.1", "1", "10 weak"]}
+    layout: Trace = {}
+    odds = curve["right"].to_numpy(float)
+    attacked = bool(np.isfinite(odds).any())
+    if attacked:
+        amber = {"color": theme.noise, "width": 4}
+        traces.append(line_trace(e, 100 * odds, amber, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>", yaxis="y2"))
+        if right is not None:
+            mark = {"size": 17, "color": theme.noise, "line": {"color": theme.paper, "width": 2}}
+            traces.append(marker_trace([epsilon], [100 * right], mark, yaxis="y2"))
+        layout["yaxis2"] = {
+            "domain": [0.0, 0.3], "range": [49, 102], "tickvals": [50, 75, 100], "ticksuffix": " %", "gridcolor": theme.grid,
+            "linecolor": theme.majority, "zeroline": False,
+        }
+        place: Trace = {"paper": "xy", "xanchor": "left", "font": {"size": FONT_SIZE - 1, "color": theme.noise}}
+        notes.append(note("an attacker’s right guesses, at most", 0.01, 0.3, yanchor="bottom", **place))
+    return figure(
+        theme,
+        traces,
+        height=430 if attacked else 320,
+        margin=margin(left=64, top=12),
+        showlegend=False,
+        annotations=notes,
+        x={"title": "privacy budget ε"} | axis,
+        y={"title": plain(title), "range": [bottom, top], "ticksuffix": sign} | ({"domain": [0.42, 1.0]} if attacked else {}),
+        **layout,
+    )
+
+
+def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, height: int = 250) -> go.Figure:
+    """Two histograms on one axis: what an attacker sees of models trained on one dataset and on its neighbour.
+
+    Args:
+        cloud: columns side (0, 1) and u, the attacker's statistic.
+        sides: names of the two datasets.
+    """
+    u, side = cloud["u"].to_numpy(float), cloud["side"].to_numpy()
+    edges = np.linspace(*np.quantile(u, (0.002, 0.998)), 33)
+    edges = edges if edges[-1] > edges[0] else edges[0] + np.linspace(-0.5, 0.5, 33)
+    middle, traces, notes = (edges[1:] + edges[:-1]) / 2, [], []
+    for k, (name, colour) in enumerate(zip(sides, (theme.majority, theme.noise), strict=True)):
+        share = np.histogram(np.clip(u[side == k], edges[0], edges[-1]), edges)[0] / max(int((side == k).sum()), 1)
+        x, y = np.repeat(edges, 2), np.r_[0, np.repeat(100 * share, 2), 0]
+        traces.append(line_trace(x, y, {"color": colour, "width": 2.5}, fill="tozeroy", fillcolor=faint(colour, 0.3), name=name))
+        at = float(np.average(middle, weights=share)) if share.any() else 0.0
+        notes.append((at, name, colour))
+    left = notes[0][0] <= notes[1][0]
+    words = [
+        note(f"<b>{plain(name)}</b>", 0.0 if first else 1.0, 1.0, paper="xy", xanchor="left" if first else "right", yanchor="bottom",
+             font={"size": FONT_SIZE, "color": colour})
+        for (_, name, colour), first in zip(notes, (left, not left), strict=True)
+    ]
+    return figure(
+        theme,
+        traces,
+        height=height,
+        margin=margin(left=64, top=30),
+        showlegend=False,
+        annotations=words,
+        x={"title": "what the attacker measures on the released model", "showticklabels": False, "showgrid": False},
+        y={"title": "models", "ticksuffix": " %", "rangemode": "tozero"},
+    )
+
+
+def together(totals: Sequence[float], chosen: int, epsilon: float, look: Look, theme: Theme) -> go.Figure:
+    """The total epsilon of 1, 2, ... trainings as bars beside the plain sum.
+
+    Args:
+        totals: of 1 .. k trainings.
+        chosen: number of trainings that stands out.
+        epsilon: of one training.
+    """
+    counts = list(range(1, len(totals) + 1))
+    colours = [look.colour if k == chosen else faint(look.colour, 0.35) for k in counts]
+    bars = bar_trace(counts, list(totals), {"color": colours}, "%{x} trainings: ε = %{y:.3g}<extra></extra>", width=0.75)
+    plain_sum = line_trace([1, chosen], [epsilon, chosen * epsilon], {"color": theme.majority, "width": 2, "dash": "dot"})
+    end = marker_trace([chosen], [chosen * epsilon], {"size": 9, "color": theme.majority})
+    top = 1.18 * max(*totals, chosen * epsilon)
+    notes = [
+        note(f"<b>{totals[chosen - 1]:.3g}</b>", chosen, totals[chosen - 1], yanchor="bottom", yshift=2, font={"size": FONT_SIZE + 2, "color": theme.ink}),
+        note(f"plain sum {chosen * epsilon:.3g}", chosen, chosen * epsilon, yanchor="bottom", yshift=6, xanchor="right" if chosen > 5 else "left", font={"size": FONT_SIZE - 1, "color": theme.majority}),
+    ]
+    return figure(
+        theme,
+        [bars, plain_sum, end],
+        height=280,
+        margin=margin(left=64, top=12),
+        showlegend=False,
+        annotations=notes if chosen > 1 else notes[:1],
+        x={"title": "trainings", "dtick": 1, "showgrid": False, "range": [0.4, len(totals) + 0.6]},
+        y={"title": "total ε", "range": [0, top]},
+    )
