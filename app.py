@@ -9,9 +9,10 @@ if __name__ == "__main__":  # Streamlit draws the page
     question = "Train a model with differential privacy, and watch what it costs and whom it protects."
     theme = page.start(links.FIRST, question)
     playing.step()
-    budget = st.container(key="budget")
-    spec = sidebar.sidebar(fields.Group(KEYS, settings.of), budget=budget, measured=True)
-    with budget:
+    with st.container(key="stage"):
+        left, right = st.columns([5, 2], vertical_alignment="center")
+    spec = sidebar.sidebar(fields.Group(KEYS, settings.of), budget=left.container(key="budget"), measured=True)
+    with right:
         playing.controls()
     page.problems()
     scenes.look(theme)

@@ -40,7 +40,7 @@ from benchmarks.servers import GONE, LOADED, Server, nginx
 FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
 SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
 DATASETS = ("teaching", "breast-cancer", "census-2000")
-PAGES = ("Influence_and_noise", "Trade-off", "Privacy_accounting", "Sensitivity_and_rates", "Data", "Guarantees", "Audit")
+PAGES = ("Person", "Trade-off", "Accounting", "Sensitivity", "Data", "Guarantees", "Audit")
 SENTENCE = re.compile(r" at ε\xa0\\=\xa0(\d+\.?\d*)")  # the answer of a first page
 LONG = 10.0  # seconds above which a wait is printed by itself
 PATIENCE = 120.0  # seconds after which a page counts as lost

@@ -11,7 +11,7 @@ from dpviz.dashboard.jobs.job import State
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")} | {"": ROOT / "app.py"}
-SENSITIVITY, ACCOUNTING = "Sensitivity_and_rates", "Privacy_accounting"
+SENSITIVITY, ACCOUNTING = "Sensitivity", "Accounting"
 
 
 class Page(AppTest):

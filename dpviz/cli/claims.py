@@ -22,7 +22,7 @@ def add(parser: Parser) -> None:
     parser.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
     parser.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
     parser.add_argument("--seed", default="0", help="seed of all randomness", metavar="N")
-    parser.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Paper claims")
+    parser.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Claims")
 
 
 def run(options: argparse.Namespace) -> None:

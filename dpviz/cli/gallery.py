@@ -26,9 +26,9 @@ _LESSONS, _PAGES, _PICTURES, _FIGURES = "Lessons", "Pages of the app", "Pictures
 _FILES = {_LESSONS: "lesson", _PAGES: "page", _PICTURES: "picture", _FIGURES: "figure"}
 #: (title, page, address) of pictures that no page shows by itself
 _SET = (
-    ("The boundary of a network", "One private model", {"model": "mlp", "mechanism": "dp-sgd"}),
-    ("Sensitivity step by step", "Sensitivity and rates", {"mechanism": "rsgd-ar", "part": "training"}),
-    ("Rows that receive noise", "Influence and noise", {"mechanism": "pidp-sgd"}),
+    ("The boundary of a network", "One model", {"model": "mlp", "mechanism": "dp-sgd"}),
+    ("Sensitivity step by step", "Sensitivity", {"mechanism": "rsgd-ar", "part": "training"}),
+    ("Rows that receive noise", "Person", {"mechanism": "pidp-sgd"}),
     ("Attacks on ordinary rows", "Audit", {"attacked": "ordinary", "shadows": "64"}),
 )
 

@@ -93,7 +93,7 @@ def decision_lines(
         theme,
         traces,
         height=height + _BELOW + below,
-        margin=margin(left=56, top=4, bottom=_BELOW - 4 + below),
+        margin=margin(left=78, top=4, bottom=_BELOW - 4 + below),
         legend=_LEGEND | {"y": (10 - _BELOW) / height},
         x=shared | {"title": plain(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]]},

@@ -25,8 +25,14 @@ class Level:
 
 
 def cost_over(
-    curve: pd.DataFrame, levels: Sequence[Level], chosen: tuple[float, float, float | None], look: Look, theme: Theme,
-    *, title: str, shares: bool,
+    curve: pd.DataFrame,
+    levels: Sequence[Level],
+    chosen: tuple[float, float, float | None],
+    look: Look,
+    theme: Theme,
+    *,
+    title: str,
+    shares: bool,
 ) -> go.Figure:
     """A metric over epsilon with its band and levels, and below it, over the same epsilon, the share of right guesses.
 
@@ -42,48 +48,61 @@ def cost_over(
     epsilon, here, right = chosen
     ends = math.log10(e.min() / 1.15), math.log10(e.max() * 1.15)
     across = [10**end for end in ends]
-    lines = [line_trace(across, [unit * one.value] * 2, {"color": one.colour, "width": 2, "dash": one.dash}) for one in levels]
+    odds = curve["right"].to_numpy(float)
+    attacked = bool(np.isfinite(odds).any())
+    above: Trace = {"yaxis": "y2"} if attacked else {}  # the odds have the lower axis, where the ticks of epsilon stand
+    lines = [
+        line_trace(across, [unit * one.value] * 2, {"color": one.colour, "width": 2, "dash": one.dash}, **above) for one in levels
+    ]
     hover = f"ε = %{{x:.3g}}: %{{y:.3g}}{sign}<extra></extra>"
     dot = {"size": 17, "color": look.colour, "line": {"color": theme.paper, "width": 2}}
     traces = [
-        band_trace(e, high, low, faint(look.colour, 0.16)),
+        band_trace(e, high, low, faint(look.colour, 0.16), **above),
         *lines,
-        line_trace(e, mean, {"color": look.colour, "width": 4}, hover),
-        marker_trace([epsilon], [unit * here], dot, hover),
+        line_trace(e, mean, {"color": look.colour, "width": 4}, hover, **above),
+        marker_trace([epsilon], [unit * here], dot, hover, **above),
     ]
     values = np.r_[low, high, unit * here, [unit * one.value for one in levels]]
     values = values[np.isfinite(values)]
     bottom = 10 * math.floor((values.min() - 1) / 10) if shares else 0.0
-    top = 104.0 if shares else 1.1 * float(values.max())
+    small: Trace = {"size": FONT_SIZE - 1}
     notes = [
-        note(plain(one.name), ends[0], unit * one.value, xanchor="left", yanchor="bottom", font={"size": FONT_SIZE - 1, "color": one.colour})
-        for one in levels
+        # the curve is low at the left end and high at the right one
+        note(
+            plain(one.name),
+            ends[-1] if k else ends[0],
+            unit * one.value,
+            xanchor="right" if k else "left",
+            yanchor="bottom",
+            font=small | {"color": one.colour},
+            **({"yref": "y2"} if attacked else {}),
+        )
+        for k, one in enumerate(levels)
     ]
-    axis: Trace = {"type": "log", "range": list(ends), "tickvals": _TICKS, "ticktext": ["0.01 strong", "0.1", "1", "10 weak"]}
+    useful = {"range": [bottom, 108.0 if shares else 1.1 * float(values.max())], "ticksuffix": sign}
     layout: Trace = {}
-    odds = curve["right"].to_numpy(float)
-    attacked = bool(np.isfinite(odds).any())
+    lower = useful | {"title": plain(title)}
     if attacked:
-        amber = {"color": theme.noise, "width": 4}
-        traces.append(line_trace(e, 100 * odds, amber, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>", yaxis="y2"))
+        traces.append(line_trace(e, 100 * odds, {"color": theme.noise, "width": 4}, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>"))
         if right is not None:
             mark = {"size": 17, "color": theme.noise, "line": {"color": theme.paper, "width": 2}}
-            traces.append(marker_trace([epsilon], [100 * right], mark, yaxis="y2"))
-        layout["yaxis2"] = {
-            "domain": [0.0, 0.3], "range": [49, 102], "tickvals": [50, 75, 100], "ticksuffix": " %", "gridcolor": theme.grid,
-            "linecolor": theme.majority, "zeroline": False,
-        }
-        place: Trace = {"paper": "xy", "xanchor": "left", "font": {"size": FONT_SIZE - 1, "color": theme.noise}}
-        notes.append(note("an attacker’s right guesses, at most", 0.01, 0.3, yanchor="bottom", **place))
+            traces.append(marker_trace([epsilon], [100 * right], mark))
+        lower = {"domain": [0.0, 0.28], "range": [48, 103], "tickvals": [50, 75, 100], "ticksuffix": " %"}
+        own = {"gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "domain": [0.42, 1.0]}
+        layout["yaxis2"] = useful | own
+        left: Trace = {"paper": "xy", "xanchor": "left", "yanchor": "bottom"}
+        notes.append(note("attacker’s right guesses, at most", 0.01, 0.28, **left, font=small | {"color": theme.noise}))
+        notes.append(note(plain(title), 0, 1.0, **left, xshift=-60, font=small))
+    ticks: Trace = {"tickvals": _TICKS, "ticktext": ["0.01 strong", "0.1", "1", "10 weak"]}
     return figure(
         theme,
         traces,
         height=430 if attacked else 320,
-        margin=margin(left=64, top=12),
+        margin=margin(left=64, top=24),
         showlegend=False,
         annotations=notes,
-        x={"title": "privacy budget ε"} | axis,
-        y={"title": plain(title), "range": [bottom, top], "ticksuffix": sign} | ({"domain": [0.42, 1.0]} if attacked else {}),
+        x={"title": "privacy budget ε", "type": "log", "range": list(ends)} | ticks,
+        y=lower,
         **layout,
     )
 
@@ -96,10 +115,11 @@ def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, hei
         sides: names of the two datasets.
     """
     u, side = cloud["u"].to_numpy(float), cloud["side"].to_numpy()
-    edges = np.linspace(*np.quantile(u, (0.002, 0.998)), 33)
-    edges = edges if edges[-1] > edges[0] else edges[0] + np.linspace(-0.5, 0.5, 33)
+    low, high = map(float, np.quantile(u, (0.002, 0.998)))
+    edges = np.linspace(low, high, 25)
+    edges = edges if edges[-1] > edges[0] else edges[0] + np.linspace(-0.5, 0.5, 25)
     middle, traces, notes = (edges[1:] + edges[:-1]) / 2, [], []
-    for k, (name, colour) in enumerate(zip(sides, (theme.majority, theme.noise), strict=True)):
+    for k, (name, colour) in enumerate(zip(sides, (theme.noise, theme.majority), strict=True)):
         share = np.histogram(np.clip(u[side == k], edges[0], edges[-1]), edges)[0] / max(int((side == k).sum()), 1)
         x, y = np.repeat(edges, 2), np.r_[0, np.repeat(100 * share, 2), 0]
         traces.append(line_trace(x, y, {"color": colour, "width": 2.5}, fill="tozeroy", fillcolor=faint(colour, 0.3), name=name))
@@ -107,8 +127,15 @@ def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, hei
         notes.append((at, name, colour))
     left = notes[0][0] <= notes[1][0]
     words = [
-        note(f"<b>{plain(name)}</b>", 0.0 if first else 1.0, 1.0, paper="xy", xanchor="left" if first else "right", yanchor="bottom",
-             font={"size": FONT_SIZE, "color": colour})
+        note(
+            f"<b>{plain(name)}</b>",
+            0.0 if first else 1.0,
+            1.0,
+            paper="xy",
+            xanchor="left" if first else "right",
+            yanchor="bottom",
+            font={"size": FONT_SIZE, "color": colour},
+        )
         for (_, name, colour), first in zip(notes, (left, not left), strict=True)
     ]
     return figure(
@@ -138,8 +165,23 @@ def together(totals: Sequence[float], chosen: int, epsilon: float, look: Look, t
     end = marker_trace([chosen], [chosen * epsilon], {"size": 9, "color": theme.majority})
     top = 1.18 * max(*totals, chosen * epsilon)
     notes = [
-        note(f"<b>{totals[chosen - 1]:.3g}</b>", chosen, totals[chosen - 1], yanchor="bottom", yshift=2, font={"size": FONT_SIZE + 2, "color": theme.ink}),
-        note(f"plain sum {chosen * epsilon:.3g}", chosen, chosen * epsilon, yanchor="bottom", yshift=6, xanchor="right" if chosen > 5 else "left", font={"size": FONT_SIZE - 1, "color": theme.majority}),
+        note(
+            f"<b>{totals[chosen - 1]:.3g}</b>",
+            chosen,
+            totals[chosen - 1],
+            yanchor="bottom",
+            yshift=2,
+            font={"size": FONT_SIZE + 2, "color": theme.ink},
+        ),
+        note(
+            f"plain sum {chosen * epsilon:.3g}",
+            chosen,
+            chosen * epsilon,
+            yanchor="bottom",
+            yshift=6,
+            xanchor="right" if chosen > 5 else "left",
+            font={"size": FONT_SIZE - 1, "color": theme.majority},
+        ),
     ]
     return figure(
         theme,

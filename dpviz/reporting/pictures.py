@@ -12,9 +12,11 @@ from dpviz.common.arrays import Floats
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import decision_boundary
 from dpviz.experiments.studies.cost import Cost
 from dpviz.figures import accuracy, odds
 from dpviz.figures import weights as figure
+from dpviz.figures.plane import decision_lines
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attack
@@ -64,6 +66,35 @@ def accuracies(run: Any, cost: Cost, theme: Theme, overlay: Cost | None = None) 
         "all on the test rows."
     )
     return Chart(fig, summary, lambda: per_draw(run, cost))
+
+
+def plane(run: Any, theme: Theme, overlay: Any = None, *, without: Floats | None = None, rings: bool = True, **more: Any) -> Any:
+    """A trained run's rows in a plane, with the decision lines of private models and of the model without privacy.
+
+    Args:
+        overlay: another trained run, drawn where it lies in the same plane.
+        without: (1, m) parameters of a model without one person.
+        rings: whether outliers are ringed.
+        more: further arguments of `figures.plane.decision_lines`.
+    """
+    drawn = decision_boundary.plane_of(run.spec, *run.theta.shape)
+    same = ("dataset", "model", "intercept", "row_scaling")
+    beside = overlay is not None and all(getattr(run.spec, name) == getattr(overlay.spec, name) for name in same)
+    return decision_lines(
+        drawn.view.points,
+        drawn.labels,
+        drawn.outlier & rings,
+        drawn.axes,
+        drawn.scores(run.theta),
+        drawn.scores(run.non_private.theta[None])[0],
+        method_look(run.spec.mechanism, theme),
+        theme,
+        names=drawn.view.names,
+        classes=drawn.dataset.label_names,
+        overlay=drawn.scores(overlay.theta) if beside else None,
+        without=None if without is None else drawn.scores(without)[0],
+        **more,
+    )
 
 
 def per_draw(run: Any, cost: Cost) -> pd.DataFrame:

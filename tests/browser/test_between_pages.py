@@ -10,7 +10,7 @@ def test_the_run_goes_along_to_a_page_and_back(one: Any) -> None:
     page = one.open("?dataset=iris&epsilon=0.5&seeds=3")
     sentence = one.sentence
     assert "at ε = 0.5 " in sentence
-    for name in ("Trade-off", "Influence and noise", "Audit"):
+    for name in ("Trade-off", "Person", "Audit"):
         page.get_by_role("link", name=name, exact=True).click()
         page.wait_for_function("path => location.pathname.endsWith(path)", arg=name.replace(" ", "_"))
         page.wait_for_function("() => document.querySelector('h1')?.innerText.trim().length")
@@ -42,7 +42,7 @@ def test_one_back_undoes_one_link(one: Any, link: str) -> None:
 @pytest.mark.parametrize(
     ("path", "query", "other"),
     [
-        ("/Influence_and_noise", "?dataset=iris&seeds=3&x=petal length (cm)&row=3", "wine"),
+        ("/Person", "?dataset=iris&seeds=3&x=petal length (cm)&row=3", "wine"),
         ("/Trade-off", "?dataset=teaching&seeds=3&points=2&methods=dp-gd&tune=steps,clip_norm", "Song SGD"),
     ],
 )
@@ -67,13 +67,13 @@ def test_one_back_undoes_one_choice_that_the_pages_own_settings_do_not_fit(one: 
 
 @pytest.mark.long
 def test_what_was_retrained_is_there_after_a_look_at_another_page(one: Any) -> None:
-    page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path="/Sensitivity_and_rates")
+    page = one.open("?dataset=teaching&mechanism=rsgd-ar&seeds=2", path="/Sensitivity")
     page.get_by_role("button", name="Retrain on neighbouring datasets and draw what happens").click()
     retrained = page.get_by_text("Observed points come from training on the rows without noise")
     retrained.wait_for()
     page.get_by_role("link", name="Data", exact=True).first.click()
     page.wait_for_function("() => location.pathname.includes('Data')")
-    page.get_by_role("link", name="Sensitivity and rates").first.click()
+    page.get_by_role("link", name="Sensitivity").first.click()
     page.wait_for_function("() => location.pathname.includes('Sensitivity')")
     retrained.wait_for()
     one.quiet()

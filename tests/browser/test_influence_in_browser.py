@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-PATH = "/Influence_and_noise"
+PATH = "/Person"
 MAP = ".st-key-map"
 
 

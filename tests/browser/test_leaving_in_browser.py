@@ -120,7 +120,7 @@ def test_nothing_is_left_of_people_who_left(visitor: Callable[[str], Any], watch
     refused.page.get_by_text("picture, not text").wait_for()
     give(owner, csv(), "people.csv")
     made_mine(owner)
-    for page in ("Influence and noise", "Trade-off"):
+    for page in ("Person", "Trade-off"):
         owner.page.get_by_role("link", name=page).first.click()
         owner.page.wait_for_function("path => location.pathname.includes(path)", arg=page.replace(" ", "_"))
         owner.settled()

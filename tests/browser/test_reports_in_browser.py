@@ -9,7 +9,7 @@ from support import LIMIT
 from dpviz.dashboard.frame import headless, links
 
 ROOT = Path(__file__).parents[2]
-PAGES = (links.FIRST, "Influence and noise", "Paper claims")
+PAGES = (links.FIRST, "Person", "Claims")
 QUERY = {"dataset": "teaching", "seeds": "2", "mechanism": "output-gaussian"}
 
 

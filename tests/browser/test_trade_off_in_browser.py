@@ -91,7 +91,7 @@ def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Mak
     one = reader(address=own_server.address)
     page = open_page(one, LONG)
     some_cells(page, tmp_path, {})
-    page.get_by_role("link", name="One private model", exact=True).click()
+    page.get_by_role("link", name="One model", exact=True).click()
     page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText")
     one.settled()
     there = finished(tmp_path)

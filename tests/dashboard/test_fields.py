@@ -30,6 +30,7 @@ from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.one_run import settings as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
+from dpviz.dashboard.story import settings as story
 from dpviz.dashboard.trade_off import settings as trade_off
 from dpviz.datasets import list_datasets
 from dpviz.experiments.run.resolve import resolve
@@ -45,17 +46,18 @@ SPEC = RunSpec("teaching", mechanism="rsgd-ar", seeds=2)
 Make = Callable[[RunSpec], Iterable[Field[Any]]]
 #: page's folder -> (its fields for a run, the page)
 PAGES: dict[str, tuple[Make, str]] = {
-    "trade_off": (trade_off.of, "0_Trade-off"),
-    "sensitivity": (sensitivity.of, "2_Sensitivity_and_rates"),
-    "rows": (selection.of, "3_Influence_and_noise"),
-    "accounting": (accounting.of, "4_Privacy_accounting"),
-    "audit": (attack.of, "6_Audit"),
-    "claims": (verdicts.of, "7_Paper_claims"),
-    "guarantees": (guarantees.of, "5_Guarantees"),
-    "lessons": (lessons.of, "9_Lessons"),
-    "groups": (groups.of, "1_Groups_and_scores"),
-    "one_run": (one_run.of, "../app"),
-    "data": (lambda spec: (data.FIRST,), "8_Data"),
+    "trade_off": (trade_off.of, "2_Trade-off"),
+    "sensitivity": (sensitivity.of, "8_Sensitivity"),
+    "rows": (selection.of, "4_Person"),
+    "accounting": (accounting.of, "6_Accounting"),
+    "audit": (attack.of, "5_Audit"),
+    "claims": (verdicts.of, "91_Claims"),
+    "guarantees": (guarantees.of, "7_Guarantees"),
+    "lessons": (lessons.of, "93_Lessons"),
+    "groups": (groups.of, "3_Groups"),
+    "one_run": (one_run.of, "1_One_model"),
+    "story": (story.of, "../app"),
+    "data": (lambda spec: (data.FIRST,), "92_Data"),
 }
 
 
@@ -268,7 +270,8 @@ FULL = {
     "lessons": {"lesson": "attack"},
     "data": {"upload": "true"},
     "groups": {"group": "x1", "cuts": "-0.5,0.5", "of": "recall", "threshold": "0.3", "why": "true"},
-    "one_run": {"present": "1", "training": "1", "pinned": "dataset=teaching&epsilon=3.0", "metric": "roc-auc"},
+    "story": {"present": "1", "scene": "3", "who": "typical", "trainings": "4", "metric": "roc-auc"},
+    "one_run": {"training": "1", "pinned": "dataset=teaching&epsilon=3.0", "metric": "roc-auc"},
 }
 
 
@@ -286,7 +289,7 @@ def test_an_address_that_the_app_wrote_is_accepted_on_every_page(page: str) -> N
 
 def test_settings_of_other_pages_are_kept_for_them() -> None:
     asked = {key: value for full in FULL.values() for key, value in full.items()}
-    page = Page(ROOT / "pages" / "8_Data.py", default_timeout=LIMIT)
+    page = Page(ROOT / "pages" / "92_Data.py", default_timeout=LIMIT)
     page.query_params.update(asked)
     page.run()
     assert not address_problems(page)

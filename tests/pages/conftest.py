@@ -5,18 +5,16 @@ from collections.abc import Iterator
 import pytest
 from support import LIMIT
 
-from dpviz.dashboard.frame import page
+from dpviz.dashboard.frame import current_run, page
 from dpviz.dashboard.jobs import page_priority, tasks
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.pool import pool
-from dpviz.dashboard.one_run import views
 
 
 @pytest.fixture(autouse=True)
 def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
-    monkeypatch.setattr(views, "PATIENCE", LIMIT)
-    monkeypatch.setattr(views, "ALMOST", LIMIT)
+    monkeypatch.setattr(current_run, "PATIENCE", LIMIT)
     monkeypatch.setattr(page_priority, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)
 

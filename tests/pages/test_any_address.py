@@ -88,16 +88,16 @@ def test_any_address(name: str, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_an_unknown_method_in_a_link_is_explained_without_ids() -> None:
-    (warning,) = opened("", mechanism="dp-dg").warning
+    (warning,) = opened("One_model", mechanism="dp-dg").warning
     assert "Did you mean 'dp-gd'? Choose one under “Mechanism”. The page goes on without it." in warning.value.replace("\\", "")
 
 
 def test_advice_on_a_method_is_shown_as_it_is() -> None:
-    (warning,) = opened("", mechanism="amp", model="mlp").warning
+    (warning,) = opened("One_model", mechanism="amp", model="mlp").warning
     assert warning.value.endswith("Choose another mechanism or another model. The page goes on without it.")
 
 
 def test_cautions_name_controls_and_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sidebar, "cautions", lambda name: ("Row scaling “bound” (--row-scaling bound) keeps all of it.",))
-    shown = text(opened("", dataset="teaching"))
+    shown = text(opened("One_model", dataset="teaching"))
     assert "Row scaling “bound” (“Row scaling” in More settings) keeps all of it." in shown

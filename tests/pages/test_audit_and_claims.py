@@ -1,4 +1,4 @@
-"""The pages Audit and Paper claims without a browser."""
+"""The pages Audit and Claims without a browser."""
 
 import math
 import threading
@@ -32,7 +32,7 @@ def metrics(page: AppTest) -> dict[str, str]:
 
 def test_each_page_with_an_epsilon_links_to_audit_and_claims() -> None:
     page = with_open_folds(addressed("", mechanism="rsgd-ar", points="2", methods="rsgd-ar")).run()
-    for name in ("", "Trade-off", "Sensitivity_and_rates", "Influence_and_noise", "Privacy_accounting"):
+    for name in ("", "Trade-off", "Sensitivity", "Person", "Accounting"):
         page.switch_page(str(PAGES[name])).run()
         labels = [link.proto.label for link in page.get("page_link")]
         assert any(label.startswith("Attack ") for label in labels), name
@@ -123,7 +123,7 @@ def test_the_board_shows_what_there_is_so_far(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
-    page = opened("Paper_claims", mechanism="dbdp", about="mechanism", claim="dbdp-noise-rate")
+    page = opened("Claims", mechanism="dbdp", about="mechanism", claim="dbdp-noise-rate")
     kept, claims = saved.load(), concerning("dbdp")
     assert f"Of {len(claims)} claims, " in text(page)
     assert f"{kept.day.day} {kept.day:%B %Y}" in text(page) if kept.day else False
@@ -131,34 +131,34 @@ def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
     next(b for b in page.button if b.key == "test-dbdp-noise-rate").click().run()
     page = settled(page)
     assert "1 tested again in this session" in text(page)
-    again = opened("Paper_claims", mechanism="dbdp", about="mechanism")
+    again = opened("Claims", mechanism="dbdp", about="mechanism")
     assert "1 tested again in this session" in text(again)
 
 
 def test_verdicts_of_an_earlier_version_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert f"by version {dpviz.__version__}." in text(opened("Paper_claims", about="kang-ip"))
+    assert f"by version {dpviz.__version__}." in text(opened("Claims", about="kang-ip"))
     monkeypatch.setattr("dpviz.dashboard.claims.views.__version__", "9.0.0")
-    page = opened("Paper_claims", about="kang-ip")
+    page = opened("Claims", about="kang-ip")
     assert f"by version {dpviz.__version__}; test them again below" in text(page)
     assert "Test it again" in [b.label for b in page.button]
 
 
 def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
-    page = opened("Paper_claims")
+    page = opened("Claims")
     # a browser sends the text of an option: of two with one text it would open the wrong one
     options = next(box for box in page.selectbox if box.label == "Claim").options
     assert len(options) == len(set(options)) == len(list_claims())
     assert sum(len(t.value) for t in page.table) == len(list_claims())
     assert not any("not tested" in str(v) for t in page.table for v in t.value.to_numpy().ravel())
-    page = opened("Paper_claims", about="nobody")
+    page = opened("Claims", about="nobody")
     assert any(w.value.startswith("**Claims**") for w in page.warning)
-    page = opened("Paper_claims", mechanism="song-sgd", about="mechanism")
+    page = opened("Claims", mechanism="song-sgd", about="mechanism")
     assert page.info
 
 
 @pytest.mark.long
 def test_whole_figures_have_verdicts_too() -> None:
-    page = opened("Paper_claims", about="kang-ip")
+    page = opened("Claims", about="kang-ip")
     closed = len(page.table)
     page.session_state["whole-figures"] = True
     page.run()
@@ -170,7 +170,7 @@ def test_whole_figures_have_verdicts_too() -> None:
 
 
 def test_pictures_of_findings() -> None:
-    page = opened("Paper_claims", claim="dbdp-pi-private")
+    page = opened("Claims", claim="dbdp-pi-private")
     page.session_state["claim-details"] = True
     page.run()
     assert "dpviz claims dbdp-pi-private" in " ".join(c.value for c in page.code)

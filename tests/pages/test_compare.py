@@ -11,7 +11,7 @@ from dpviz.dashboard.one_run import compare
 
 
 def test_a_run_is_kept_swapped_and_dropped() -> None:
-    page = opened("", epsilon="0.5", mechanism="cms-output")
+    page = opened("One_model", epsilon="0.5", mechanism="cms-output")
     page.button(key="keep-a").click().run()
     page.select_slider(key="epsilon").set_value(5.0).run()
     assert parse_qs(address(page)["pinned"])["epsilon"] == ["0.5"]

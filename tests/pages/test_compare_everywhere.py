@@ -14,11 +14,11 @@ from dpviz.dashboard.frame import pinned
 A = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=0.5, seeds=2)
 #: page, column of its table, what its picture holds
 PAGES = {
-    "Privacy_accounting": ("", '"name":"A"'),
-    "Sensitivity_and_rates": ("", "A: Output perturbation"),
+    "Accounting": ("", '"name":"A"'),
+    "Sensitivity": ("", "A: Output perturbation"),
     "Trade-off": ("Against A", "<b>A</b>"),
-    "Groups_and_scores": ("A: accuracy", '"name":"A"'),
-    "Influence_and_noise": ("A", ""),
+    "Groups": ("A: accuracy", '"name":"A"'),
+    "Person": ("A", ""),
     "Guarantees": ("Against A", "<b>A</b>"),
     "Audit": ("", "A allows"),
 }
@@ -48,7 +48,7 @@ def test_a_stays_on_every_page(name: str) -> None:
 
 def test_the_map_marks_rows_whose_noise_differs_in_a() -> None:
     a = dpviz.RunSpec("teaching", mechanism="pidp-sgd", epsilon=0.5, seeds=2)
-    page = settled(opened("Influence_and_noise", mechanism="output-gaussian", pinned=pinned.PINNED.write(a)))
+    page = settled(opened("Person", mechanism="output-gaussian", pinned=pinned.PINNED.write(a)))
     assert " differ in A" in pictures(page)
     assert "moves its model most" in text(page)
 

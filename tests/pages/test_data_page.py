@@ -91,7 +91,7 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     assert EVIL not in raw
     # the first page of the same session trains on it; another session that knows the name gets the default
     assert page.session_state["dpviz.uploads"][name].rows == 50
-    other = support_pages.opened("", dataset=name)
+    other = support_pages.opened("One_model", dataset=name)
     assert "does not hold" in text(other)
     assert other.selectbox(key="dataset").value == dpviz.RunSpec.dataset
     assert name not in other.selectbox(key="dataset").options
@@ -123,13 +123,13 @@ def test_three_classes_need_a_choice() -> None:
 def test_a_file_in_the_folder_that_breaks_is_told_on_every_page(data_folder: Path) -> None:
     path = data_folder / "people.csv"
     path.write_bytes(csv())
-    page = support_pages.opened("", dataset="data/people.csv")
+    page = support_pages.opened("One_model", dataset="data/people.csv")
     assert page.selectbox(key="dataset").value == "data/people.csv"
     path.write_bytes(b"a,b\n1")
     page.run()
     assert "line 2 has 1 value where line 1 has 2" in text(page)
     path.unlink()
-    assert not support_pages.opened("", dataset="data/people.csv").exception
+    assert not support_pages.opened("One_model", dataset="data/people.csv").exception
 
 
 def test_the_form_says_what_is_meant() -> None:

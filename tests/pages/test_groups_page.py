@@ -1,4 +1,4 @@
-"""The page Groups and scores without a browser."""
+"""The page Groups without a browser."""
 
 from support_pages import opened, text
 
@@ -7,7 +7,7 @@ from dpviz.dashboard.groups.over_epsilon import EPSILONS
 from dpviz.experiments.studies.groups import Grouping, report
 from dpviz.experiments.studies.releases import releases
 
-PAGE = "Groups_and_scores"
+PAGE = "Groups"
 
 
 def test_the_sentence_and_the_table_say_what_the_engine_says() -> None:

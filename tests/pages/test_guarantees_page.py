@@ -65,6 +65,6 @@ def test_published_deployments_are_ordered_and_sourced() -> None:
 
 
 def test_the_slider_of_epsilon_names_the_nearest_published_one() -> None:
-    page = opened("", epsilon="10")
+    page = opened("One_model", epsilon="10")
     (caption,) = (one.value for one in page.caption if "Nearest published" in one.value)
     assert "Nearest published ε: 9.98, Israel" in caption.replace("\\", "")

@@ -58,7 +58,7 @@ def test_the_check_finds_what_is_obeyed() -> None:
         assert OBEYED.search(f"row {name} here"), name
 
 
-@pytest.mark.parametrize("script", mostly_long(PAGES, "app.py", "pages/3_Influence_and_noise.py", "pages/8_Data.py"))
+@pytest.mark.parametrize("script", mostly_long(PAGES, "app.py", "pages/4_Person.py", "pages/92_Data.py"))
 def test_hostile_names_are_plain_text_on_every_page(script: str) -> None:
     linked = script.endswith("Lessons.py")  # its links are found from the first page alone
     page = with_open_folds(Page(ROOT / ("app.py" if linked else script), default_timeout=LIMIT))

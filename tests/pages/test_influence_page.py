@@ -1,4 +1,4 @@
-"""The page "Influence and noise" without a browser: every mechanism, bad rows in the address, and choices."""
+"""The page "Person" without a browser: every mechanism, bad rows in the address, and choices."""
 
 import re
 from functools import partial
@@ -18,7 +18,7 @@ from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.capabilities import HasRule, IndividualBudget, NoisesRows
 from dpviz.models import get_model
 
-opened = partial(support_pages.opened, "Influence_and_noise")
+opened = partial(support_pages.opened, "Person")
 
 
 def sentence(page: AppTest) -> str:
@@ -63,12 +63,12 @@ def test_a_mechanism_of_every_kind_has_a_page(mechanism: str, model_id: str) -> 
 
 
 def test_a_session_on_another_page_holds_none_of_its_results(fresh_pool: None) -> None:
-    page = support_pages.addressed("").run().switch_page(str(support_pages.PAGES["Influence_and_noise"])).run()
+    page = support_pages.addressed("").run().switch_page(str(support_pages.PAGES["Person"])).run()
     page = settled(page)
     assert isinstance(page.session_state["observed.rows"].results[0][0], inspected.Inspected)
     page.switch_page(str(support_pages.PAGES["Guarantees"])).run()
     assert not [key for key in ("observed.rows", "watched.rows", "observed.run", "watched.run") if key in page.session_state]
-    page.switch_page(str(support_pages.PAGES["Influence_and_noise"])).run()
+    page.switch_page(str(support_pages.PAGES["Person"])).run()
     assert "moves the model most" in text(settled(page))
 
 
@@ -189,7 +189,7 @@ def test_reports_of_people_are_shown_or_named() -> None:
 def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
     setup = setup_for(dpviz.RunSpec(dataset="teaching"))
     held = setup.split.test[3]
-    page = support_pages.addressed("Influence_and_noise", row=str(held))
+    page = support_pages.addressed("Person", row=str(held))
     page.session_state["fold-new"] = True
     page.run()
     assert f"{held} is a test row" in page.warning[0].value
@@ -205,7 +205,7 @@ def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
 def test_new_rows_weigh_what_they_would_in_training() -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", class_weight=8.0)
     setup, influence = setup_for(spec), dpviz.influence_of(spec)
-    page = support_pages.addressed("Influence_and_noise", mechanism=spec.mechanism, class_weight="8")
+    page = support_pages.addressed("Person", mechanism=spec.mechanism, class_weight="8")
     page.session_state["fold-new"] = True
     page.run()
     shown = next(frame.value for frame in page.dataframe if "change if added" in frame.value)["change if added"].to_numpy()

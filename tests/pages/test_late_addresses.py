@@ -33,6 +33,6 @@ def _moves(page: AppTest, to: float, address: float) -> float:
     ],
 )
 def test_what_a_browser_asks_with(moved: list[float], asked: list[float], shown: list[float]) -> None:
-    page = opened("", epsilon=str(BEFORE))
+    page = opened("One_model", epsilon=str(BEFORE))
     assert [_moves(page, epsilon, BEFORE) for epsilon in moved] == moved
     assert [_asks(page, epsilon) for epsilon in asked] == shown

@@ -131,10 +131,10 @@ def test_a_link_hands_in_answers_and_bad_ones_are_reported() -> None:
 
 def test_a_page_that_a_lesson_opened_asks_its_question_and_does_not_answer_it() -> None:
     lesson = BY_ID["sensitivity"]
-    page = opened("Sensitivity_and_rates", mechanism="output-gaussian", task=lesson.id)
+    page = opened("Sensitivity", mechanism="output-gaussian", task=lesson.id)
     assert lesson.question in text(page)
     assert "with ten times the rows" not in text(page)
-    assert "with ten times the rows" in text(opened("Sensitivity_and_rates", mechanism="output-gaussian")), "the control"
+    assert "with ten times the rows" in text(opened("Sensitivity", mechanism="output-gaussian")), "the control"
 
 
 @pytest.mark.long

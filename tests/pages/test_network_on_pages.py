@@ -21,7 +21,7 @@ SETTING = get_model("mlp").setting(320, 3, 1e-3)
 FITS = [name for name, cls in dpviz.list_mechanisms().items() if cls.refusal(SETTING) is None]
 
 
-first = partial(opened, "", model="mlp")
+first = partial(opened, "One_model", model="mlp")
 
 
 def units(page: AppTest) -> object:
@@ -36,7 +36,7 @@ def test_a_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
     mean = dpviz.run(dpviz.RunSpec(dataset="teaching", model="mlp", mechanism=mechanism, seeds=2)).accuracy.mean()
     assert f"{100 * mean:.1f}" in next(m.value for m in page.markdown if " is right " in m.value)
     assert "weights do not belong to one feature each" in text(page)
-    for name in ("Influence_and_noise", SENSITIVITY, ACCOUNTING):
+    for name in ("Person", SENSITIVITY, ACCOUNTING):
         page = opened(name, model="mlp", mechanism=mechanism)
         assert not page.error
         assert not page.warning
@@ -93,7 +93,7 @@ def test_formulas_are_those_of_the_model() -> None:
 @pytest.mark.long
 def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", seeds=2)
-    page = opened("Influence_and_noise", model="mlp")
+    page = opened("Person", model="mlp")
     said = text(page)
     at = inspected.validation_rows(spec)
     influence = inspected.row_influence(spec)
@@ -117,7 +117,7 @@ def test_a_long_retraining_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(inspected, "NETWORK_WORK", 1.0)
     monkeypatch.setattr(inspected, "NETWORK_PERSON", 1.0)
     inspected.clear()
-    page = opened("Influence_and_noise", model="mlp", lam="0.002")
+    page = opened("Person", model="mlp", lam="0.002")
     row = "Leave-one-out retraining, from the same point"
     assert not any(row in t.value.index for t in page.table)
     next(b for b in page.button if b.label == "Retrain without this row").click().run()
@@ -132,7 +132,7 @@ def test_no_minimum_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", lam=0.003)
     problem = setup_for(spec).problem
     monkeypatch.setitem(problem.__dict__, "optimum", problem.optimum + 0.05)
-    page = opened("Influence_and_noise", model="mlp", lam="0.003")
+    page = opened("Person", model="mlp", lam="0.003")
     assert len(page.error) == 2, "without one row, and without each of many"
     assert all("is not at a minimum" in error.value for error in page.error)
     inspected.clear()

@@ -1,4 +1,4 @@
-"""One bound on attacks: first page, person card, Privacy accounting and Audit say the same share for the same run."""
+"""One bound on attacks: first page, person card, Accounting and Audit say the same share for the same run."""
 
 import re
 
@@ -12,8 +12,8 @@ from dpviz.dashboard.jobs import cached_runs
 #: page to what it says before the share, and settings of its own
 SAID = {
     "": (r"An attacker guesses right at most ([\d.]+)", {}),
-    "Privacy_accounting": (r"Guesses are right at most ([\d.]+)", {}),
-    "Influence_and_noise": (r"([\d.]+)\s%\**\s*on any row", {}),
+    "Accounting": (r"Guesses are right at most ([\d.]+)", {}),
+    "Person": (r"([\d.]+)\s%\**\s*on any row", {}),
     "Audit": (r"ε = 1 allows up to ([\d.]+)", {"runs": "200"}),
 }
 

@@ -60,7 +60,7 @@ def test_influence_and_other_epsilons_are_compared_on_request() -> None:
 def test_influence_and_noise_says_who_is_found_on_the_card_and_in_the_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exposed_rows, "SHADOWS", 64)
     asked = {key: value for key, value in ASKED.items() if key not in ("attacked", "shadows")}
-    page = opened("Influence_and_noise", seed="7", **asked)  # other tests attack the other seed
+    page = opened("Person", seed="7", **asked)  # other tests attack the other seed
     assert "Membership attacks" not in page.table[0].value.index
     page.session_state["fold-attacked"] = True
     said = text(settled(settled(page)))  # the first look starts the job

@@ -41,7 +41,7 @@ def made(page: AppTest) -> str:
 
 
 def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:
-    page = addressed("", **QUERY).run()
+    page = addressed("One_model", **QUERY).run()
     html = made(page)
     body = html.rpartition("</script>")[2] + html.partition("<main>")[2][:3000]
     assert "✓ proved" in body
@@ -52,7 +52,7 @@ def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:
 
 
 def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
-    pages = [addressed("", **QUERY).run(), opened("", **QUERY)]
+    pages = [addressed("One_model", **QUERY).run(), opened("One_model", **QUERY)]
     assert [len(page.get("plotly_chart")) for page in pages] == [0, 3]
     assert [len(stills(page)) for page in pages] == [2, 2]
     assert [len(page.table) for page in pages] == [0, 1]
@@ -71,15 +71,15 @@ def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
 
 #: page -> least number of charts in its report, and what its answer says
 ANSWERS = {
-    "One private model": (4, "at ε = 1 is right"),
+    "One model": (4, "at ε = 1 is right"),
     "Trade-off": (1, "ε = 1"),
-    "Groups and scores": (2, "points apart"),
-    "Sensitivity and rates": (2, "one row changes"),
-    "Influence and noise": (0, "oise"),
-    "Privacy accounting": (5, "the tightest proof needs noise σ"),
+    "Groups": (2, "points apart"),
+    "Sensitivity": (2, "one row changes"),
+    "Person": (0, "oise"),
+    "Accounting": (5, "the tightest proof needs noise σ"),
     "Guarantees": (1, "are proved"),
     "Audit": (3, "an attacker guesses"),
-    "Paper claims": (1, "claims"),
+    "Claims": (1, "claims"),
     "Data": (2, "rows are trained on"),
     "Lessons": (0, "?"),
 }
@@ -132,10 +132,10 @@ def test_the_shell_writes_what_a_page_shows_in_light_colours_and_its_code_runs(
 
 def test_a_link_gives_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "a.html"
-    assert main(["report", LINK.format("Sensitivity_and_rates"), "--out", str(out)]) == 0
+    assert main(["report", LINK.format("Sensitivity"), "--out", str(out)]) == 0
     text = out.read_text()
     assert "<h1>How far can one row move what is released?</h1>" in text
-    assert LINK.format("Sensitivity_and_rates").replace("&", "&amp;") in text
+    assert LINK.format("Sensitivity").replace("&", "&amp;") in text
     assert capsys.readouterr().err == ""
     assert main(["report", LINK.format("Nothing"), "--out", str(tmp_path / "b.html")]) == 2
     assert "there is no page 'nothing'" in capsys.readouterr().err
@@ -145,7 +145,7 @@ def test_single_rows_only_where_asked_for(tmp_path: Path) -> None:
     shown = {}
     for rows in ((), ("--rows",)):
         out = tmp_path / "a.html"
-        assert main(["report", LINK.format("Influence_and_noise"), *rows, "--out", str(out), "--overwrite"]) == 0
+        assert main(["report", LINK.format("Person"), *rows, "--out", str(out), "--overwrite"]) == 0
         shown[bool(rows)] = out.read_text()
     named = re.compile(r'class="sentence">[^<]*Row \d+ ')
     assert named.search(shown[True])

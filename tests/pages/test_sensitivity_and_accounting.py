@@ -174,7 +174,7 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
 
 
 def test_the_best_attack_of_before_stays_on_the_first_page_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = settled(opened("", mechanism="output-gaussian"))
+    page = settled(opened("One_model", mechanism="output-gaussian"))
     _, paler = never_ready(monkeypatch, "attacker")
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert "older-attacker" in paler

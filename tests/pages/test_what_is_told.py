@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from support_pages import opened
 
-QUERY = {"Influence_and_noise": {"mechanism": "outpert-gd"}, "": {"model": "mlp-12", "metric": "recall-at-precision-50"}}
+QUERY = {"Person": {"mechanism": "outpert-gd"}, "": {"model": "mlp-12", "metric": "recall-at-precision-50"}}
 KINDS = ("number_input", "text_input", "slider", "select_slider", "selectbox", "radio", "multiselect", "toggle", "checkbox")
 
 
@@ -20,7 +20,7 @@ def told(page: AppTest) -> list[str]:
     return [one.key for one in controls(page) if one.proto.set_value]
 
 
-@pytest.mark.parametrize("name", ["", "Trade-off", "Influence_and_noise"])
+@pytest.mark.parametrize("name", ["", "Trade-off", "Person"])
 def test_a_page_that_is_drawn_again_tells_nothing_of_its_controls(name: str) -> None:
     page = opened(name, **QUERY.get(name, {}))
     assert told(page)  # the first time, of those that the address sets

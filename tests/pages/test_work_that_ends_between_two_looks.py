@@ -18,7 +18,7 @@ from dpviz.dashboard.jobs.job import Gate, Job, State
 from dpviz.papers.claims import check, list_claims
 
 MOST = 400  # looks in one drawing; far more than there are
-PAGES_WITH_WORK = ("", "Trade-off", "Influence_and_noise", "Audit")  # a run, a sweep, and work of several parts
+PAGES_WITH_WORK = ("", "Trade-off", "Person", "Audit")  # a run, a sweep, and work of several parts
 
 
 class Looks:
@@ -116,7 +116,7 @@ def test_a_claim_shows_the_verdict_of_a_test_that_ends_while_it_is_drawn(looks: 
     monkeypatch.setattr(verdicts, "list_claims", lambda: {name: list_claims()[name]})
 
     def tested() -> AppTest:
-        page = opened("Paper_claims")
+        page = opened("Claims")
         return page.button(key="test-all").click().run()
 
     shows(looks, tested, pool.pool().clear)

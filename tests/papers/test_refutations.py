@@ -49,10 +49,10 @@ def test_badges_say_so_where_it_holds() -> None:
         assert words.label(cal, spec.build())[2] == ("red" if epsilon == 1.0 else words.LABELS[Status.CLAIM][2])
 
 
-PAGES = ("Sensitivity_and_rates", "", "Privacy_accounting", "Groups_and_scores", "Trade-off")
+PAGES = ("Sensitivity", "", "Accounting", "Groups", "Trade-off")
 
 
-@pytest.mark.parametrize("page", mostly_long(PAGES, "Sensitivity_and_rates"))
+@pytest.mark.parametrize("page", mostly_long(PAGES, "Sensitivity"))
 def test_pages_with_a_badge_say_so(page: str) -> None:
     for epsilon in ("1", "10"):
         shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon, methods="pidp-sgd,dp-gd")

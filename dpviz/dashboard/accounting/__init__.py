@@ -1,4 +1,4 @@
-"""The page Privacy accounting."""
+"""The page Accounting."""
 
 #: what it keeps in the address beside the run
 KEYS = ("compare", "relation", "q", "z", "releases")

@@ -1,4 +1,4 @@
-"""The settings that the page Privacy accounting keeps in the address."""
+"""The settings that the page Accounting keeps in the address."""
 
 from typing import Any
 

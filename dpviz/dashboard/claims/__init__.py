@@ -1,4 +1,4 @@
-"""The page Paper claims."""
+"""The page Claims."""
 
 #: what it keeps in the address beside the run
 KEYS = ("about", "claim", "thorough")

@@ -11,32 +11,39 @@ from dpviz.dashboard.components import folds, glossary, recorder, tables
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import read_out
 from dpviz.figures.svg import pictures
-from dpviz.reporting import Chart, words
+from dpviz.reporting import Chart, python_call, words
 
 #: widths of a picture as SVG in pixels: the browser takes the one for its column, and stretches or shrinks it to fit
-_WIDE, _SMALL = 440, 330
-_SAVE = '<button title="Save the picture" aria-label="Save the picture">⤓</button>'
+_SIZES, _WIDE = (440, 330), (860, 360)
 #: DOMPurify drops scripts that hold tags, so these are escaped
 _FRAME = """<div class="dpviz-picture dpviz-{key}"></div><script>(() => {{
 const place = document.currentScript.previousElementSibling, drawn = {drawn};
 let shown;
 const draw = () => {{
   const fits = {limit} > place.clientWidth ? 1 : 0;
-  if (fits === shown) return;
-  place.innerHTML = drawn[shown = fits];
-  place.lastChild.onclick = save;
-}};
-const save = () => {{
-  const picture = place.firstChild.cloneNode(true), link = document.createElement("a");
-  picture.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  link.href = URL.createObjectURL(new Blob([picture.outerHTML], {{type: "image/svg+xml"}}));
-  link.download = "dpviz-{key}.svg";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  if (fits !== shown) place.innerHTML = drawn[shown = fits];
 }};
 draw();
 new ResizeObserver(draw).observe(place);
 }})()</script>"""
+#: the button that saves a picture that is drawn as SVG
+_SAVE = """<button class="dpviz-save">Save the picture (PNG)</button><script>
+document.currentScript.previousElementSibling.onclick = () => {{
+  const drawn = document.querySelector(".dpviz-{key} svg"), copy = drawn.cloneNode(true), image = new Image();
+  const [, , wide, high] = drawn.getAttribute("viewBox").split(" ").map(Number);
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("width", 2 * wide);
+  copy.setAttribute("height", 2 * high);
+  image.onload = () => {{
+    const canvas = document.createElement("canvas"), link = document.createElement("a");
+    [canvas.width, canvas.height] = [2 * wide, 2 * high];
+    canvas.getContext("2d").drawImage(image, 0, 0);
+    link.href = canvas.toDataURL("image/png");
+    link.download = "dpviz-{key}.png";
+    link.click();
+  }};
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+}};</script>"""
 
 #: whether the reader's window is narrow, as the page's frame reports it
 NARROW = "dpviz.narrow"
@@ -57,9 +64,10 @@ def chart(
     clicks: bool | Callable[[list[str]], None] = False,
     rows: bool = False,
     still: bool = False,
+    wide: bool = False,
     of: RunSpec | None = None,
 ) -> list[str]:
-    """A picture with its content in words (also its alternative text), as a table for screen readers, and its data as CSV.
+    """A picture with one menu: its content in words (also its alternative text), its data as CSV, PNG, the call in Python.
 
     Args:
         key: unique on the page, and the name of saved files.
@@ -71,6 +79,7 @@ def chart(
         rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
         still: whether the page draws it as SVG, which is there in half of plotly's time: for what a slider moves
             (benchmarks/README.md).
+        wide: whether a still picture takes the whole width of a page.
         of: the run that is drawn; None for pictures of many.
 
     Returns:
@@ -80,13 +89,19 @@ def chart(
     if folds.closed():
         return []
     points: list[dict[str, Any]] = []
-    if still:
-        _still(figure, key, summary)
-    else:
-        points = _live(figure, key, summary, on_select, clicks)
-    st.caption(words.markdown(summary), help=glossary.explain(summary))
-    if data is not None:
-        tables.download(data, key)
+    with st.container(key=f"picture-{key}"):
+        if still:
+            _still(figure, key, summary, _WIDE if wide else _SIZES)
+        else:
+            points = _live(figure, key, summary, on_select, clicks)
+        with st.popover("", icon=":material/more_horiz:", key=f"menu-{key}", help="About this picture", type="tertiary"):
+            st.caption(words.markdown(summary), help=glossary.explain(summary))
+            if data is not None:
+                tables.download(data, key)
+            if still:
+                st.html(_SAVE.format(key=key), unsafe_allow_javascript=True)
+            if of is not None:
+                st.code(python_call(of), language="python", wrap_lines=True)
     return _customdata(points)
 
 
@@ -104,11 +119,10 @@ def later(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> Non
         chart(made.figure, key, made.words, made.table if callable(made.table) else None, of=of)
 
 
-def _still(figure: Any, key: str, summary: str) -> None:
+def _still(figure: Any, key: str, summary: str, widths: tuple[int, int]) -> None:
     """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
-    drawn = [svg + _SAVE for svg in pictures(figure, key, summary, (_WIDE, _SMALL))]
-    escaped = json.dumps(drawn).replace("<", "\\u003c")
-    framed = _FRAME.format(key=key, drawn=escaped, limit=(_WIDE + _SMALL) // 2)
+    escaped = json.dumps(pictures(figure, key, summary, widths)).replace("<", "\\u003c")
+    framed = _FRAME.format(key=key, drawn=escaped, limit=sum(widths) // 2)
     st.html(framed + read_out.table(figure, summary), unsafe_allow_javascript=True)
 
 

@@ -22,6 +22,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 
 FIELDS = tuple(SETTINGS)
+HELD = "dpviz.address-held"  # True while the address stays as it is: each one written is a step of Back
 AGAIN = "draw-again"  # the button that a page presses when a cut connection is back
 
 _ADDRESS = "dpviz.address"  # the address as last written
@@ -139,6 +140,8 @@ def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dic
 
 def _write(query: dict[str, str]) -> None:
     """Writes an address. One that says the same without a version stays as it was typed: another one is one more step of Back."""
+    if st.session_state.get(HELD):
+        return
     there = dict(st.query_params.to_dict())
     if there != query and (not there or links.add_version(there) != query):
         st.query_params.from_dict(query)

@@ -273,6 +273,25 @@ def switch(key: str, label: str, help: str, default: bool = False) -> Field[bool
     return Field(key, Switch(label=label, help=help), default)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Flag(Switch):
+    """On or off, written as 1 or 0: short enough to be typed into an address."""
+
+    def parse(self, name: str, text: str) -> Any:
+        return one_of(name, text.lower(), ("1", "true", "0", "false")) in ("1", "true")
+
+    def text(self, value: Any) -> str:
+        return "1" if value else "0"
+
+    def describe(self) -> str:
+        return "1, 0"
+
+
+def flag(key: str, label: str, help: str) -> Field[bool]:
+    """On or off, off by default."""
+    return Field(key, Flag(label=label, help=help), False)
+
+
 def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:
     """The id of one of a run's training rows, or None."""
     dataset = readable(lambda: dataset_of(spec), None)

@@ -16,7 +16,15 @@ from dpviz.dashboard.frame import address, private
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers.claims import concerning
 
-FIRST = "One private model"
+FIRST = "Story"
+#: pages by the question that they belong to
+GROUPS = {
+    "": (FIRST,),
+    "Explore": ("One model", "Trade-off", "Groups"),
+    "Protect": ("Person", "Audit"),
+    "Prove": ("Accounting", "Guarantees", "Sensitivity", "Claims"),
+    "Yours": ("Data", "Lessons"),
+}
 
 
 def pages() -> dict[str, str]:
@@ -32,7 +40,7 @@ def _pages(main: Path) -> dict[str, str]:
 
 
 def title(stem: str) -> str:
-    """ "3_Influence_and_noise" is "Influence and noise"."""
+    """ "3_Person" is "Person"."""
     return re.sub(r"^\d+[_ -]*", "", stem).replace("_", " ").strip()
 
 
@@ -50,11 +58,13 @@ def to(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> Non
 
 
 def links(query: Mapping[str, str]) -> None:
-    """A link to each page, with the run in it; nothing where there is one page only."""
-    titles = pages()
-    if len(titles) > 1:
-        for path, label in titles.items():
-            st.page_link(path, label=label, query_params=_done(query), width="stretch")
+    """A link to each page in its group, with the run in it; nothing where there is one page only."""
+    paths = {title: path for path, title in pages().items()}
+    for heading, titles in GROUPS.items() if len(paths) > 1 else ():
+        if heading:
+            st.caption(heading)
+        for label in filter(paths.__contains__, titles):
+            st.page_link(paths[label], label=label, query_params=_done(query), width="stretch")
 
 
 def _done(query: Mapping[str, str]) -> dict[str, str]:
@@ -79,4 +89,4 @@ def claims_about(mechanism: str) -> None:
     count = len(concerning(mechanism))
     if count:
         text = f"{count} claim{'s' if count > 1 else ''} of papers about it, tested"
-        to("Paper claims", text, about="mechanism", mechanism=mechanism)
+        to("Claims", text, about="mechanism", mechanism=mechanism)

@@ -1,4 +1,4 @@
-"""The page Groups and scores."""
+"""The page Groups."""
 
 #: what it keeps in the address beside the run
 KEYS = ("group", "cuts", "of", "threshold", "why")

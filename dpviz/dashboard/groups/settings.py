@@ -1,4 +1,4 @@
-"""The controls of the page Groups and scores: the column and its cuts, what is measured, and the threshold."""
+"""The controls of the page Groups: the column and its cuts, what is measured, and the threshold."""
 
 import math
 from dataclasses import dataclass

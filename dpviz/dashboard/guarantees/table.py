@@ -308,7 +308,7 @@ def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
 
 
 def short(accountant: str) -> str:
-    """An accountant's name without its details, which the page Privacy accounting gives in full."""
+    """An accountant's name without its details, which the page Accounting gives in full."""
     return re.split(r" ?[\[,:;]| \((?!\d)", accountant)[0]  # (10) is an equation of its name
 
 

@@ -1,4 +1,4 @@
-"""The first page: one run."""
+"""The page One model."""
 
 #: what it keeps in the address beside the run
-KEYS = ("present", "training", "pinned")
+KEYS = ("training", "pinned")

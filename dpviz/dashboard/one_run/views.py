@@ -1,80 +1,26 @@
 """The answer and the pictures of one run; the first page puts them below each other, and what explains them in `details`."""
 
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.components import charts, panels, recorder, tables
-from dpviz.dashboard.frame import guessing, links, metric, sidebar
-from dpviz.dashboard.jobs import cached_runs, tasks, watching
+from dpviz.dashboard.components import charts, panels, tables
+from dpviz.dashboard.frame import guessing, links, metric
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
-from dpviz.dashboard.one_run import playing
 from dpviz.dashboard.one_run.settings import TRAINING
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.run.trajectory import trajectory
 from dpviz.experiments.studies import decision_boundary
+from dpviz.figures import plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme
 from dpviz.models import get_model
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import written
 from dpviz.reporting.pictures import method_look
-
-QUICK = 0.35  # seconds of a run that a page draws before its sidebar
-PATIENCE = 0.35  # seconds that the page waits for a run before it is drawn without it
-ALMOST = 0.55  # the same for a run that should be there by then
-#: what was shown before is paler until the new run is there
-_PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture {opacity: .45}</style>"
-
-
-def run(spec: RunSpec) -> Outcome | None:
-    """The outcome of a run, or that of the run before until it is there; None where there is none, said so."""
-    last = _before()
-    meanwhile = "" if last is None else f"Until then the page shows the run before: {words.title(last.spec)}."
-    patience = ALMOST if _alike(last, spec, ALMOST) else PATIENCE
-    outcome, fresh = tasks.result_of("run", tasks.training(spec), meanwhile=meanwhile, patience=patience)
-    outcome = outcome if fresh else last
-    if not fresh and outcome is not None:
-        st.html(_PALE)
-        recorder.close("This run was not there when the report was saved. Save it again.")
-    playing.hold(not fresh and not watching.over(st.session_state["watched.run"]))  # each value is shown
-    return None if outcome is None else metric.measured(outcome)
-
-
-def soon(spec: RunSpec) -> bool:
-    """True where a run has pictures at once: it is in memory, or a quick one that differs in ε only was just shown."""
-    if cached_runs.stored(spec) is not None:
-        return True
-    return _alike(_before(), spec, QUICK)
-
-
-def _before() -> Outcome | None:
-    """The run that was shown last; None where its data has changed or gone since."""
-    last: Outcome | None = tasks.before("run")
-    with suppress(InvalidInput):
-        if last is not None and st.session_state["observed.run"].key == tasks.training(last.spec).key:
-            return last
-    return None
-
-
-def _alike(last: Outcome | None, spec: RunSpec, seconds: float) -> bool:
-    """True where the run before differs in ε only and took at most so long."""
-    return last is not None and last.seconds <= seconds and replace(last.spec, epsilon=spec.epsilon) == spec
-
-
-def around(beside: DeltaGenerator, controls: sidebar.Sidebar) -> None:
-    """Everything but the answer: the slider of ε, the buttons beside it, three ways to begin, and the sidebar."""
-    with beside:
-        playing.controls(controls.spec)
-        with st.container(horizontal=True, key="buttons-start"):
-            links.to(links.FIRST, "See it", dataset="teaching")
-            links.to("Data", "Use my data", upload="true")
-            links.to("Paper claims", "Test a paper")
-    controls.draw()
 
 
 def headline(outcome: Outcome) -> None:
@@ -198,48 +144,53 @@ def actions(spec: RunSpec) -> None:
             st.code(written(spec.to_query() | metric.in_address()), language=None, wrap_lines=True)
 
 
-def accuracies(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
-    """The metric of every noise draw between the two baselines."""
-    cost, measure = outcome.cost, outcome.cost.metric
-    if not cost.there:
-        return
-    beside = overlay is not None and overlay.cost.there and overlay.cost.metric.id == measure.id
-    made = pictures.accuracies(outcome, cost, theme, overlay.cost if overlay is not None and beside else None)
-    charts.chart(made.figure, "accuracy", made.words, made.table, still=True, of=outcome.spec)
-
-
-def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> bool:
-    """Points and decision lines of two-dimensional sets; False, and nothing drawn, for others.
+def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
+    """Points and decision lines.
 
     Args:
         overlay: a run that is kept for comparison.
     """
-    picture = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
-    if picture is None:
-        return False
-    private = picture.scores(outcome.theta)
-    fig = playing.boundaries(picture, private, outcome, theme, overlay)
+    drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
+    private = drawn.scores(outcome.theta)
     crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
-    bends = "" if picture.straight else " A network’s line may bend and have several pieces."
     summary = (
-        f"{picture.dataset.n} points, {int(picture.outlier.sum())} of them ringed outliers. The thick line is the non-private "
-        f"model; each thin line is one noise draw.{bends} {crossed} of {len(outcome.theta)} draws have a boundary inside the plot"
+        f"{len(drawn.labels)} training rows, {int(drawn.outlier.sum())} of them ringed outliers. The thick line is the model "
+        f"without privacy; each thin line is one private model. {crossed} of {len(outcome.theta)} have a boundary inside the plot"
         + ("." if crossed == len(outcome.theta) else "; the others give every point the same label.")
     )
-    frame = picture.dataset.frame
-    table = partial(tables.behind, {"row id": frame.index}, frame)
-    charts.chart(fig, "lines", summary, table, rows=True, still=True, of=outcome.spec)
-    panels.not_private("The points are the data, and the thick line was trained without noise.")
-    return True
+    summary += "" if drawn.view.exact else " A line is where the scores, fitted by a plane over the two axes, change sign."
+    frame = drawn.dataset.frame.loc[drawn.dataset.frame.index[drawn.view.ids]]
+    table = partial(tables.behind, {"row id": drawn.view.ids}, frame)
+    figure = pictures.plane(outcome, theme, overlay, narrow=charts.narrow())
+    charts.chart(figure, "lines", summary, table, rows=True, still=True, of=outcome.spec)
+
+
+def training(outcome: Outcome, theme: Theme) -> None:
+    """The decision lines after each step of training, with a button that plays them."""
+    path, fresh = tasks.observe("steps", "Training step by step", lambda _: trajectory(outcome.spec), of=outcome.spec)
+    if not fresh:
+        return
+    if path is None:
+        panels.empty("Only the last model of this method is released, so there are no public steps to show. DP-GD has them.")
+        return
+    drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
+    iterates = np.stack([drawn.scores(theta) for theta in path.theta])
+    measure = outcome.cost.metric
+    means = path.measured(measure.id).mean(axis=1)
+    names = [f"step {k} of {path.total}: {words.measured(measure, a)}" for k, a in zip(path.steps, means, strict=True)]
+    figure = plane.training(pictures.plane(outcome, theme), drawn.axes, iterates, names, theme)
+    start, middle, end = (words.measured(measure, float(means[k])) for k in (0, len(means) // 2, -1))
+    summary = (
+        f"Training in {path.total} steps with the noise of the whole run, {path.theta.shape[1]} private models. The mean test "
+        f"{measure.within} is {start} at the start, {middle} after {path.steps[len(means) // 2]} steps and {end} at the end."
+    )
+    charts.chart(figure, "training", summary, rows=True, of=outcome.spec)
 
 
 def first(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
-    """The first picture: training step by step, decision lines, or the distribution of the metric.
-
-    Args:
-        overlay: a run that is kept for comparison.
-    """
-    if TRAINING.value() and playing.flat(outcome.spec):
-        playing.training(outcome, theme)
-    elif not lines(outcome, theme, overlay):
-        accuracies(outcome, theme, overlay)
+    """The first picture: training step by step, or decision lines."""
+    if TRAINING.value():
+        training(outcome, theme)
+    else:
+        lines(outcome, theme, overlay)
+    panels.not_private("The points are the data, and the thick line was trained without noise.")

@@ -1,4 +1,4 @@
-"""The first sentence of "Influence and noise" and its map: who moves the model, and which rows received noise."""
+"""The first sentence of "Person" and its map: who moves the model, and which rows received noise."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The settings that the page Sensitivity and rates keeps in the address."""
+"""The settings that the page Sensitivity keeps in the address."""
 
 from typing import Any
 

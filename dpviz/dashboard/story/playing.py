@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from dpviz.dashboard.frame import sidebar
+from dpviz.dashboard.frame import address, sidebar
 from dpviz.dashboard.jobs import page_priority, watching
 from dpviz.dashboard.story.settings import PRESENT, SCENE, SCENES
 
@@ -23,10 +23,12 @@ def plays() -> bool:
 def step() -> None:
     """Sets the next ε while it plays; call before any control is drawn. A slider that was moved ends it."""
     state = st.session_state
+    state[address.HELD] = plays()
     if not plays() or "epsilon" not in state:
         return
     if state.get(_SHOWN) not in (None, state["epsilon"]):
         stop()
+        state[address.HELD] = False
         return
     state["epsilon"] = state[_SHOWN] = state[_LEFT][0]
 

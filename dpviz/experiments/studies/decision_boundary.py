@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
-from dpviz.common.progress import Monitor
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.resolve import fit_key
@@ -112,7 +111,7 @@ def plane_of(spec: RunSpec, models: int, parameters: int) -> Plane:
     # lines of linear models are exact on any grid, so its corners are enough
     straight = not view.exact or parameters == len(dataset.feature_names)
     count = 2 if straight else max(43, min(161, int((_MOST / max(models, 1)) ** 0.5)))
-    x, y = (np.linspace(*ends, count) for ends in view.limits)
+    x, y = (np.linspace(ends[0], ends[1], count) for ends in view.limits)
     return Plane(dataset, view, (x, y), straight, spec.model)
 
 
@@ -126,8 +125,8 @@ def _view(dataset: Dataset, train: NDArray[np.intp]) -> View:
     apart = separation(places, dataset.y[ids])
     of_columns = np.array([not name.startswith("principal component") for name in names])
     apart[of_columns[:, None] != of_columns] = -1.0  # no column beside a component
-    pair = sorted(np.unravel_index(int(apart.argmax()), apart.shape), reverse=not of_columns.any())
-    pair = pair if pair[0] != pair[1] else [len(names) - 2, len(names) - 1]
+    first, second = divmod(int(apart.argmax()), len(names))
+    pair = [first, second] if first != second else [len(names) - 2, len(names) - 1]
     points = places[:, pair]
     low, high = np.quantile(points, (0.005, 0.995), axis=0)
     room = np.maximum(0.06 * (high - low), 1e-9)
@@ -137,7 +136,9 @@ def _view(dataset: Dataset, train: NDArray[np.intp]) -> View:
 def _candidates(dataset: Dataset, ids: NDArray[np.intp]) -> list[tuple[str, Floats]]:
     """Columns of many numbers in their own units, then principal components."""
     frame = dataset.frame.iloc[ids, :-1]
-    numbers = [c for c in frame if pd.api.types.is_numeric_dtype(frame[c]) and frame[c].notna().all() and frame[c].nunique() > _FEW]
+    numbers = [
+        c for c in frame if pd.api.types.is_numeric_dtype(frame[c]) and frame[c].notna().all() and frame[c].nunique() > _FEW
+    ]
     rows = dataset.X[ids] - dataset.X[ids].mean(axis=0)
     axes = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :_COMPONENTS]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])  # does not flip from run to run

@@ -1,7 +1,7 @@
 """What the first page tells of a run: its cost over epsilon, one person who leaves, and the attacker's bet about that person."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,6 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import one_of
 from dpviz.experiments.run.metrics import get_metric
-from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import able
 from dpviz.experiments.run.spec import RunSpec
@@ -62,6 +61,16 @@ class Departure:
     noise: float
 
 
+def leaver(spec: RunSpec, who: str = "most") -> int:
+    """The position of the training row that leaves.
+
+    Args:
+        who: a key of `WHO`.
+    """
+    ranks = np.argsort(-inspected.row_influence(spec).newton_norm, kind="stable")
+    return int(ranks[0 if one_of("who", who, WHO) == "most" else len(ranks) // 2])
+
+
 def departure(spec: RunSpec, who: str = "most", monitor: Monitor = silent) -> Departure:
     """Retrains a run's model without privacy after one person left.
 
@@ -71,17 +80,11 @@ def departure(spec: RunSpec, who: str = "most", monitor: Monitor = silent) -> De
     Raises:
         InvalidInput: an unknown person, or a network whose training reached no minimum.
     """
-    ranks = np.argsort(-inspected.row_influence(spec).newton_norm, kind="stable")
-    position = int(ranks[0 if one_of("who", who, WHO) == "most" else len(ranks) // 2])
+    position = leaver(spec, who)
     run, truth = inspected.inspect(spec, monitor), inspected.retrained(spec, [position])
     return Departure(int(run.row_ids[position]), truth.base[None], truth.theta, float(truth.norm[0]), run.rms_noise)
 
 
 def noising_run(spec: RunSpec) -> RunSpec | None:
     """The run with the first method whose rule puts noise on some rows only; None where none fits the model."""
-    return next((replace(run, params={}) for run in inspected.noising_rows(spec, 0.1)), None)
-
-
-def people(spec: RunSpec) -> str:
-    """"person" where rows are of people by a column that says so, else "row"."""
-    return "person" if dataset_of(spec).person_rows else "row"
+    return next(iter(inspected.noising_rows(spec, 0.1)), None)

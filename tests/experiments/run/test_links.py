@@ -30,6 +30,6 @@ def test_an_unknown_version_is_reported(text: str) -> None:
 
 
 def test_a_page_writes_the_version() -> None:
-    page = opened("", epsilon="0.5")
+    page = opened("One_model", epsilon="0.5")
     assert page.query_params["v"] in (str(links.VERSION), [str(links.VERSION)])
-    assert any("not a version of links" in one.value for one in opened("", v="7", epsilon="0.5").warning)
+    assert any("not a version of links" in one.value for one in opened("One_model", v="7", epsilon="0.5").warning)

@@ -1,4 +1,4 @@
-"""Groups and scores: who pays for privacy, over epsilon, and what a threshold does with the scores."""
+"""Groups: who pays for privacy, over epsilon, and what a threshold does with the scores."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from dpviz.dashboard.components import folds, guarantee
 from dpviz.dashboard.frame import fields, guessing, metric, page, pinned, sidebar
 from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
 
-theme = page.start("Groups and scores", "Does privacy cost some groups more than others?")
+theme = page.start("Groups", "Does privacy cost some groups more than others?")
 own = fields.Group(KEYS, settings.of)
 answer = st.container()
 budget = st.container(key="budget")

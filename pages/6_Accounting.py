@@ -7,7 +7,7 @@ from dpviz.dashboard.components import folds
 from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, guessing, page, pinned, sidebar
 
-theme = page.start("Privacy accounting", "How much noise does a proof need, and what is left to an attacker?")
+theme = page.start("Accounting", "How much noise does a proof need, and what is left to an attacker?")
 own = fields.Group(KEYS, settings.of)
 answer = st.container()
 left, right = st.columns(2, gap="large", vertical_alignment="center")

@@ -1,4 +1,4 @@
-"""Paper claims: a verdict on every claim of five papers, computed for this version, and tested again at a click."""
+"""Claims: a verdict on every claim of five papers, computed for this version, and tested again at a click."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from dpviz.dashboard.claims import KEYS, verdicts, views
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields, page, sidebar
 
-theme = page.start("Paper claims", "Do the claims of the papers hold?")
+theme = page.start("Claims", "Do the claims of the papers hold?")
 own = fields.Group(KEYS, verdicts.of)
 spec = sidebar.sidebar(own, shows="nothing")
 page.problems()

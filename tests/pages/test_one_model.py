@@ -1,4 +1,4 @@
-"""The first page without a browser: every mechanism, every kind of bad input."""
+"""The page One model without a browser: every mechanism, every kind of bad input."""
 
 import logging
 import re
@@ -21,7 +21,7 @@ from dpviz.experiments.run.links import add_version
 from dpviz.models import get_model
 from dpviz.models.solvers.many import NotConverged
 
-opened = partial(support_pages.opened, "")
+opened = partial(support_pages.opened, "One_model")
 
 
 def sentence(page: AppTest) -> str:

@@ -20,7 +20,7 @@ from dpviz.dashboard.rows import (
 )
 from dpviz.experiments.studies import inspected
 
-theme = page.start("Influence and noise", "Who moves the model most, and which rows receive noise?")
+theme = page.start("Person", "Who moves the model most, and which rows receive noise?")
 own = fields.Group(KEYS, selection.of)
 answer = st.container()
 left, right = st.columns([2, 3], gap="medium")
@@ -56,7 +56,7 @@ if found is not None:
     def guaranteed() -> None:
         guarantee.badge(inspection.calibration, spec.build(), fold=False)
         links.examine(spec.mechanism)
-        links.to("Groups and scores", "Does privacy cost some groups of these rows more?")
+        links.to("Groups", "Does privacy cost some groups of these rows more?")
 
     idea = "Another method: noise on the most influential rows only"
     folds.sections(

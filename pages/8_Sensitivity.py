@@ -5,7 +5,7 @@ import streamlit as st
 from dpviz.dashboard.frame import fields, guessing, page, sidebar
 from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
 
-theme = page.start("Sensitivity and rates", "How far can one row move what is released?")
+theme = page.start("Sensitivity", "How far can one row move what is released?")
 own = fields.Group(KEYS, settings.of)
 answer = st.container()
 budget = st.container(key="budget")

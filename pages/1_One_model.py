@@ -1,0 +1,30 @@
+"""One private model: what it costs, what an attacker can reach, and what explains both."""
+
+import streamlit as st
+
+from dpviz.dashboard.frame import current_run, fields, guessing, page, pinned, sidebar
+from dpviz.dashboard.one_run import KEYS, compare, details, settings, views
+
+theme = page.start("One model", "What does privacy cost this model, and what can an attacker reach?")
+answer = st.container()
+left, right = st.columns(2, gap="medium", vertical_alignment="center")
+spec = sidebar.sidebar(fields.Group(KEYS, settings.of), budget=left.container(key="budget"), measured=True)
+with right:
+    settings.TRAINING.draw(help=None)  # its label says it
+page.problems()
+outcome, _ = current_run.current_run(spec)
+if outcome is not None:
+    kept = pinned.outcome()
+    with answer:
+        views.headline(outcome)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        views.first(outcome, theme, kept)
+    with right:
+        views.scale(outcome, theme, kept)
+    if kept is not None:
+        compare.differences(kept, outcome)
+    page.top_first()
+    guessing.tried(outcome)
+    views.actions(spec)
+    details.details(outcome, theme)
