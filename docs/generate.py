@@ -102,7 +102,7 @@ def figures() -> str:
     """What the papers say about their figures beside the findings of dpviz, figure by figure and panel by panel."""
     text = """# The papers' figures, statement by statement
 
-First the verdicts on whole figures, over all panels that were computed, which the page Paper claims shows too. Then each figure
+First the verdicts on whole figures, over all panels that were computed, which the page Claims shows too. Then each figure
 with its settings, and its panels whose numbers are kept. Made by `python -m benchmarks.figures`, with the noise draws and points
 of the page Trade-off ("Figures of the papers").
 """

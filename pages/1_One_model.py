@@ -1,11 +1,11 @@
-"""One private model: what it costs, what an attacker can reach, and what explains both."""
+"""One private model: what it costs, the best possible attack, and what explains both."""
 
 import streamlit as st
 
 from dpviz.dashboard.frame import current_run, fields, guessing, page, pinned, sidebar
 from dpviz.dashboard.one_run import KEYS, compare, details, settings, views
 
-theme = page.start("One model", "What does privacy cost this model, and what can an attacker reach?")
+theme = page.start("One model", "What does privacy cost this model, and does it protect anyone?")
 answer = st.container()
 left, right = st.columns(2, gap="medium", vertical_alignment="center")
 spec = sidebar.sidebar(fields.Group(KEYS, settings.of), budget=left.container(key="budget"), measured=True)

@@ -67,7 +67,7 @@ def cost_over(
     bottom = 10 * math.floor((values.min() - 1) / 10) if shares else 0.0
     small: Trace = {"size": FONT_SIZE - 1}
     notes = [
-        # the curve is low at the left end and high at the right one
+        # the curve is low at small budgets and high at large ones
         note(
             plain(one.name),
             ends[-1] if k else ends[0],

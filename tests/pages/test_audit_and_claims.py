@@ -32,7 +32,7 @@ def metrics(page: AppTest) -> dict[str, str]:
 
 def test_each_page_with_an_epsilon_links_to_audit_and_claims() -> None:
     page = with_open_folds(addressed("", mechanism="rsgd-ar", points="2", methods="rsgd-ar")).run()
-    for name in ("", "Trade-off", "Sensitivity", "Person", "Accounting"):
+    for name in ("One_model", "Trade-off", "Sensitivity", "Person", "Accounting"):
         page.switch_page(str(PAGES[name])).run()
         labels = [link.proto.label for link in page.get("page_link")]
         assert any(label.startswith("Attack ") for label in labels), name

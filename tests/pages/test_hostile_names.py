@@ -71,7 +71,7 @@ def test_hostile_names_are_plain_text_on_every_page(script: str) -> None:
 
 
 def test_hostile_names_in_an_address_are_plain_text() -> None:
-    page = with_open_folds(Page(ROOT / "app.py", default_timeout=LIMIT))
+    page = with_open_folds(Page(ROOT / "pages" / "1_One_model.py", default_timeout=LIMIT))
     for k, name in enumerate(NAMES):
         page.query_params[name] = name
         page.query_params["dataset" if k % 2 else "epsilon"] = name
@@ -81,7 +81,7 @@ def test_hostile_names_in_an_address_are_plain_text() -> None:
 
 
 def test_hostile_names_of_an_upload_are_plain_text() -> None:
-    page = Page(ROOT / "pages" / "8_Data.py", default_timeout=LIMIT)
+    page = Page(ROOT / "pages" / "92_Data.py", default_timeout=LIMIT)
     page.query_params["dataset"] = "teaching"
     page.run()
     page.file_uploader[0].set_value((FILE, table(), "text/csv")).run()

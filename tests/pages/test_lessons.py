@@ -108,13 +108,13 @@ def test_answers_are_computed_by_jobs_and_stay_while_other_pages_are_open(monkey
     monkeypatch.setitem(lesson.__dict__, "measure", measure)
     page = Page(ROOT / "app.py", default_timeout=LIMIT)
     page.query_params["dataset"] = "teaching"
-    page.run().switch_page("pages/9_Lessons.py")
+    page.run().switch_page("pages/93_Lessons.py")
     page.query_params["lesson"] = "sensitivity"
     page.run()
     page.number_input(key="given-sensitivity").set_value(10.0)
     next(b for b in page.button if b.label == "Check my answer").click().run()
     assert "✓ **Right.**" in text(page)
-    page.switch_page("app.py").run().switch_page("pages/9_Lessons.py").run()
+    page.switch_page("app.py").run().switch_page("pages/93_Lessons.py").run()
     assert "1 of 10 answered, 1 of them checked and right" in page.get("progress")[0].proto.text
     assert threads == ["dpviz-job"]
 
@@ -141,7 +141,7 @@ def test_a_page_that_a_lesson_opened_asks_its_question_and_does_not_answer_it() 
 def test_the_sheet_holds_every_lesson_with_the_engines_answers() -> None:
     page = Page(ROOT / "app.py", default_timeout=LIMIT)
     page.query_params["dataset"] = "teaching"
-    page.run().switch_page("pages/9_Lessons.py")
+    page.run().switch_page("pages/93_Lessons.py")
     page.query_params["lesson"] = "sheet"
     page = settled(page.run())
     assert [s.value for s in page.subheader] == [f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)]

@@ -19,7 +19,7 @@ from dpviz.releasing import ReleasedModel
 
 
 def page(**query: str) -> AppTest:
-    made = addressed("", **({"mechanism": "output-gaussian", "v": "1"} | query))
+    made = addressed("One_model", **({"mechanism": "output-gaussian", "v": "1"} | query))
     made.session_state["fold-release"] = True
     return made.run()
 

@@ -12,14 +12,14 @@ from support_pages import addressed, text
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.frame import current_run
 from dpviz.dashboard.jobs import cached_runs, pool, tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State
-from dpviz.dashboard.one_run import views
 from dpviz.experiments.run.resolve import ResolvedRun
 from dpviz.experiments.run.spec import RunSpec
 
-APP = Path(__file__).parents[2] / "app.py"
+APP = Path(__file__).parents[2] / "pages" / "1_One_model.py"
 
 
 @pytest.fixture
@@ -32,8 +32,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
             monitor(0.25)
         return real(spec, monitor)
 
-    monkeypatch.setattr(views, "PATIENCE", 0.0)
-    monkeypatch.setattr(views, "ALMOST", 0.0)
+    monkeypatch.setattr(current_run, "PATIENCE", 0.0)
     monkeypatch.setattr(tasks, "PATIENCE", 0.0)
     monkeypatch.setattr(cached_runs, "_compute", slow)
     cached_runs.clear()
@@ -50,7 +49,7 @@ def done(page: AppTest) -> AppTest:
 
 def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None]) -> None:
     first = cached_runs.outcome(RunSpec("teaching", seeds=2))
-    page = done(addressed("").run())
+    page = done(addressed("One_model").run())
     assert "at ε = 1 " in text(page)
     assert page.select_slider(key="epsilon").set_value(2.0).run()
     assert "at ε = 1 " in text(page)
@@ -67,7 +66,7 @@ def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None
 
 def test_a_run_of_rows_that_have_changed_since_is_not_shown(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     cached_runs.outcome(RunSpec("teaching", seeds=2))
-    page = addressed("").run()
+    page = addressed("One_model").run()
     assert "at ε = 1 " in text(page)
     key = ResolvedRun.key
     monkeypatch.setattr(ResolvedRun, "key", lambda run: f"{key(run)} of other rows")
@@ -77,14 +76,14 @@ def test_a_run_of_rows_that_have_changed_since_is_not_shown(held: Callable[[], N
 def test_a_run_in_memory_waits_for_no_thread(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     cached_runs.outcome(RunSpec("teaching", seeds=2))
     monkeypatch.setattr(pool, "AT_ONCE", 0)
-    page = addressed("").run()
+    page = addressed("One_model").run()
     assert "at ε = 1 " in text(page)
     assert "Until then" not in text(page)
     assert "Until then" in text(page.select_slider(key="epsilon").set_value(2.0).run()), "the control"
 
 
 def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], None]) -> None:
-    page = addressed("").run()
+    page = addressed("One_model").run()
     assert " is right " not in text(page)
     page.button(key="cancel-run").click().run()
     assert "**Cancelled.**" in text(page)
@@ -95,7 +94,7 @@ def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], Non
 
 
 def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
-    page = addressed("").run()
+    page = addressed("One_model").run()
     (left,) = pool.pool()._jobs.values()
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert left.state.stopped
@@ -115,7 +114,7 @@ def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
 
     with monkeypatch.context() as patch:
         patch.setattr(cached_runs, "_compute", refuse)
-        page = addressed("").run()
+        page = addressed("One_model").run()
         assert "epsilon: is too small for this" in text(page)
         assert "epsilon: is too small for this" in text(page.run())
         assert len(tried) == 1
