@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.experiments.run.links import KEY
 
-PICTURE = ".dpviz-accuracy svg"
+PICTURE = ".dpviz-lines svg"
 
 
 def query(page: Any) -> dict[str, str]:
@@ -20,9 +20,7 @@ def test_first_page_answers_in_one_sentence_and_a_picture(one: Any) -> None:
     page = one.open()
     said = r"at ε = 1 is right \d+\.\d % of the time, \d+\.\d points worse than the .* noise \d+\.\d\.\s.*at most \d+\.\d %"
     assert re.search(said, one.sentence.replace("\u00a0", " "))
-    assert "over 10 noise draws" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
-    assert "✓ proved" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
-    assert page.locator(".dpviz-picture svg").count() == 2
+    page.wait_for_function("() => document.querySelectorAll('.dpviz-picture svg').length === 5")
     assert page.title().startswith("dpviz")
 
 
@@ -38,7 +36,6 @@ def test_moving_epsilon_changes_sentence_picture_and_address(one: Any) -> None:
 def test_a_link_restores_the_run_and_back_goes_back(one: Any) -> None:
     page = one.open("?dataset=iris&model=svm&epsilon=0.37&lam=0.01&dp-gd.steps=20&seeds=5")
     assert "at ε = 0.37 " in one.sentence
-    assert "over 5 noise draws" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
     link = query(page)
     assert link == {"dataset": "iris", "model": "svm", "epsilon": "0.37", "lam": "0.01", "dp-gd.steps": "20", "seeds": "5"}
     first = one.sentence

@@ -185,7 +185,7 @@ def test_the_best_attack_of_before_stays_on_the_first_page_too(monkeypatch: pyte
     ("page", "module", "name", "said"),
     [
         (ACCOUNTING, tables, "composition", "ε after T steps"),
-        ("", attack, "corner", "With at most 1 % false alarms"),
+        ("One_model", attack, "corner", "With at most 1 % false alarms"),
         (SENSITIVITY, scaling, "bounds", "Fitted slopes"),
     ],
 )

@@ -105,7 +105,7 @@ def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
 def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
     held: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "PATIENCE", LIMIT)
+    monkeypatch.setattr(current_run, "PATIENCE", LIMIT)
     tried = []
 
     def refuse(spec: RunSpec, monitor: Monitor) -> Outcome:
