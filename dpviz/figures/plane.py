@@ -69,18 +69,7 @@ def decision_lines(
     if noised is not None and noised.any():
         diamond = {"color": theme.noise, "size": 13, "symbol": "diamond-open", "line": {"width": 2}}
         traces.append(marker_trace(points[noised, 0], points[noised, 1], diamond, name="received noise"))
-    count = len(private)
-    thin = {"color": faint(look.colour, 0.8 if count <= 20 else 0.35), "width": 2}
-    drawn: list[tuple[Floats | None, str, Trace]] = [
-        (overlay, "A", {"color": theme.majority, "width": 2, "dash": "dot"}),
-        (private, look.name, thin),
-        (non_private[None], "without privacy", {"color": theme.ink, "width": 4}),
-        (None if without is None else without[None], "without them", {"color": theme.noise, "width": 4, "dash": "dash"}),
-    ]
-    for values, word, line in drawn:
-        if values is not None:
-            # plotly would make corners out of bends
-            traces.append(line_trace(*joined(*zero_lines(values, axes)), line | {"simplify": False}, name=word))
+    traces += _lines(axes, private, non_private, look, theme, overlay, without)
     if person is not None:
         ring = {"color": theme.noise, "size": 24, "symbol": "circle-open", "line": {"width": 4}}
         traces.append(marker_trace(points[[person], 0], points[[person], 1], ring, name="this person"))
@@ -98,6 +87,31 @@ def decision_lines(
         x=shared | {"title": plain(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
         y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]]},
     )
+
+
+def _lines(
+    axes: tuple[Floats, Floats],
+    private: Floats,
+    non_private: Floats,
+    look: Look,
+    theme: Theme,
+    overlay: Floats | None,
+    without: Floats | None,
+) -> list[Trace]:
+    """Decision lines of run A, of private models, and of the model without privacy, with a person and without."""
+    thin = {"color": faint(look.colour, 0.8 if len(private) <= 20 else 0.35), "width": 2}
+    drawn: list[tuple[Floats | None, str, Trace]] = [
+        (overlay, "A", {"color": theme.majority, "width": 2, "dash": "dot"}),
+        (private, look.name, thin),
+        (non_private[None], "without privacy", {"color": theme.ink, "width": 4}),
+        (None if without is None else without[None], "without them", {"color": theme.noise, "width": 4, "dash": "dash"}),
+    ]
+    return [
+        # plotly would make corners out of bends
+        line_trace(*joined(*zero_lines(values, axes)), line | {"simplify": False}, name=word)
+        for values, word, line in drawn
+        if values is not None
+    ]
 
 
 def training(base: go.Figure, axes: tuple[Floats, Floats], iterates: Floats, names: Sequence[str], theme: Theme) -> go.Figure:

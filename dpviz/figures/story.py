@@ -11,7 +11,13 @@ import plotly.graph_objects as go
 from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, plain
 from dpviz.figures.traces import band_trace, bar_trace, line_trace, marker_trace, note
 
-_TICKS = (0.01, 0.1, 1.0, 10.0)
+#: the axis of epsilon
+_EPSILON: Trace = {
+    "title": "privacy budget ε",
+    "type": "log",
+    "tickvals": (0.01, 0.1, 1.0, 10.0),
+    "ticktext": ["0.01 strong", "0.1", "1", "10 weak"],
+}
 
 
 @dataclass(frozen=True)
@@ -47,53 +53,32 @@ def cost_over(
     mean, low, high = (unit * curve[name].to_numpy(float) for name in ("mean", "low", "high"))
     epsilon, here, right = chosen
     ends = math.log10(e.min() / 1.15), math.log10(e.max() * 1.15)
-    across = [10**end for end in ends]
     odds = curve["right"].to_numpy(float)
     attacked = bool(np.isfinite(odds).any())
     above: Trace = {"yaxis": "y2"} if attacked else {}  # the odds have the lower axis, where the ticks of epsilon stand
-    lines = [
-        line_trace(across, [unit * one.value] * 2, {"color": one.colour, "width": 2, "dash": one.dash}, **above) for one in levels
-    ]
     hover = f"ε = %{{x:.3g}}: %{{y:.3g}}{sign}<extra></extra>"
     dot = {"size": 17, "color": look.colour, "line": {"color": theme.paper, "width": 2}}
     traces = [
         band_trace(e, high, low, faint(look.colour, 0.16), **above),
-        *lines,
+        *_lines(levels, unit, ends, above),
         line_trace(e, mean, {"color": look.colour, "width": 4}, hover, **above),
         marker_trace([epsilon], [unit * here], dot, hover, **above),
     ]
     values = np.r_[low, high, unit * here, [unit * one.value for one in levels]]
-    values = values[np.isfinite(values)]
-    bottom = 10 * math.floor((values.min() - 1) / 10) if shares else 0.0
+    bottom = 10 * math.floor((np.nanmin(values) - 1) / 10) if shares else 0.0
     small: Trace = {"size": FONT_SIZE - 1}
-    notes = [
-        # the curve is low at small budgets and high at large ones
-        note(
-            plain(one.name),
-            ends[-1] if k else ends[0],
-            unit * one.value,
-            xanchor="right" if k else "left",
-            yanchor="bottom",
-            font=small | {"color": one.colour},
-            **({"yref": "y2"} if attacked else {}),
-        )
-        for k, one in enumerate(levels)
-    ]
-    useful = {"range": [bottom, 108.0 if shares else 1.1 * float(values.max())], "ticksuffix": sign}
+    notes = _names(levels, unit, ends, "y2" if attacked else "y")
+    useful = {"range": [bottom, 108.0 if shares else 1.1 * float(np.nanmax(values))], "ticksuffix": sign}
     layout: Trace = {}
     lower = useful | {"title": plain(title)}
     if attacked:
-        traces.append(line_trace(e, 100 * odds, {"color": theme.noise, "width": 4}, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>"))
-        if right is not None:
-            mark = {"size": 17, "color": theme.noise, "line": {"color": theme.paper, "width": 2}}
-            traces.append(marker_trace([epsilon], [100 * right], mark))
+        traces += [line_trace(e, 100 * odds, {"color": theme.noise, "width": 4}, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>")]
+        traces += [marker_trace([epsilon], [100 * (right or np.nan)], dot | {"color": theme.noise})]
         lower = {"domain": [0.0, 0.28], "range": [48, 103], "tickvals": [50, 75, 100], "ticksuffix": " %"}
-        own = {"gridcolor": theme.grid, "linecolor": theme.majority, "zeroline": False, "domain": [0.42, 1.0]}
-        layout["yaxis2"] = useful | own
+        layout["yaxis2"] = useful | {"gridcolor": theme.grid, "linecolor": theme.majority, "domain": [0.42, 1.0]}
         left: Trace = {"paper": "xy", "xanchor": "left", "yanchor": "bottom"}
         notes.append(note("attacker’s right guesses, at most", 0.01, 0.28, **left, font=small | {"color": theme.noise}))
         notes.append(note(plain(title), 0, 1.0, **left, xshift=-60, font=small))
-    ticks: Trace = {"tickvals": _TICKS, "ticktext": ["0.01 strong", "0.1", "1", "10 weak"]}
     return figure(
         theme,
         traces,
@@ -101,10 +86,34 @@ def cost_over(
         margin=margin(left=64, top=24),
         showlegend=False,
         annotations=notes,
-        x={"title": "privacy budget ε", "type": "log", "range": list(ends)} | ticks,
+        x=_EPSILON | {"range": list(ends)},
         y=lower,
         **layout,
     )
+
+
+def _lines(levels: Sequence[Level], unit: float, ends: tuple[float, float], place: Trace) -> list[Trace]:
+    """Levels as lines across the plot."""
+    across = [10**end for end in ends]
+    strokes: list[Trace] = [{"color": one.colour, "width": 2, "dash": one.dash} for one in levels]
+    return [line_trace(across, [unit * one.value] * 2, line, **place) for one, line in zip(levels, strokes, strict=True)]
+
+
+def _names(levels: Sequence[Level], unit: float, ends: tuple[float, float], axis: str) -> list[Trace]:
+    """Names of levels: the first at small budgets, where the curve is low, the others at large ones."""
+    places = [(ends[-1], "right") if k else (ends[0], "left") for k in range(len(levels))]
+    return [
+        note(
+            plain(one.name),
+            x,
+            unit * one.value,
+            xanchor=side,
+            yanchor="bottom",
+            yref=axis,
+            font={"size": FONT_SIZE - 1, "color": one.colour},
+        )
+        for one, (x, side) in zip(levels, places, strict=True)
+    ]
 
 
 def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, height: int = 250) -> go.Figure:

@@ -34,7 +34,7 @@ def test_one_back_undoes_one_link(one: Any, link: str) -> None:
     assert page.evaluate("history.length") == before + 1
     page.go_back()
     page.wait_for_function(
-        "() => location.pathname.includes('One_model') && /at ε.=.0\\.5 /.test(document.querySelector('.st-key-headline')?.innerText)"
+        "() => location.pathname.endsWith('model') && /at ε.=.0\\.5 /.test(document.querySelector('.st-key-headline')?.innerText)"
     )
 
 

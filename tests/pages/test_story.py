@@ -25,9 +25,7 @@ def scenes(page: AppTest) -> list[str]:
     return [one.value for one in page.header]
 
 
-@pytest.mark.parametrize(
-    ("dataset", "mechanism"), mostly_long(CASES, *CASES[:1])
-)
+@pytest.mark.parametrize(("dataset", "mechanism"), mostly_long(CASES, *CASES[:1]))
 def test_five_scenes_show_the_run_of_the_sidebar(dataset: str, mechanism: str) -> None:
     page = settled(opened(dataset=dataset, mechanism=mechanism))
     assert not page.error
