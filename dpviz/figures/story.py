@@ -45,15 +45,13 @@ def cost_over(
     Args:
         curve: columns epsilon, mean, low, high, right.
         chosen: epsilon, the metric's mean there, and the share of right guesses (None where nothing is proved).
-        title: of the metric.
-        shares: whether the metric is a share.
+        title, shares: of the metric, and whether it is a share.
     """
     unit, sign = (100.0, " %") if shares else (1.0, "")
     e = curve["epsilon"].to_numpy(float)
     mean, low, high = (unit * curve[name].to_numpy(float) for name in ("mean", "low", "high"))
-    epsilon, here, right = chosen
+    (epsilon, here, right), odds = chosen, curve["right"].to_numpy(float)
     ends = math.log10(e.min() / 1.15), math.log10(e.max() * 1.15)
-    odds = curve["right"].to_numpy(float)
     attacked = bool(np.isfinite(odds).any())
     above: Trace = {"yaxis": "y2"} if attacked else {}  # the odds have the lower axis, where the ticks of epsilon stand
     hover = f"ε = %{{x:.3g}}: %{{y:.3g}}{sign}<extra></extra>"
