@@ -57,6 +57,8 @@ class Training:
         streams: S independent streams of random numbers.
         record: whether to keep what happened to each row; sweeps leave it out.
         monitor: receives progress; raises to cancel.
+        problems: the problem at the regularisation of each budget, for methods that train these together
+            (`Mechanism.joins_lams`); all are `problem` by default.
     """
 
     problem: Problem
@@ -64,9 +66,11 @@ class Training:
     streams: Streams
     record: bool = True
     monitor: Monitor = silent
+    problems: Sequence[Problem] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "calibrations", [calibration.for_row() for calibration in self.calibrations])
+        object.__setattr__(self, "problems", self.problems or [self.problem] * len(self.calibrations))
 
     @property
     def scales(self) -> Floats:
@@ -76,7 +80,13 @@ class Training:
     @property
     def step_sizes(self) -> Floats:
         """(E,) step sizes, of methods whose calibrations set a `StepSize`."""
-        return np.array([c.values(StepSize).step_size for c in self.calibrations]) * self.problem.setting.unit_step
+        units = [problem.setting.unit_step for problem in self.problems]
+        return np.array([c.values(StepSize).step_size for c in self.calibrations]) * units
+
+    @property
+    def lams(self) -> Floats:
+        """(E,) regularisation."""
+        return np.array([problem.lam for problem in self.problems])
 
 
 #: families in the order in which they are shown; one hue each
@@ -103,6 +113,7 @@ class Mechanism(ABC):
         row_rule: what tells rows apart where it is not noise on single rows: a rule that decides who takes part.
         published_form: knobs that choose the publication's own calibration, where that is not the default.
         open_constant: the knob that stands for a constant which the publication leaves open; "" where there is none.
+        joins_lams: whether it trains budgets of different regularisation together (`Training.problems`).
         weighted: whether it is derived for losses with weights in [0, 1] (`Rows.weights`).
         releases_label: whether one label for all rows is released in the place of a model.
     """
@@ -123,6 +134,7 @@ class Mechanism(ABC):
     row_rule: ClassVar[str] = ""
     published_form: ClassVar[Mapping[str, Any]] = {}
     open_constant: ClassVar[str] = ""
+    joins_lams: ClassVar[bool] = False
     weighted: ClassVar[bool] = False
     releases_label: ClassVar[bool] = False
 

@@ -224,7 +224,7 @@ def descend(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...,
         """
         Args:
             order: the rows as they are taken; bounds (m + 1,): ends of the batches, of which update t takes number t mod m.
-            steps: (T, W) eta.
+            steps: (T, W) eta; lam: (W,).
             window: after so many updates theta becomes the mean of the iterates since the last time; 0 for never.
             theta, gradient, total: (d, W); the gradient is 0, and `total` the sum of the iterates of this window.
         """
@@ -242,7 +242,7 @@ def descend(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...,
             for j in range(len(theta)):
                 at, change = theta[j], gradient[j]
                 for r in range(W):
-                    at[r] = at[r] * (1 - steps[t, r] * lam) - slopes[r] * change[r]
+                    at[r] = at[r] * (1 - steps[t, r] * lam[r]) - slopes[r] * change[r]
                     total[j, r] += at[r]
                     change[r] = 0
             if window > 0 and (t + 1) % window == 0:

@@ -127,7 +127,7 @@ class Products:
     def descend(
         self,
         loss: Loss,
-        lam: float,
+        lam: Floats,
         steps: Floats,
         bounds: Sequence[int],
         order: Index | None = None,
@@ -139,6 +139,7 @@ class Products:
         """(E, d) mini-batch gradient descent from 0: w <- w - eta (mean data gradient of the batch + lam w).
 
         Args:
+            lam: (E,) regularisation.
             steps: (E, T) step sizes eta.
             bounds: ends of the m batches in the order; update t takes number t mod m.
             order: (n,) of the rows; None for as they stand.
@@ -151,7 +152,7 @@ class Products:
             part = slice(bounds[t % m], bounds[t % m + 1])
             batch = self.rows.take(part) if order is None else self.rows.batch(order[part])
             mean = Products(batch, self.precision).gradient(w, loss) / len(batch)
-            w = w * (1 - eta * lam) - eta * mean
+            w = w * (1 - eta * lam[:, None]) - eta * mean
             total += w
             if window and (t + 1) % window == 0:
                 w, total = total / window, np.zeros_like(total)
@@ -226,7 +227,7 @@ class SparseProducts(Products):
     def descend(
         self,
         loss: Loss,
-        lam: float,
+        lam: Floats,
         steps: Floats,
         bounds: Sequence[int],
         order: Index | None = None,
@@ -244,10 +245,11 @@ class SparseProducts(Products):
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // max(len(self._entries.values), 1))
         for part, width in self._parts(len(steps)) if len(steps) > 1 else [(slice(0, 1), 1)]:
             w, gradient, total = np.zeros((3, self._d, width))
-            eta, ends = np.ascontiguousarray(self._columns(steps[part], width)), {}
+            eta, mine, ends = self._columns(steps[part], width), self._columns(lam[part, None], width)[0], {}
             kernel = self._kernels.compiled(self._kernels.descend, width, loss.slope_at)
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
-                kernel(self._entries, order, np.array(bounds), a, b, eta, lam, window, self._constants(loss), w, gradient, total)
+                after = eta, mine, window, self._constants(loss), w, gradient, total
+                kernel(self._entries, order, np.array(bounds), a, b, *after)
                 ends[b] = w[:, 0].copy()
                 monitor(b / updates)
             found.append(np.array([ends[stop] for stop in stops]) if stops else w.T[: len(steps[part])])

@@ -78,10 +78,12 @@ def test_what_does_not_fit_is_refused_before_memory_is_touched() -> None:
             products.products(rows, np.float64).gradient(np.zeros(shape), Logistic())
     for bounds in ([0, 5, 5, N], [0, N + 1], [1, N], [0, N - 1]):
         with pytest.raises(ValueError, match="one after the other"):
-            products.products(rows, np.float64).descend(Logistic(), 0.1, np.ones((1, 3)), bounds, monitor=lambda share: None)
+            products.products(rows, np.float64).descend(
+                Logistic(), np.full(1, 0.1), np.ones((1, 3)), bounds, monitor=lambda share: None
+            )
     with pytest.raises(IndexError):
         products.products(rows, np.float64).descend(
-            Logistic(), 0.1, np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda _: None
+            Logistic(), np.full(1, 0.1), np.ones((1, 3)), [0, N], np.arange(1, N + 1), monitor=lambda _: None
         )
 
 

@@ -17,7 +17,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
-from dpviz.models import Rows
+from dpviz.models import Rows, regulariser
 from dpviz.models.problem import Problem, accuracy
 
 
@@ -27,6 +27,7 @@ class Trained:
 
     Attributes:
         problem: what was trained on.
+        problems: the same at the regularisation of each budget.
         fit: what the mechanism gave; a replica that diverged is a model of zeros.
         diverged: (E, S) whether training left the range of numbers.
     """
@@ -34,16 +35,17 @@ class Trained:
     problem: Problem
     fit: Fit
     diverged: NDArray[np.bool_]
+    problems: Sequence[Problem]
 
     def first(self, budgets: int) -> Trained:
         """Those of the first budgets."""
-        return Trained(self.problem, self.fit.first(budgets), self.diverged[:budgets])
+        return Trained(self.problem, self.fit.first(budgets), self.diverged[:budgets], self.problems[:budgets])
 
     @cached_property
     def _on_training_rows(self) -> tuple[Floats, Floats]:
-        objective, right = self.problem.measure(self._flat)
-        shape = self.diverged.shape
-        return objective.reshape(shape), right.reshape(shape)
+        loss, right = self.problem.model.measure(self._flat, self.problem.rows)
+        shape, lams = self.diverged.shape, np.array([problem.lam for problem in self.problems])
+        return loss.reshape(shape) + lams[:, None] * regulariser(self._flat, 1.0).reshape(shape), right.reshape(shape)
 
     @property
     def _flat(self) -> Floats:
@@ -57,7 +59,8 @@ class Trained:
     @property
     def optimality_gap(self) -> Floats:
         """(E, S) objective minus that of the non-private optimum; infinite for replicas that diverged."""
-        return np.where(self.diverged, np.inf, self.objective - self.problem.optimal_value)
+        least = np.array([problem.optimal_value for problem in self.problems])
+        return np.where(self.diverged, np.inf, self.objective - least[:, None])
 
     @property
     def train_accuracy(self) -> Floats:
@@ -137,4 +140,4 @@ def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = Fal
                 "mechanism", f"{mechanism.id} diverged with these settings: its parameters overflow", "Use a smaller step size."
             )
         fit = replace(fit, theta=np.where(diverged[:, :, None], 0.0, fit.theta))
-    return Trained(training.problem, fit, diverged)
+    return Trained(training.problem, fit, diverged, training.problems)

@@ -165,7 +165,9 @@ def run_epsilons(
     noiseless_runs: bool = False,
     monitor: Monitor = silent,
 ) -> list[Result]:
-    """The same run at several epsilons, trained as one matrix computation for all that have the same rows and regularisation.
+    """The same run at several epsilons, trained as one matrix computation for all that have the same rows.
+
+    Methods that do not join regularisations (`Mechanism.joins_lams`) train those of one regularisation together.
 
     Args:
         spec: its own epsilon is not used.
@@ -178,9 +180,10 @@ def run_epsilons(
     """
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
+    joined = spec.build().joins_lams
     groups: dict[tuple[float, float], list[int]] = {}
     for e, r in enumerate(runs):
-        groups.setdefault((r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
+        groups.setdefault((0.0 if joined else r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
     made: dict[int, Result] = {}
     for places, inside in each(monitor, groups.values()):
         results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
@@ -193,14 +196,14 @@ def _run_together(
 ) -> list[Result]:
     """Runs that differ in their budgets alone."""
     spec = runs[0].spec
-    shared = setup_for(spec)
-    problem = shared.problem
-    mechanism = spec.build()
-    calibrations = [calibrated(mechanism, problem.setting, r.budget) for r in runs]
+    setups = [setup_for(r.spec) for r in runs]
+    shared, problems, mechanism = setups[0], [setup.problem for setup in setups], spec.build()
+    calibrations = [calibrated(mechanism, problem.setting, r.budget) for problem, r in zip(problems, runs, strict=True)]
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     noiseless = [calibration.noiseless() for calibration in calibrations] if noiseless_runs else []
-    together = _train(mechanism, Training(problem, calibrations + noiseless, streams, record=instances, monitor=monitor))
+    every = problems + problems[: len(noiseless)]
+    together = _train(mechanism, Training(problems[0], calibrations + noiseless, streams, instances, monitor, every))
     trained = together.first(len(runs))
     fit = trained.fit
     expected, balanced = trained.expected_accuracies(shared.test)
@@ -215,10 +218,10 @@ def _run_together(
             expected_accuracies=None if expected is None else np.broadcast_to(expected[e], len(chosen)),
             expected_balanced_accuracies=None if balanced is None else np.broadcast_to(balanced[e], len(chosen)),
             calibration=calibrations[e],
-            instances=instance_table(shared, fit, e) if instances else pd.DataFrame(),
-            non_private=shared.non_private,
+            instances=instance_table(setups[e], fit, e) if instances else pd.DataFrame(),
+            non_private=setups[e].non_private,
             majority=shared.majority,
-            setup=shared,
+            setup=setups[e],
             replicas=chosen,
             timeline=None if fit.record.timeline is None else at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,

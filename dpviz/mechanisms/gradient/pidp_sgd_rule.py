@@ -197,7 +197,8 @@ def refused(gradients: Floats, calibrations: Sequence[Calibration], draw: Floats
     """(E S,) replicas whose row receives noise whatever its contribution is, so that no Hessian need be made for them.
 
     The Hessian is at least lam I, so |c_i| <= |c| <= |g|/(n lam), and an entry of 2 sign(c)(|c| + E) + b is at least
-    |b_i| - 2(|g|/(n lam) + E) long [ours].
+    |b_i| - 2(|g|/(n lam) + E) and at least 2E - |b_i| long [ours]. A row that passes with a chance below 10^-30, whatever its
+    influence is, counts as refused too.
 
     Args:
         gradients: (E S, m) g, the drawn rows' gradients with the regulariser.
@@ -205,11 +206,14 @@ def refused(gradients: Floats, calibrations: Sequence[Calibration], draw: Floats
     """
     count, out = len(draw), np.zeros(len(gradients), bool)
     error = error_bound(setting)
-    reach = 2 * (np.linalg.norm(gradients, axis=1) / (setting.n * setting.lam) + (error if math.isfinite(error) else 0.0))
-    largest = np.abs(draw).max(axis=1)
+    error = error if math.isfinite(error) else 0.0
+    reach = 2 * (np.linalg.norm(gradients, axis=1) / (setting.n * setting.lam) + error)
+    smallest, largest = np.abs(draw).min(axis=1), np.abs(draw).max(axis=1)
     for e, cal in enumerate(calibrations):
         if cal.noise_scale > 0:
             part, at = slice(e * count, (e + 1) * count), cal.values(LiteralRule)
             # rounding is far below this margin
             out[part] = at.sigma_c * largest > (reach[part] + at.threshold) * (1 + 1e-6)
+            out[part] |= 2 * error > (at.sigma_c * smallest + at.threshold) * (1 + 1e-6)
+            out[part] |= cal.details["log10_pass_bound"] < -30
     return out

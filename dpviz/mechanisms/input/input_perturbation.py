@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
 
     id = "input-perturbation"
     open_constant = "c"
+    joins_lams = True
     label = "Input perturbation (Kang)"
     family = "input"
     needs = frozenset({Ability.FEATURE_NOISE})
@@ -170,8 +172,9 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     def fit(self, training: Training) -> Fit:
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
-        start = problem.model.initial(problem.m, streams)
-        steps, own = self.step_count(problem.setting), self._draw_shape(problem)
+        start, own = problem.model.initial(problem.m, streams), self._draw_shape(problem)
+        steps = np.array([self.step_count(each.setting) for each in training.problems])
+        step, lam = training.step_sizes[:, None], training.lams[:, None]
         kind = precision(problem.setting)
         problem.model.prepare(problem.rows, kind)
         # seeds train together, so that the rows without noise, which they share, are read once for all
@@ -181,9 +184,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
 
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
             mine = streams[parts[g]]
-            scale, step = (np.tile(each, len(mine)) for each in (sigma, training.step_sizes))
-            current = np.repeat(start[parts[g]], len(sigma), axis=0)
-
+            current = np.repeat(start[parts[g]][:, None], len(sigma), axis=1)
             draws = np.empty((len(mine), *own), np.float32)
 
             def draw(s: int) -> Floats:
@@ -192,21 +193,24 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
                 draws[s] = noise
                 return draw_norms
 
-            with AllRows(problem, len(current)) as rows:
+            with AllRows(problem, len(mine) * len(sigma)) as rows:
                 draw_norms = rows.team.each(draw, len(mine))
-                gradient_at = rows.noisy_gradients(draws, scale)
-                for t in range(steps):
-                    tick(t / steps)
-                    # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
-                    gradient = gradient_at(current) / n
-                    current -= step[:, None] * (gradient + problem.lam * current)
-            return current.reshape(len(mine), len(sigma), -1), np.array(draw_norms)
+                for first, last in pairwise([0, *np.unique(steps).tolist()]):
+                    left = steps >= last  # budgets with fewer steps have ended
+                    gradient_at = rows.noisy_gradients(draws, np.tile(sigma[left], len(mine)))
+                    for t in range(first, last):
+                        tick(t / steps.max())
+                        at = current[:, left]
+                        # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
+                        gradient = gradient_at(at.reshape(-1, problem.m)).reshape(at.shape) / n
+                        current[:, left] = at - step[left] * (gradient + lam[left] * at)
+            return current, np.array(draw_norms)
 
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
         most = 1 if shared else AT_ONCE // _TOGETHER
         trained, draw_norms = zip(*map_streams(work, len(parts), training.monitor, parallel=heavy, most=most), strict=True)
         theta = np.ascontiguousarray(np.concatenate(trained).transpose(1, 0, 2))
-        visits = np.full((1, 1, n), float(steps))
+        visits = np.broadcast_to(steps[:, None, None].astype(float), (len(steps), 1, n))
         return Fit(
             theta,
             once_record(self.noise_enters, sigma, n, visits, np.concatenate(draw_norms))

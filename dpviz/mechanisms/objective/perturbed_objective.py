@@ -51,6 +51,7 @@ class ObjectivePerturbation(ProtectsQuery):
     family = "objective"
     supposes: ClassVar[tuple[str, ...]] = (STRONGLY_CONVEX, BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N)
     weighted = True
+    joins_lams = True
     noise_enters = "The objective: one random linear term is added to it before it is minimised."
     needs_strong_convexity = True
     needs_linear = True

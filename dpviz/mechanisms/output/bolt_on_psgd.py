@@ -38,6 +38,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
     """k passes of SGD over permuted rows, then one draw of noise scaled to how far the last iterate can move."""
 
     id = "bolt-on-psgd"
+    joins_lams = True
     label = "Bolt-on PSGD"
     family = "output"
     citation = "Wu, Li, Kumar, Chaudhuri, Jha, Naughton, SIGMOD 2017, Algorithms 1 and 2"
@@ -203,7 +204,12 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
     def fit(self, training: Training) -> Fit:
         problem = training.problem
         visits = NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.passes)))
-        return release(training, self.centre(problem, training.streams, training.monitor), visits)
+        if not np.ptp(training.lams):
+            return release(training, self.centre(problem, training.streams, training.monitor), visits)
+        (m, _, _), orders = balanced_batches(problem.n, self.batch_size), permutations(training.streams, problem.n)
+        steps = np.stack([self._steps(each.setting) for each in training.problems])
+        centre = minibatch_descent(problem, steps, m, orders, lams=training.lams, monitor=training.monitor)
+        return release(training, centre, visits, apart=True)
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return self.centre(problem, streams)

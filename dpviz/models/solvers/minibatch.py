@@ -26,6 +26,7 @@ def minibatch_descent(
     *,
     average_every: int = 0,
     stops: Sequence[int] = (),
+    lams: Floats | None = None,
     monitor: Monitor = silent,
 ) -> Floats:
     """Passes over fixed, balanced batches from 0: w <- w - eta (mean data gradient of the batch + lam w).
@@ -41,16 +42,18 @@ def minibatch_descent(
             (Chen 2019, Algorithm 3, line 13); 0 for never.
         stops: with (T m,) step sizes, E numbers of updates after which a training ends: the shorter ones are the beginnings
             of the longest, so that all are one training.
+        lams: (E,) regularisation of each training; that of the problem by default.
 
     Returns:
         (S, m) parameters, or (E, S, m).
     """
     step_sizes, rows = np.atleast_2d(steps), products(problem.rows, np.float64)
+    lam = np.full(len(step_sizes), problem.lam) if lams is None else lams
     count, bounds, most = 1 if orders is None else len(orders), _bounds(problem.n, batches), -(-problem.n // batches)
 
     def work(s: int, tick: Monitor) -> Floats:
         order, loss, window = None if orders is None else orders[s], problem.model.loss, average_every * batches
-        return rows.descend(loss, problem.lam, step_sizes, bounds, order, window=window, stops=stops, monitor=tick)
+        return rows.descend(loss, lam, step_sizes, bounds, order, window=window, stops=stops, monitor=tick)
 
     heavy = most * problem.m * len(step_sizes) >= THREADS_FROM or sparse(problem.rows)
     out = np.stack(map_streams(work, count, monitor, parallel=heavy), axis=1)
