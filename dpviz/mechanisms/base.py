@@ -57,8 +57,8 @@ class Training:
         streams: S independent streams of random numbers.
         record: whether to keep what happened to each row; sweeps leave it out.
         monitor: receives progress; raises to cancel.
-        problems: the problem at the regularisation of each budget, for methods that train these together
-            (`Mechanism.joins_lams`); all are `problem` by default.
+        problems: E problems that differ in their regularisation, for methods that train these together
+            (`Mechanism.joins_lams`); empty where all budgets have that of `problem`.
     """
 
     problem: Problem
@@ -70,7 +70,6 @@ class Training:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "calibrations", [calibration.for_row() for calibration in self.calibrations])
-        object.__setattr__(self, "problems", self.problems or [self.problem] * len(self.calibrations))
 
     @property
     def scales(self) -> Floats:
@@ -80,13 +79,18 @@ class Training:
     @property
     def step_sizes(self) -> Floats:
         """(E,) step sizes, of methods whose calibrations set a `StepSize`."""
-        units = [problem.setting.unit_step for problem in self.problems]
+        units = [problem.setting.unit_step for problem in self.of_budgets]
         return np.array([c.values(StepSize).step_size for c in self.calibrations]) * units
+
+    @property
+    def of_budgets(self) -> Sequence[Problem]:
+        """The problem of each budget."""
+        return self.problems or [self.problem] * len(self.calibrations)
 
     @property
     def lams(self) -> Floats:
         """(E,) regularisation."""
-        return np.array([problem.lam for problem in self.problems])
+        return np.array([problem.lam for problem in self.of_budgets])
 
 
 #: families in the order in which they are shown; one hue each

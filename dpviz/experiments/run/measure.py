@@ -140,4 +140,4 @@ def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = Fal
                 "mechanism", f"{mechanism.id} diverged with these settings: its parameters overflow", "Use a smaller step size."
             )
         fit = replace(fit, theta=np.where(diverged[:, :, None], 0.0, fit.theta))
-    return Trained(training.problem, fit, diverged, training.problems)
+    return Trained(training.problem, fit, diverged, training.of_budgets)

@@ -181,6 +181,7 @@ def run_epsilons(
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
     joined = spec.build().joins_lams
+    joined = spec.build().joins_lams
     groups: dict[tuple[float, float], list[int]] = {}
     for e, r in enumerate(runs):
         groups.setdefault((0.0 if joined else r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
@@ -202,7 +203,7 @@ def _run_together(
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     noiseless = [calibration.noiseless() for calibration in calibrations] if noiseless_runs else []
-    every = problems + problems[: len(noiseless)]
+    every = problems + problems[: len(noiseless)] if mechanism.joins_lams else ()
     together = _train(mechanism, Training(problems[0], calibrations + noiseless, streams, instances, monitor, every))
     trained = together.first(len(runs))
     fit = trained.fit

@@ -173,7 +173,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         problem, streams = training.problem, training.streams
         n, sigma = problem.n, training.scales
         start, own = problem.model.initial(problem.m, streams), self._draw_shape(problem)
-        steps = np.array([self.step_count(each.setting) for each in training.problems])
+        steps = np.array([self.step_count(each.setting) for each in training.of_budgets])
         step, lam = training.step_sizes[:, None], training.lams[:, None]
         kind = precision(problem.setting)
         problem.model.prepare(problem.rows, kind)

@@ -207,7 +207,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         if not np.ptp(training.lams):
             return release(training, self.centre(problem, training.streams, training.monitor), visits)
         (m, _, _), orders = balanced_batches(problem.n, self.batch_size), permutations(training.streams, problem.n)
-        steps = np.stack([self._steps(each.setting) for each in training.problems])
+        steps = np.stack([self._steps(each.setting) for each in training.of_budgets])
         centre = minibatch_descent(problem, steps, m, orders, lams=training.lams, monitor=training.monitor)
         return release(training, centre, visits, apart=True)
 
