@@ -181,7 +181,6 @@ def run_epsilons(
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
     joined = spec.build().joins_lams
-    joined = spec.build().joins_lams
     groups: dict[tuple[float, float], list[int]] = {}
     for e, r in enumerate(runs):
         groups.setdefault((0.0 if joined else r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
