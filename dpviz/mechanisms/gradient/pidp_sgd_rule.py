@@ -215,5 +215,5 @@ def refused(gradients: Floats, calibrations: Sequence[Calibration], draw: Floats
             # rounding is far below this margin
             out[part] = at.sigma_c * largest > (reach[part] + at.threshold) * (1 + 1e-6)
             out[part] |= 2 * error > (at.sigma_c * smallest + at.threshold) * (1 + 1e-6)
-            out[part] |= cal.details["log10_pass_bound"] < -30
+            out[part] |= log10_pass(np.zeros((1, draw.shape[1])), at.threshold, at.sigma_c)[0] < -30
     return out
