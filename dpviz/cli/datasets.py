@@ -55,6 +55,8 @@ def _prepared(options: argparse.Namespace) -> None:
     written = _write_toml(own.get(name), dataset, options.declare) if options.write_toml and file is not None else None
     if options.write_toml and file is None:
         raise InvalidInput("--write-toml", "is for a table of your own", "Name a file.")
+    if options.declare and not options.write_toml:
+        raise InvalidInput("--declare", "says what --write-toml writes", "Give both.")
     columns = _columns(dataset)
     values = {
         "name": name,

@@ -198,13 +198,6 @@ def bounded(stream: IO[bytes], limits: Limits) -> bytes:
     return content
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
 def _unreadable(path: Path, error: OSError) -> InvalidInput:
     return InvalidInput(path.name, f"cannot be read ({error.strerror})", "Check that the file is there and may be read.")
 
@@ -215,7 +208,7 @@ def sidecar_of(path: Path | None) -> dict[str, Any]:
     Raises:
         InvalidInput: the file cannot be read or is not TOML.
     """
-    if path is None or (os.path.isfile(path) and not _size(path)):  # an empty one is not opened: see `file_bytes`
+    if path is None or (os.path.isfile(path) and not os.path.getsize(path)):  # an empty one is not opened: see `file_bytes`
         return {}
     return toml.read(path, path.name, "Correct the file; data/README.md has an example.")
 

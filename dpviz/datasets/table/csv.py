@@ -211,8 +211,8 @@ def _filled(row: Sequence[str]) -> list[str]:
     return [cell.strip() for cell in row if cell.strip()]
 
 
-def _is_number(cell: str, delimiter: str = ";") -> bool:
-    return is_number_text(cell if delimiter == "," else cell.replace(",", "."))
+def _is_number(cell: str) -> bool:
+    return is_number_text(cell.replace(",", "."))
 
 
 def _titles(head: Sequence[Row], delimiter: str, notes: list[str]) -> int:

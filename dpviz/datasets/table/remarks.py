@@ -167,7 +167,7 @@ def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -
             near = values[~far]
             messages.append(
                 f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {near.min():g} to "
-                f"{near.max():g}. Take the round range {low:g} to {high:g}, which clips {outside(values, low, high):,} values "
+                f"{near.max():g}. Take the round range {low:g} to {high:g} (it clips {outside(values, low, high):,} values) "
                 f"(--round-range {shlex.quote(column)}), or declare one that is public."
             )
     return messages
