@@ -88,7 +88,7 @@ class Entry:
             object.__setattr__(self, name, shown if name == "conditions" else shown[0])
 
     @classmethod
-    def of(cls, values: Any, name: str) -> Entry:
+    def read(cls, values: Any, name: str) -> Entry:
         """The entry that a file holds as these values.
 
         Raises:
@@ -165,7 +165,7 @@ class Contents:
     entries: tuple[Entry, ...]
 
     @classmethod
-    def of(cls, values: dict[str, Any], name: str) -> Contents:
+    def read(cls, values: dict[str, Any], name: str) -> Contents:
         """The contents of a file that holds these values.
 
         Raises:
@@ -179,7 +179,7 @@ class Contents:
         relation = Neighbouring(one_of("ledger.relation", values["relation"], [r.value for r in Neighbouring]))
         epsilon = in_range("ledger.limit.epsilon", values["limit"].get("epsilon"), 1e-12, 1e12)
         limit = Budget(epsilon, in_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12))
-        entries = tuple(Entry.of(one, f"ledger entry {index}") for index, one in enumerate(values["entry"], 1))
+        entries = tuple(Entry.read(one, f"ledger entry {index}") for index, one in enumerate(values["entry"], 1))
         return cls(_text("table", values["table"]), _text("unit", values["unit"]), relation, limit, entries)
 
     def total(self, *further: Entry, monitor: Monitor = silent) -> Total:
@@ -278,10 +278,10 @@ class Ledger:
         counted = instance("relation", relation, Neighbouring)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": counted.value}
         content = _toml(head | {"limit": {"epsilon": limit.epsilon, "delta": limit.delta}, "entry": []})
-        _must_be_new(as_path("path", path))  # without the lock first, which leaves a file beside it
+        _refuse_existing(as_path("path", path))  # without the lock first, which leaves a file beside it
         target = Path(os.path.realpath(path))
-        with _locked(target):
-            _must_be_new(target)
+        with _lock(target):
+            _refuse_existing(target)
             _write(target, content, 0o666)
         return cls(target)
 
@@ -292,7 +292,7 @@ class Ledger:
         Raises:
             InvalidInput: it is no ledger.
         """
-        return Contents.of(toml.parse(content, "ledger", _FIX, _MOST_BYTES), name)
+        return Contents.read(toml.parse(content, "ledger", _FIX, _MOST_BYTES), name)
 
     def contents(self) -> Contents:
         """All of it, read once."""
@@ -330,7 +330,7 @@ class Ledger:
             self.parse(before, str(self.path)).check(entry, relation)
             values = toml.parse(before, "ledger", _FIX, _MOST_BYTES)
             content = _toml(values | {"entry": [*values["entry"], entry.to_dict()]})
-            with _locked(self.path):
+            with _lock(self.path):
                 written = self._read() == before  # otherwise another writer was faster
                 if written:
                     _write(self.path, content, stat.S_IMODE(self.path.stat().st_mode))
@@ -354,13 +354,13 @@ def _text(field: str, value: str) -> str:
     return value.strip()
 
 
-def _must_be_new(path: Path) -> None:
+def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
         raise InvalidInput("ledger", f"{str(path)!r} is there already", "Name another file; a ledger is not overwritten.")
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Holds the file's lock; one writer at a time, in any process."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=_WAIT)
     try:

@@ -21,7 +21,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, log
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.search import smallest
 
-#: names for people -> names of `rdp.converted`
+#: names for people -> names of `rdp.convert`
 CONVERSIONS = {"mironov": "mironov", "improved": "cks"}
 _UP = 1e-12  # noise is rounded up by this share
 
@@ -88,7 +88,7 @@ def rdp_to_epsilon(alpha: Floats | float, curve: Floats, delta: float, conversio
     "mironov": R + ln(1/delta)/(a-1) (Mironov 2017, Proposition 3; Chen 2019, Proposition 1).
     "improved": R + ln((a-1)/a) - (ln delta + ln a)/(a-1) (Balle et al. 2020, Theorem 21; Canonne, Kamath, Steinke 2020).
     """
-    values = rdp.converted(curve, np.asarray(alpha, float), delta, CONVERSIONS[one_of("conversion", conversion, CONVERSIONS)])
+    values = rdp.convert(curve, np.asarray(alpha, float), delta, CONVERSIONS[one_of("conversion", conversion, CONVERSIONS)])
     return values if conversion == "mironov" else np.maximum(values, 0.0)
 
 

@@ -158,18 +158,18 @@ def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[
     """
     one_of("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
-    values = converted(_checked(curve, a), a, delta, conversion)
+    values = convert(_checked(curve, a), a, delta, conversion)
     best = int(np.argmin(values))
     return max(0.0, float(values[best])), float(a[best])
 
 
 def epsilons(curves: Floats, delta: float, orders: tuple[float, ...] = ORDERS) -> Floats:
     """(...) epsilon of many curves (..., orders) at once, by the "cks" conversion of `epsilon`; 0 where nothing is released."""
-    values = converted(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
+    values = convert(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
     return np.where(curves.max(axis=-1) == 0, 0.0, np.maximum(values, 0.0))
 
 
-def converted(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
+def convert(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
     """epsilon that a curve gives at each of the orders a, before the minimum over them; see `epsilon`."""
     log_delta = math.log(in_range("delta", delta, 1e-300, 1.0))
     if conversion == "mironov":
