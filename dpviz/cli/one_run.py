@@ -48,8 +48,11 @@ def is_link(text: str | None) -> bool:
     return True
 
 
-def run_spec(options: argparse.Namespace) -> RunSpec:
+def run_spec(options: argparse.Namespace, automatic: bool = False) -> RunSpec:
     """The run that the options stand for; options win over a link.
+
+    Args:
+        automatic: whether a run of which neither a link nor a mechanism nor its knobs are given has the method that a rule names.
 
     Raises:
         InvalidInput: for the first bad value, naming it.
@@ -58,6 +61,7 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
+    from dpviz.mechanisms.registry import AUTOMATIC
 
     link = is_link(options.file)
     query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
@@ -68,6 +72,9 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     elif link and uploads.is_upload(query.get("dataset", "")):
         cause = f"{show(query['dataset'])} is an upload, which only the app's session holds"
         raise InvalidInput("dataset", cause, "Name its file in the place of the link, and what else the link sets as options.")
+    by_rule = automatic and not link and not options.set and "mechanism" not in query
+    if by_rule or query.get("mechanism") == AUTOMATIC:
+        query["mechanism"] = _automatic(options, query)
     mechanism = query.get("mechanism", RunSpec.mechanism)
     cls = list_mechanisms().get(mechanism)
     for item in options.set:
@@ -80,6 +87,27 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
     spec = RunSpec.from_query(query)
     answers.announce(options, spec.dataset)
     return spec
+
+
+def _automatic(options: argparse.Namespace, query: dict[str, str]) -> str:
+    """The method that the rule names for the rows, or for --n and --d, which is said."""
+    from dpviz.experiments.run.resolve import resolve
+    from dpviz.experiments.run.setup import setting_of
+    from dpviz.experiments.run.spec import RunSpec
+    from dpviz.mechanisms.registry import automatic_mechanism
+    from dpviz.models import get_model
+
+    if getattr(options, "private_ranges", False):
+        cause = "automatic depends on the number of features, which private categories decide"
+        raise InvalidInput("mechanism", cause, "Name a mechanism.")
+    spec = RunSpec.from_query({name: value for name, value in query.items() if name != "mechanism"})
+    n, d = (getattr(options, name, None) for name in ("n", "d"))
+    setting = setting_of(spec) if n is None or d is None else get_model(spec.model).setting(int(n), int(d), 1.0)
+    epsilon, knobs = resolve(spec).budget.epsilon, [item.partition("=")[0] for item in options.set]
+    name, why = automatic_mechanism(setting, epsilon, knobs)
+    if not options.json:
+        answers.line("method", why)
+    return name
 
 
 def own(options: argparse.Namespace, name: str) -> str | None:

@@ -92,9 +92,10 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")
     tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
     runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
+    spec = one_run.run_spec(options, automatic=not options.private_ranges)
     with Bar() as bar:
         made = release(
-            replace(one_run.run_spec(options), seed=RunSpec.seed),  # that of a link belongs to the explorer
+            replace(spec, seed=RunSpec.seed),  # that of a link belongs to the explorer
             unproved=options.unproved,
             tried=tried,
             audit_runs=runs,

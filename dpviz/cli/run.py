@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> None:
     """Trains and prints."""
     import dpviz
 
-    spec = one_run.run_spec(options)
-    chosen = metrics.chosen(options.metric)
+    chosen = metrics.chosen(options.metric)  # what is wrong with it is said before anything is printed
+    spec = one_run.run_spec(options, automatic=True)
     with Bar() as bar:
         result = dpviz.run(spec, bar)
     if _rare(result) and not chosen:

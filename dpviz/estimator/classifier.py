@@ -31,6 +31,7 @@ from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
 from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.registry import AUTOMATIC, automatic_mechanism
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, row_budget
@@ -53,7 +54,8 @@ class PrivateClassifier(PrivateEstimator):
     noise that is added to a finished model is drawn exactly, and other models are rounded.
 
     Args:
-        mechanism: id, one of `dpviz.list_mechanisms()`; as in a run, DP-GD by default.
+        mechanism: id, one of `dpviz.list_mechanisms()`, or "automatic" for the one that a rule of n, d and epsilon names
+            (`dpviz.mechanisms.registry.automatic_mechanism`).
         epsilon: privacy budget of one fit.
         delta: failure probability, below 1/n; None for `default_delta(n)`.
         lam: l2 regularisation, of the intercept too; None for the mechanism's rule of n, d and the budget.
@@ -84,7 +86,7 @@ class PrivateClassifier(PrivateEstimator):
 
     def __init__(
         self,
-        mechanism: str = "dp-gd",
+        mechanism: str = AUTOMATIC,
         epsilon: float = 1.0,
         delta: float | None = None,
         lam: float | None = None,
@@ -264,9 +266,12 @@ class PrivateClassifier(PrivateEstimator):
     def _setting(self, n: int, d: int, person_rows: int = 0, weighted: bool = False) -> tuple[Mechanism, Setting, Budget]:
         """(mechanism, public facts of n rows with d features, total budget)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
-        built = get_mechanism(self.mechanism).from_params(self._knobs())
-        built.require(replace(model.setting(n, d, lam or 1.0), weighted=weighted))
-        total = row_budget(check_epsilon(self.epsilon), self.delta, n)
+        facts = replace(model.setting(n, d, lam or 1.0), weighted=weighted, person_rows=person_rows)
+        total, knobs, name = row_budget(check_epsilon(self.epsilon), self.delta, n), self._knobs(), self.mechanism
+        if name == AUTOMATIC:
+            name, _ = automatic_mechanism(facts, total.epsilon, knobs)
+        built = get_mechanism(name).from_params(knobs)
+        built.require(facts)
         setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total, person_rows))
         return built, replace(setting, person_rows=person_rows, weighted=weighted), total
 

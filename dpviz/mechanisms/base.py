@@ -119,6 +119,7 @@ class Mechanism(ABC):
         open_constant: the knob that stands for a constant which the publication leaves open; "" where there is none.
         joins_lams: whether it trains budgets of different regularisation together (`Training.problems`).
         weighted: whether it is derived for losses with weights in [0, 1] (`Rows.weights`).
+        automatic_from: the least n epsilon/sqrt(d) from which "automatic" means this method (`registry.automatic_mechanism`).
         releases_label: whether one label for all rows is released in the place of a model.
     """
 
@@ -140,6 +141,7 @@ class Mechanism(ABC):
     open_constant: ClassVar[str] = ""
     joins_lams: ClassVar[bool] = False
     weighted: ClassVar[bool] = False
+    automatic_from: ClassVar[float] = math.inf
     releases_label: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

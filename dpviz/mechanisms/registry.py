@@ -5,14 +5,19 @@ mechanisms are all taken. A class is a mechanism where it declares an `id` of it
 """
 
 import importlib
+import math
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
 from dpviz.common.validate import InvalidInput, one_of
 from dpviz.mechanisms.base import Mechanism
+from dpviz.models import Setting
+
+#: in the place of an id: the method that a rule of public facts names
+AUTOMATIC = "automatic"
 
 GROUP = "dpviz.mechanisms"
 
@@ -61,6 +66,31 @@ def list_mechanisms() -> dict[str, type[Mechanism]]:
         InvalidInput: two mechanisms have the same id, or an entry point names something else.
     """
     return dict(_all())
+
+
+def automatic_mechanism(setting: Setting, epsilon: float, knobs: Collection[str] = ()) -> tuple[str, str]:
+    """(id of the method that "automatic" stands for, why), from public facts alone.
+
+    With x = n epsilon/sqrt(d), n/k for persons with k rows each, it is the method with the largest `Mechanism.automatic_from`
+    within x that takes the model.
+
+    Args:
+        knobs: names of hyperparameters that it must have.
+
+    Raises:
+        InvalidInput: no method that can be chosen has these hyperparameters.
+
+    >>> from dpviz.models import get_model
+    >>> automatic_mechanism(get_model("logistic").setting(40_000, 100, 1e-4), 1.0)
+    ('objective-tight', 'Objective perturbation (tight), by the rule for n ε/√d = 4,000')
+    """
+    x = setting.n * epsilon / math.sqrt(setting.d) / max(1, setting.person_rows)
+    able = [c for c in _all().values() if c.automatic_from <= x and not c.refusal(setting) and set(knobs) <= set(c.knobs())]
+    if not able:
+        cause = f"no method that is chosen automatically has {', '.join(knobs)} and takes {setting.model!r}"
+        raise InvalidInput("params" if knobs else "mechanism", cause, "Name a mechanism.")
+    best = max(able, key=lambda cls: cls.automatic_from)
+    return best.id, f"{best.label}, by the rule for n ε/√d = {x:,.0f}"
 
 
 def get_mechanism(name: str) -> type[Mechanism]:

@@ -43,6 +43,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     id = "dp-gd"
     open_constant = "c"
     label = "DP-GD"
+    automatic_from = 0.0
     weighted = True
     citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
