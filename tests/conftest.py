@@ -84,6 +84,13 @@ def fresh_pool() -> Iterator[None]:
     pool.pool().clear()
 
 
+def pytest_sessionfinish() -> None:
+    """Python waits for threads of background work that a test has left."""
+    pool = sys.modules.get("dpviz.dashboard.jobs.pool")
+    if pool is not None:
+        pool.pool().clear()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that all workers end together."""
     first = ("test_planted_mistakes.py", "browser", "pages", "test_contract.py", "auditing", "datasets")

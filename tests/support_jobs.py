@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.jobs import pool as jobs
-from dpviz.dashboard.jobs.sweep import SweepJob, SweepStatus
+from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
@@ -47,7 +47,3 @@ def released(go: threading.Event) -> Callable[[Monitor], Iterator[int]]:
 
 def start(pool: jobs.Pool, key: str = "a", store: CellStore | None = None, spec: SweepSpec = SPEC, who: str = "me") -> SweepJob:
     return pool.submit(SweepJob(key, spec.cells(), store), who)
-
-
-def state_of(pool: jobs.Pool, job: SweepJob) -> SweepStatus:
-    return job.status(pool.position(job))

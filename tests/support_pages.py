@@ -7,7 +7,6 @@ from streamlit.testing.v1 import AppTest
 from support import LIMIT, until
 
 from dpviz.dashboard.jobs import pool
-from dpviz.dashboard.jobs.job import State
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.stem.split("_", 1)[1]: path for path in (ROOT / "pages").glob("*.py")} | {"": ROOT / "app.py"}
@@ -64,6 +63,6 @@ def address(page: AppTest) -> dict[str, str]:
 
 
 def settled(page: AppTest) -> AppTest:
-    """The page when its jobs have ended; one that is paused belongs to a page of another test, and is not resumed."""
-    until(lambda: all(job.over or job.state is State.PAUSED for job in pool.pool().jobs()), "the end of all jobs")
+    """The page when its jobs have ended."""
+    until(lambda: all(job.over for job in pool.pool().jobs()), "the end of all jobs")
     return page.run()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support import until
-from support_jobs import SPEC, Slow, start, state_of
+from support_jobs import SPEC, Slow, start
 
 import dpviz
 from dpviz.dashboard.jobs import pool as jobs
@@ -23,7 +23,7 @@ def test_a_job_gives_what_a_sweep_gives(tmp_path: Path, pool: jobs.Pool) -> None
     job = start(pool, store=CellStore(tmp_path))
     until(lambda: job.over)
     pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
-    status = state_of(pool, job)
+    status = job.status()
     assert (status.state, status.done, status.problems, status.notices) == (State.DONE, 1.0, (), ())
     assert start(pool) is job, "equal keys are one job"
 
@@ -52,7 +52,7 @@ def test_partial_tables_while_it_works(slow: Slow, tmp_path: Path, pool: jobs.Po
     until(lambda: len(job.tables()) == 2)
     assert len(job.table()) == 2 * 2 * 10
     assert not job.over
-    assert 0 < state_of(pool, job).done < 1
+    assert 0 < job.status().done < 1
     slow.go.set()
     until(lambda: job.over)
     assert len(job.table()) == 2 * 2 * 12
@@ -62,14 +62,14 @@ def test_cancelling_in_the_middle_of_a_cell_and_going_on(slow: Slow, tmp_path: P
     job = start(pool, store=CellStore(tmp_path))
     until(lambda: slow.steps > 3)
     pool.cancel(job, "me")
-    assert state_of(pool, job).state is State.CANCELLED, "said at once"
-    until(lambda: not pool._alive)
+    assert job.status().state is State.CANCELLED, "said at once"
+    until(job.future.done)
     assert start(pool) is job
     assert job.state is State.CANCELLED, "no session asked to go on"
     slow.go.set()
     pool.go_on(job, "me")
     until(lambda: job.over)
-    assert state_of(pool, job).state is State.DONE
+    assert job.status().state is State.DONE
 
 
 def test_what_was_finished_is_not_computed_again_and_needs_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_what_was_finished_is_not_computed_again_and_needs_no_store(monkeypatch:
     monkeypatch.setattr(Cell, "attempt", attempt)
     pool, job = jobs.Pool(), SweepJob("a", SPEC.cells(), None)
     pool.submit(job, "me")
-    until(lambda: job.state is State.PAUSED and not pool._alive)
+    until(lambda: job.state is State.CANCELLED and job.future.done())
     finished = len(job.tables())
     assert finished >= 1
     pool.submit(SweepJob("a", SPEC.cells(), None), "me")
@@ -111,9 +111,9 @@ def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job
     pool, job = jobs.Pool(), SweepJob("a", cells, None)
     pool.submit(job, "me")
     until(lambda: len(job.tables()) == len(cells) - 1)
-    until(lambda: state_of(pool, job).done > (len(cells) - 1) / (len(cells) + 1))
+    until(lambda: job.status().done > (len(cells) - 1) / (len(cells) + 1))
     pool.cancel(job, "me")
-    until(lambda: not pool._alive)
+    until(job.future.done)
     assert sorted(job.tables()) == list(range(1, len(cells)))
     go.set()
     pool.go_on(job, "me")
@@ -134,7 +134,6 @@ def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypat
 
 
 def test_going_on_while_the_thread_still_stops(slow: Slow, pool: jobs.Pool) -> None:
-    others = set(threading.enumerate())  # of other tests
     job = start(pool)
     until(lambda: slow.steps > 3)
     for _ in range(20):
@@ -142,7 +141,6 @@ def test_going_on_while_the_thread_still_stops(slow: Slow, pool: jobs.Pool) -> N
         pool.go_on(job, "me")
     assert not job.over
     until(lambda: job.state is State.RUNNING)
-    until(lambda: [thread.name for thread in {*threading.enumerate()} - others].count("dpviz-job") == 1)  # the others end
     slow.go.set()
     until(lambda: job.over)
     assert len(job.table()) == 2 * 2 * 12
@@ -170,7 +168,7 @@ def test_failures_become_words_and_the_others_go_on(
     monkeypatch.setattr(Cell, "compute", compute)
     job = start(pool)
     until(lambda: job.over)
-    status = state_of(pool, job)
+    status = job.status()
     assert status.state is State.DONE
     assert set(job.table()["mechanism"]) == {"dp-gd"}
     assert {epsilon for _, epsilon, _ in status.problems} == {0.3, 3.0}

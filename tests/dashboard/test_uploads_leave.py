@@ -81,20 +81,15 @@ def empty() -> Iterator[None]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", ["forgotten", "last reference"])
-def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went(how: str) -> None:
+def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went() -> None:
     others = {id(thing): thing for thing in holding_rows()}  # of other tests of this process; held, so that no id comes again
     mine = upload()
     name = mine.name
     fill(name)
     assert set(memory.owned(name)) == {*memory.held()} - NEVER, "every cache of the program holds something of it"
     assert sum(id(thing) not in others for thing in holding_rows()) > 10, "a test that sees none would see none afterwards either"
-    if how == "forgotten":
-        mine.forget()  # its session may hold the object for longer
-        assert jobs.pool().find(f"of {name}") is None
-    else:
-        del mine
-        jobs.pool().tidy()
+    mine.forget()  # its session may hold the object for longer
+    assert jobs.pool().find(f"of {name}") is None
     assert memory.owned(name) == {}
     assert [type(thing) for thing in holding_rows() if id(thing) not in others] == []
 

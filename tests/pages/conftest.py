@@ -6,7 +6,7 @@ import pytest
 from support import LIMIT
 
 from dpviz.dashboard.frame import current_run, page
-from dpviz.dashboard.jobs import page_priority, tasks
+from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.pool import pool
 
@@ -15,7 +15,7 @@ from dpviz.dashboard.jobs.pool import pool
 def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
     monkeypatch.setattr(current_run, "PATIENCE", LIMIT)
-    monkeypatch.setattr(page_priority, "TOGETHER", LIMIT)
+    monkeypatch.setattr(watching, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     go, real = threading.Event(), cached_runs._compute
 
     def slow(spec: RunSpec, monitor: Monitor) -> Outcome:
-        while threading.current_thread().name == "dpviz-job" and not go.wait(0.01):
+        while threading.current_thread().name.startswith(pool.THREADS) and not go.wait(0.01):
             monitor(0.25)
         return real(spec, monitor)
 
@@ -43,7 +44,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
 
 def done(page: AppTest) -> AppTest:
-    until(lambda: all(job.over or job.state.stopped for job in list(pool.pool()._jobs.values())), "the end of all jobs")
+    until(lambda: all(job.over for job in pool.pool().jobs()), "the end of all jobs")
     return page.run()
 
 
@@ -75,7 +76,7 @@ def test_a_run_of_rows_that_have_changed_since_is_not_shown(held: Callable[[], N
 
 def test_a_run_in_memory_waits_for_no_thread(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     cached_runs.outcome(RunSpec("teaching", seeds=2))
-    monkeypatch.setattr(pool, "AT_ONCE", 0)
+    monkeypatch.setattr(pool.pool()._short, "submit", lambda *given: Future())
     page = addressed("One_model").run()
     assert "at ε = 1 " in text(page)
     assert "Until then" not in text(page)
@@ -90,14 +91,14 @@ def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], Non
     held()
     page.button(key="again-run").click().run()
     assert " is right " in text(done(page))
-    until(lambda: not pool.pool()._jobs, "its job to go: the run is in its cache")
+    until(lambda: not pool.pool().jobs(), "its job to go: the run is in its cache")
 
 
 def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
     page = addressed("One_model").run()
-    (left,) = pool.pool()._jobs.values()
+    (left,) = pool.pool().jobs()
     page.select_slider(key="epsilon").set_value(2.0).run()
-    assert left.state.stopped
+    assert left.state is State.CANCELLED
     held()
     assert "at ε = 2 " in text(done(page))
 
@@ -142,7 +143,7 @@ class Work:
         self.go, self.fails, self.threads = threading.Event(), False, list[str]()
 
     def __call__(self, spec: RunSpec, monitor: Monitor) -> str:
-        self.threads.append(threading.current_thread().name)
+        self.threads.append(threading.current_thread().name.rpartition("_")[0])
         if self.fails:
             raise InvalidInput("x", "is wrong", "Change it.")
         while not self.go.wait(0.01):
@@ -187,11 +188,11 @@ def test_what_is_computed_for_a_page_is_computed_once_and_by_a_job() -> None:
         assert found(page.run()) == "found: the result"
     pool.pool().clear()  # as where many other jobs came since
     assert found(page.run()) == "found: the result"
-    assert work.threads == ["dpviz-job"]
+    assert work.threads == [pool.THREADS]
     for given, times in (("a", 2), ("b", 3), ("b", 3)):
         page.session_state.more = {"given": given}
         page.run()
-        assert work.threads == ["dpviz-job"] * times
+        assert work.threads == [pool.THREADS] * times
 
 
 def test_a_press_is_remembered_through_a_failure_a_cancel_and_a_page_that_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_other_clicks_leave_the_job_alone_and_other_settings_replace_it(held: Ca
     assert not job.over
     page.number_input(key="own.points").set_value(4).run()
     assert page.session_state["dpviz.sweep"] is not job
-    assert job.state is State.PAUSED, "who comes back to it finds its cells"
+    assert job.state is State.CANCELLED, "who comes back to it finds its cells"
     held()
     done(page)
 

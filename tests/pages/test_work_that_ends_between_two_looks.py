@@ -13,8 +13,9 @@ from support import mostly_long, until
 from support_pages import opened, text
 
 from dpviz.dashboard.claims import verdicts
-from dpviz.dashboard.jobs import cached_runs, page_priority, pool
-from dpviz.dashboard.jobs.job import Gate, Job, State
+from dpviz.dashboard.frame.private import in_session
+from dpviz.dashboard.jobs import cached_runs, pool, watching
+from dpviz.dashboard.jobs.job import Job, State
 from dpviz.papers.claims import check, list_claims
 
 MOST = 400  # looks in one drawing; far more than there are
@@ -40,7 +41,7 @@ class Looks:
         return self._go.is_set()
 
     def state(self, job: Job) -> State:
-        page_looks = threading.current_thread() in page_priority._drawing and not pool.pool()._turn._is_owned()  # type: ignore[attr-defined]
+        page_looks = in_session() and not pool.pool()._lock._is_owned()  # type: ignore[attr-defined]
         if page_looks and not self.over:
             self.left -= 1
             if self.left < 0:
@@ -48,34 +49,33 @@ class Looks:
                 until(lambda: all(one.over for one in pool.pool().jobs()), "the end of all jobs")
         return job._state
 
-    def run(self, job: Job, gate: Gate) -> None:
-        while not (self._go.is_set() or job._stop):
+    def run(self, job: Job, stop: threading.Event) -> None:
+        while not (self._go.is_set() or stop.is_set()):
             self._go.wait(0.01)
-        self._run(job, gate)
+        self._run(job, stop)
 
-    def begins(self) -> None:
+    def begins(self, title: str) -> None:
         """A drawing of the page."""
         self.polling = False
-        _BEGINS()
+        _BEGINS(title)
 
     def fragment(self, *args: Any, **options: Any) -> Any:
         self.polling = self.polling or options.get("run_every") is not None
         return _FRAGMENT(*args, **options)
 
 
-_FRAGMENT, _BEGINS = st.fragment, page_priority.drawing_a_page
+_FRAGMENT, _BEGINS = st.fragment, watching.arrive
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Looks]:
     made = Looks()
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(page_priority, "TOGETHER", 0.0)
-    monkeypatch.setattr(pool.Pool, "_page_waits", lambda _: False)  # jobs would step aside for the page that waits for them
-    monkeypatch.setattr(page_priority, "drawing_a_page", made.begins)
+    monkeypatch.setattr(watching, "TOGETHER", 0.0)
+    monkeypatch.setattr(watching, "arrive", made.begins)
     monkeypatch.setattr(Job, "state", property(made.state))
     monkeypatch.setattr(Job, "over", property(lambda job: made.state(job).over))
-    monkeypatch.setattr(Job, "run", lambda job, gate: made.run(job, gate))
+    monkeypatch.setattr(Job, "run", lambda job, stop: made.run(job, stop))
     monkeypatch.setattr(st, "fragment", made.fragment)
     yield made
     made._go.set()

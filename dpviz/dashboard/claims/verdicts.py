@@ -113,7 +113,7 @@ def submit(claims: Sequence[Claim], full: bool, seed: int) -> None:
         def work(monitor: Monitor, name: str = claim.id) -> Iterator[Finding]:
             yield check(name, full=full, seed=seed, monitor=monitor)
 
-        watching.start(Job(key_of(claim, full, seed), work, series="claims"))
+        watching.start(Job(key_of(claim, full, seed), work))
 
 
 def cancel(at_work: Sequence[Job[Finding]]) -> None:

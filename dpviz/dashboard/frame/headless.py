@@ -12,12 +12,11 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components.recorder import Recorder, recorded
 from dpviz.dashboard.frame import links
-from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.pool import pool
 
 _LIMIT = 86_400.0  # seconds: a user who waits presses Ctrl-C
 _LOOK = 0.2  # seconds between two looks at background work
-_DRAW = 20.0  # seconds between two drawings meanwhile; work that no page shows is paused after 60 s
+_DRAW = 20.0  # seconds between two drawings meanwhile
 
 
 def page_of(script: Path, path: str) -> Path:
@@ -70,12 +69,11 @@ def _waited(monitor: Monitor) -> bool:
     """Waits for background work until it is over or the page is to be drawn again; returns whether there was any."""
     start, waited = time.monotonic(), False
     while True:
-        # a paused job belongs to a page that was left
-        jobs = [job for job in pool().jobs() if job.state is not State.PAUSED]
+        jobs = pool().jobs()
         if all(job.over for job in jobs):
             return waited
         waited = True
-        monitor(sum(job.status(0).done for job in jobs) / len(jobs))
+        monitor(sum(job.done for job in jobs) / len(jobs))
         if time.monotonic() - start > _DRAW:
             return True
         time.sleep(_LOOK)

@@ -9,7 +9,7 @@ from dpviz.common.limits import demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, recorder
 from dpviz.dashboard.frame import address, links, session
-from dpviz.dashboard.jobs import page_priority, watching
+from dpviz.dashboard.jobs import watching
 from dpviz.figures.style import THEMES, Theme
 from dpviz.reporting import words
 
@@ -25,7 +25,6 @@ def start(title: str, heading: str = "") -> Theme:
     Args:
         title: of the browser's tab, and of the page where no heading is given.
     """
-    page_priority.drawing_a_page()
     session.watch()
     watching.arrive(title)
     st.set_page_config(page_title=f"dpviz: {title}", page_icon=None, layout="wide")

@@ -27,7 +27,7 @@ class Outcome:
     Attributes:
         cost: what the accuracy is lost to, or another metric (`measured_by`).
         attack: the best possible attack; None where nothing is proved.
-        seconds: how long it took to compute, without waiting for its turn.
+        seconds: how long it took to compute.
     """
 
     spec: RunSpec
@@ -79,18 +79,11 @@ def clear() -> None:
 
 
 def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
-    start, waited = time.perf_counter(), 0.0
-
-    def listen(share: float) -> None:
-        nonlocal waited
-        before = time.perf_counter()
-        monitor(share)
-        waited += time.perf_counter() - before
-
-    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=listen)
+    start = time.perf_counter()
+    (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=monitor)
     cost = split_cost(
         spec, result.accuracy, result.calibration, expected=result.expected_accuracy, noiseless_run=result.noiseless_run
     )
     attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
-    made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack, "seconds": time.perf_counter() - start - waited}
+    made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack, "seconds": time.perf_counter() - start}
     return Outcome(**{one.name: getattr(result, one.name) for one in fields(Outcome) if one.name not in made}, **made)

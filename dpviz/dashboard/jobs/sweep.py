@@ -1,6 +1,6 @@
 """A sweep as a job: cells computed one after the other or side by side, with partial results."""
 
-import time
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from operator import mul
@@ -12,7 +12,7 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import Cancelled, side_by_side
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.jobs.job import Job, State, Status, Stopped
+from dpviz.dashboard.jobs.job import Job, Status, Stopped
 from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, workers_for
 
 T = TypeVar("T")
@@ -47,9 +47,8 @@ class SweepJob(Job[pd.DataFrame]):
         super().__init__(key, None, dataset=cells[0].spec.dataset if cells else "")
         self.cells, self.store = cells, store
         self._tables: dict[int, pd.DataFrame] = {}
-        self._problems: dict[int, list[tuple[float, InvalidInput]]] = {}
         self._shares: dict[int, float] = {}  # of cells at work, and of finished ones
-        self._made: dict[Hashable, tuple[int, Any]] = {}
+        self._made: dict[Hashable, Any] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """The result of `make` on the finished rows, made again only when there are more; all who look at the job share it.
@@ -58,15 +57,13 @@ class SweepJob(Job[pd.DataFrame]):
             name: of what is made and of all that it depends on beside the rows.
         """
         with self._lock:
-            version = len(self._tables)
-            made = self._made.pop(name, None)
-        if made is None or made[0] != version:
-            made = (version, make())
-        with self._lock:
-            self._made[name] = made  # the last one used stands last
-            while len(self._made) > _MOST_MADE:
-                del self._made[next(iter(self._made))]
-        value: T = made[1]
+            made = self._made
+        try:
+            value: T = made[name]
+        except KeyError:
+            if len(made) >= _MOST_MADE:
+                made.clear()
+            value = made[name] = make()
         return value
 
     def tables(self) -> dict[int, pd.DataFrame]:
@@ -79,54 +76,34 @@ class SweepJob(Job[pd.DataFrame]):
         parts = [part for _, part in sorted(self.tables().items()) if len(part)]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    def status(self, position: int = 0) -> SweepStatus:
+    def status(self) -> SweepStatus:
         """Its progress."""
-        left = super().status().left  # without the lock, which the work needs to end
-        with self._lock:
-            weights = [_weight(cell) for cell in self.cells]
-            finished = sum(weights[k] for k in self._tables)
-            partly = sum(weights[k] * share for k, share in self._shares.items() if k not in self._tables)
-            refusals = [(k, e, p) for k, table in sorted(self._tables.items()) for e, p in self._problems[k]]
-            return SweepStatus(
-                self._state,
-                (finished + partly) / max(sum(weights), 1),
-                left,
-                position,
-                len(self._tables),
-                tuple(refusals),
-                tuple(self.store.notices if self.store else ()),
-            )
+        now, tables = super().status(), self.tables()
+        shares = self._shares | dict.fromkeys(tables, 1.0)
+        done = sum(_weight(self.cells[k]) * share for k, share in shares.items())
+        refusals = tuple((k, e, p) for k, table in sorted(tables.items()) for e, p in problems(table))
+        notices = tuple(self.store.notices if self.store else ())
+        return SweepStatus(now.state, done / max(sum(map(_weight, self.cells)), 1), now.left, len(tables), refusals, notices)
 
-    def work(self, monitor: Monitor) -> State:
-        """Computes what the store does not have, and what was not finished before it was stopped."""
-        failed: set[str] = set()
+    def work(self, monitor: Monitor, stop: threading.Event) -> None:
+        """Computes what the store does not have, and what was not finished before it was cancelled."""
         todo = []
         for k, cell in enumerate(self.cells):  # what is on disk comes first, all of it
-            self.check()
-            if k in self._tables:
-                if not len(self._tables[k]):
-                    failed.add(_name(cell))
-                continue
-            rows = self.store.get(cell) if self.store else None
-            if rows is None:
-                todo.append(k)
-            else:
-                self._finish(k, rows)
-        self._since = time.monotonic()  # reading is no work
-        if todo:
             monitor(0.0)
-            self._compute(todo, failed, monitor)
-        return State.DONE
+            rows = self.store.get(cell) if self.store and k not in self._tables else None
+            if rows is not None:
+                self._finish(k, rows, stop)
+            elif k not in self._tables:
+                todo.append(k)
+        failed = {_name(self.cells[k]) for k, table in self._tables.items() if not len(table)}
 
-    def _compute(self, todo: Sequence[int], failed: set[str], monitor: Monitor) -> None:
-        """Computes cells, without those that behave as one that could not be computed."""
-
-        def work(i: int, tick: Monitor) -> None:
+        def compute(i: int, tick: Monitor) -> None:
+            """One cell; none that behaves as one that could not be computed."""
             k = todo[i]
             table = pd.DataFrame() if _name(self.cells[k]) in failed else self._attempt(self.cells[k], tick)
             if not len(table):
                 failed.add(_name(self.cells[k]))
-            self._finish(k, table)  # as soon as it is there: of those before it one may take long
+            self._finish(k, table, stop)  # as soon as it is there: of those before it one may take long
 
         weights = [_weight(self.cells[k]) for k in todo]
 
@@ -137,7 +114,7 @@ class SweepJob(Job[pd.DataFrame]):
         workers = 1
         with Boundary("counting threads"):  # a cell whose data cannot be read says so itself
             workers = workers_for([self.cells[k] for k in todo])
-        for _ in side_by_side(work, len(todo), listen, workers=workers):
+        for _ in side_by_side(compute, len(todo), listen, workers=workers):
             pass
 
     def _attempt(self, cell: Cell, monitor: Monitor) -> pd.DataFrame:
@@ -155,14 +132,15 @@ class SweepJob(Job[pd.DataFrame]):
 
     def discard(self) -> None:
         """Lets go of the tables."""
-        with self._lock:
-            self._tables, self._problems, self._shares, self._made = {}, {}, {}, {}
         super().discard()
-
-    def _finish(self, k: int, table: pd.DataFrame) -> None:
         with self._lock:
-            self._tables[k] = table
-            self._problems[k] = problems(table)
+            self._tables, self._shares, self._made = {}, {}, {}
+
+    def _finish(self, k: int, table: pd.DataFrame, stop: threading.Event) -> None:
+        with self._lock:
+            if stop.is_set():
+                raise Stopped
+            self._tables[k], self._made = table, {}
 
 
 def _weight(cell: Cell) -> int:

@@ -119,7 +119,7 @@ def _job(what: str, work: Work, *, of: RunSpec | None, given: object = "", datas
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, kept=kept, of=of)
+    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, short=True, kept=kept, of=of)
 
 
 def before(section: str) -> Any:

@@ -3,6 +3,7 @@
 Cancelling takes this session's interest away, and no other session's.
 """
 
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,6 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from dpviz.dashboard.jobs import page_priority
 from dpviz.dashboard.jobs.job import Job, State, Status
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.reporting import words
@@ -19,7 +19,8 @@ J = TypeVar("J", bound=Job[Any])
 
 EVERY = 0.7  # seconds between two looks at a job at work; more where many are
 RAREST = 2.0
-_ME, _PAGE = "dpviz.session", "dpviz.watching"
+TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
+_ME, _PAGE, _PATIENCE = "dpviz.session", "dpviz.watching", "dpviz.patience"
 
 
 def me() -> str:
@@ -31,7 +32,8 @@ def me() -> str:
 
 
 def arrive(page: str) -> None:
-    """Lets go of what other pages hold of results that are in a cache: it would be more than the cache may hold."""
+    """Begins a drawing of a page; lets go of what others hold of results that are in a cache, which could not hold them all."""
+    st.session_state[_PATIENCE] = TOGETHER
     if st.session_state.get(_PAGE) == page:
         return
     st.session_state[_PAGE] = page
@@ -58,7 +60,7 @@ def start(job: J) -> J:
 
 
 def watch(job: J, place: str) -> J:
-    """The job with this one's key, as the one that this session watches; what it watched before may be paused.
+    """The job with this one's key, as the one that this session watches; what it watched before may be stopped.
 
     Args:
         place: session state key of what the session watches in this part of the app.
@@ -80,9 +82,15 @@ def _submit(job: J) -> J:
 
 
 def wait(job: Job[Any], seconds: float) -> bool:
-    """Waits for a job's end before the page is drawn without it, so long at most; returns whether it has come."""
-    with page_priority.patience(seconds) as most:
-        return job.wait(most)
+    """Waits for a job's end before the page is drawn without it; returns whether it has come.
+
+    Args:
+        seconds: the longest wait; all waits of one drawing share `TOGETHER`.
+    """
+    left, start = st.session_state.get(_PATIENCE, TOGETHER), time.monotonic()
+    over = job.wait(min(seconds, left))
+    st.session_state[_PATIENCE] = max(0.0, left - (time.monotonic() - start))
+    return over
 
 
 def cancel(job: Job[Any]) -> None:
@@ -104,8 +112,15 @@ def again(job: Job[Any]) -> None:
 
 
 def state(job: Job[Any]) -> State:
-    """A job's state for this session: cancelled where it has cancelled it, though it goes on for others."""
-    return State.CANCELLED if not job.over and me() in job.declined else job.state
+    """A job's state for this session: cancelled where it has cancelled it, though it goes on for others.
+
+    One that was stopped because no session watched it goes on when this one does.
+    """
+    if job.state in (State.DONE, State.FAILED):
+        return job.state
+    if me() in job.declined:
+        return State.CANCELLED
+    return State.QUEUED if job.state is State.CANCELLED else job.state
 
 
 def over(job: Job[Any]) -> bool:
@@ -115,17 +130,17 @@ def over(job: Job[Any]) -> bool:
 
 def status(job: Job[Any]) -> Status:
     """A job's progress for this session."""
-    return replace(job.status(pool().position(job)), state=state(job))
+    return replace(job.status(), state=state(job))
 
 
 def text(status: Status, share: str) -> str:
-    """A job's progress in words: "45 % done, about 3 s left", or its place among those that wait.
+    """A job's progress in words: "45 % done, about 3 s left", or that it waits.
 
     Args:
         share: in words, for example "45 % done".
     """
-    if status.position:
-        return f"{share}, waiting: number {status.position} in the queue of long computations"
+    if status.state is State.QUEUED:
+        return f"{share}, waiting for earlier computations"
     left = f", about {words.duration(status.left)} left" if status.left is not None else ""
     return f"{share}{left}"
 

@@ -5,7 +5,7 @@ import time
 import streamlit as st
 
 from dpviz.dashboard.frame import address, sidebar
-from dpviz.dashboard.jobs import page_priority, watching
+from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.story.settings import PRESENT, SCENE, SCENES
 
 MARKS = sidebar.EPSILONS[::4]  # five for each factor of ten
@@ -36,8 +36,7 @@ def step() -> None:
 def go_on(*, fresh: bool) -> None:
     """Goes on to the next ε after a pause; call at the end of the page. A run that is not there yet keeps its ε for longer."""
     if plays():
-        with page_priority.patience(PAUSE):
-            time.sleep(PAUSE)
+        time.sleep(PAUSE)
         if fresh or watching.over(st.session_state["watched.run"]):
             st.session_state[_LEFT] = st.session_state[_LEFT][1:]
         st.rerun()

@@ -149,8 +149,8 @@ def _cells(sweep: SweepSpec, grid: Sequence[float], epsilon: float) -> list[Cell
 
 
 def status(job: SweepJob) -> SweepStatus:
-    """The state of a job, and the number of jobs before it."""
-    return replace(job.status(pool().position(job)), state=watching.state(job))
+    """The state of a job for this session."""
+    return replace(job.status(), state=watching.state(job))
 
 
 def live(view: View | None, *draw: Callable[[View], None], every: float = watching.EVERY) -> None:
