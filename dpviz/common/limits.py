@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 from dpviz.common.validate import InvalidInput, number_from_text, whole
 
-#: set to 1 for a public server: no uploads, no downloads, no data folder, and `DEMO_LIMITS`
+#: set to 1 for a public server: no uploads, no downloads, no data folder, and the limits of `DemoLimits`
 DEMO = "DPVIZ_DEMO"
 
 
@@ -24,6 +24,33 @@ def refuse_in_demo(field: str, what: str) -> None:
     """
     if demo():
         raise InvalidInput(field, f"this server is a demonstration: {what}", "Install dpviz on your own machine for that.")
+
+
+@dataclass(frozen=True)
+class DemoLimits:
+    """Limits of a demonstration.
+
+    Attributes:
+        rows: of a dataset.
+        seeds: noise draws of a run.
+        trainings: models that an audit trains on each dataset.
+        shadows: models that an attacker of ordinary rows trains.
+        megabytes: what is kept of the computations of all sessions together.
+    """
+
+    rows: int = 20_000
+    seeds: int = 30
+    trainings: int = 1_000
+    shadows: int = 256
+    megabytes: int = 500
+
+
+DEMO_LIMITS = DemoLimits()
+
+
+def most_in_demo(name: str) -> float:
+    """A limit of `DemoLimits`; infinite where this process serves no demonstration."""
+    return float(getattr(DEMO_LIMITS, name)) if demo() else float("inf")
 
 
 @dataclass(frozen=True)

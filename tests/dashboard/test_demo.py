@@ -1,14 +1,18 @@
-"""A demonstration takes no uploads and fetches no data."""
+"""A demonstration takes no uploads, fetches no data, and has limits of its own."""
 
 from pathlib import Path
 
 import pytest
+from support_pages import addressed
 
 import dpviz
-from dpviz.common.limits import DEMO
+from dpviz.common import memory
+from dpviz.common.limits import DEMO, DEMO_LIMITS
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.audit import attack, ordinary_rows
 from dpviz.dashboard.frame import guard, server
 from dpviz.datasets.sources import folder, remote
+from dpviz.experiments.run.resolve import resolve
 
 
 def test_a_demonstration_reads_no_folder_and_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +26,39 @@ def test_a_demonstration_reads_no_folder_and_downloads_nothing(tmp_path: Path, m
         dpviz.load_dataset("data/mine.csv")
     with pytest.raises(InvalidInput, match="demonstration"):
         remote.download("adult")
+
+
+def test_a_demonstration_has_limits_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    greedy = [dpviz.RunSpec("teaching", seeds=DEMO_LIMITS.seeds + 1), dpviz.RunSpec(f"census-{DEMO_LIMITS.rows + 1}", seeds=2)]
+    for spec in greedy:
+        assert resolve(spec).spec.seeds == spec.seeds, "the control: elsewhere they are fine"
+    monkeypatch.setenv(DEMO, "1")
+    resolve(dpviz.RunSpec(f"census-{DEMO_LIMITS.rows}", seeds=DEMO_LIMITS.seeds))
+    for spec, field in zip(greedy, ("seeds", "dataset"), strict=True):
+        with pytest.raises(InvalidInput, match="this demonstration takes at most") as problem:
+            resolve(spec)
+        assert problem.value.field == field
+
+
+def test_links_of_a_demonstration_train_no_more_models_than_it_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for of, key, asked in ((attack.of, "runs", "20000"), (ordinary_rows.of, "shadows", "4096")):
+        monkeypatch.setenv(DEMO, "0")
+        (field,) = (one for one in of(dpviz.RunSpec()) if one.key == key)
+        assert field.read(asked) == asked
+        monkeypatch.setenv(DEMO, "1")
+        (field,) = (one for one in of(dpviz.RunSpec()) if one.key == key)
+        with pytest.raises(InvalidInput):
+            field.read(asked)
+        assert field.read(field.default) == field.default
+
+
+def test_what_all_sessions_keep_is_bounded_in_a_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: memory.Cache[int] = memory.Cache("of this test", 10**12, lambda number: number)
+    for demonstration, left in (("0", True), ("1", False)):
+        monkeypatch.setenv(DEMO, demonstration)
+        kept.put("a", DEMO_LIMITS.megabytes * 1_000_000 + 1)
+        addressed("Data").run()
+        assert ("a" in kept) is left
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dpviz.auditing import AuditResult, Pair, watch_run
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import CHOSEN, KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
+from dpviz.common.limits import most_in_demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, panels, repeat
 from dpviz.dashboard.frame import fields
@@ -45,7 +46,13 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     label, kinds = ("Who is attacked", KINDS_OF_PERSONS) if persons else ("Which row is attacked", KINDS)
     return (
         fields.choice("pair", label, kinds, "most-influential", few=0),
-        fields.choice("runs", "Models trained on each dataset", {n: f"{int(n):,}" for n in RUNS}, _usual(spec), few=0),
+        fields.choice(
+            "runs",
+            "Models trained on each dataset",
+            {n: f"{int(n):,}" for n in RUNS if int(n) <= most_in_demo("trainings")},
+            _usual(spec),
+            few=0,
+        ),
         fields.row("row", "Row of the person" if persons else "Row", spec, ids),
         fields.row("other", "Replaced by row", spec, ids),
     )

@@ -11,6 +11,7 @@ from dpviz.auditing.attacks.judging import RATES, Judged
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.attacks.study import attack_over_epsilon
+from dpviz.common.limits import most_in_demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.audit.attack import of_persons
@@ -37,7 +38,9 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
     return (
         fields.choice("attacked", "Attack on", {"": one, "ordinary": "Ordinary rows"}, ""),
-        fields.choice("shadows", "Shadow models", {n: f"{int(n):,}" for n in COUNTS}, "256", more),
+        fields.choice(
+            "shadows", "Shadow models", {n: f"{int(n):,}" for n in COUNTS if int(n) <= most_in_demo("shadows")}, "256", more
+        ),
     )
 
 

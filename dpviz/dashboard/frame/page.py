@@ -5,7 +5,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.common.limits import demo
+from dpviz.common import memory
+from dpviz.common.limits import DEMO_LIMITS, demo, most_in_demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, recorder
 from dpviz.dashboard.frame import address, links, session
@@ -36,7 +37,10 @@ def start(title: str, heading: str = "") -> Theme:
     st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
     if demo():
-        st.info("Demonstration: no uploads, no downloads, small limits. Enter nothing private.")
+        limits = f"at most {DEMO_LIMITS.rows:,} rows and {DEMO_LIMITS.seeds} noise draws"
+        st.info(f"Demonstration: no uploads, no downloads, {limits}. Enter nothing private.")
+    if sum(memory.held().values()) > most_in_demo("megabytes") * 1_000_000:
+        memory.clear()
     st.title(heading or title, anchor=False)
     if st.query_params.get(panels.TASK):
         _lesson(st.query_params[panels.TASK])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
+from dpviz.common.limits import DEMO_LIMITS, most_in_demo
 from dpviz.common.memory import Cache
 from dpviz.common.persons import chosen_by
 from dpviz.common.progress import Monitor
@@ -226,6 +227,9 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         problems.append(problem.bare())
         return replace(spec, **defaults)
 
+    if spec.seeds > most_in_demo("seeds"):
+        cause = f"is {spec.seeds:,}, and this demonstration takes at most {DEMO_LIMITS.seeds:,}"
+        spec = instead(InvalidInput("seeds", cause, "Give fewer, or install dpviz on your own machine."), seeds=RunSpec.seeds)
     try:
         spec, n = _with_rows(spec)
     except InvalidInput as problem:
@@ -268,4 +272,8 @@ def _published_rows(spec: RunSpec) -> int:
 def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:
     """The run with its dataset's canonical name, and its number of training rows."""
     name = canonical_name(spec.dataset)
-    return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows_of(name), spec.folds)
+    rows = rows_of(name)
+    if rows > most_in_demo("rows"):
+        cause = f"{name} has {rows:,} rows, and this demonstration takes at most {DEMO_LIMITS.rows:,}"
+        raise InvalidInput("dataset", cause, "Choose a smaller one, or install dpviz on your own machine.")
+    return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows, spec.folds)
