@@ -228,8 +228,7 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
         return replace(spec, **defaults)
 
     if spec.seeds > most_in_demo("seeds"):
-        cause = f"is {spec.seeds:,}, and this demonstration takes at most {DEMO_LIMITS.seeds:,}"
-        spec = instead(InvalidInput("seeds", cause, "Give fewer, or install dpviz on your own machine."), seeds=RunSpec.seeds)
+        spec = instead(_too_many("seeds", f"{spec.seeds:,} are asked for", DEMO_LIMITS.seeds), seeds=RunSpec.seeds)
     try:
         spec, n = _with_rows(spec)
     except InvalidInput as problem:
@@ -274,6 +273,10 @@ def _with_rows(spec: RunSpec) -> tuple[RunSpec, int]:
     name = canonical_name(spec.dataset)
     rows = rows_of(name)
     if rows > most_in_demo("rows"):
-        cause = f"{name} has {rows:,} rows, and this demonstration takes at most {DEMO_LIMITS.rows:,}"
-        raise InvalidInput("dataset", cause, "Choose a smaller one, or install dpviz on your own machine.")
+        raise _too_many("dataset", f"{name} has {rows:,} rows", DEMO_LIMITS.rows)
     return replace(spec, dataset=name) if name != spec.dataset else spec, train_size(rows, spec.folds)
+
+
+def _too_many(field: str, what: str, most: int) -> InvalidInput:
+    cause = f"{what}, and this demonstration takes at most {most:,}"
+    return InvalidInput(field, cause, "Choose fewer, or install dpviz on your own machine.")
