@@ -7,8 +7,8 @@ from support import LIMIT
 
 FIRST = """
 import sys
-from dpviz.dashboard.one_run import compare, details, playing, presenter, settings, views
-from dpviz.dashboard.frame import fields, links, page, pinned, sidebar
+from dpviz.dashboard.frame import current_run, fields, guessing, links, page, sidebar
+from dpviz.dashboard.story import playing, scenes, settings
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.spec import RunSpec
 
