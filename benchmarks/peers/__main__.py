@@ -97,7 +97,8 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
         return races.diffprivlib(raced, peer("diffprivlib"), processors(), rounds)
     size = {"budgets": 3, "seeds": 2} if quick else {"budgets": 10, "seeds": 10}
     if part == "figure":
-        return whole_figure(raced, peer("scikit-learn"), **size, repeats=1 if quick else 3)
+        more = {**size, "repeats": 1 if quick else 3}
+        return [row for papers in (False, True) for row in whole_figure(raced, peer("scikit-learn"), **more, papers=papers)]
     if part == "compiling":
         return compiling(raced, **size)
     if part == "shadows":
