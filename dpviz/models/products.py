@@ -169,18 +169,23 @@ class Products:
             moved: (R, d) parameters times noise scales.
             noise: S draws (n, d), or (1, d) that all rows share; the first is for the first R/S replicas, and so on.
         """
-        each, moved = len(theta) // len(noise), moved.astype(self.precision, copy=False)
+        each, columns = len(theta) // len(noise), np.ascontiguousarray(theta.T, self.precision)
+        parts = [slice(each * s, each * (s + 1)) for s in range(len(noise))]
+        directions = [np.ascontiguousarray(moved[part].T, self.precision) for part in parts]
         total, own = np.zeros(theta.shape), np.zeros(theta.shape)
         for block in row_blocks(len(self.rows), len(theta)):
-            slope = self.margins(theta, block)
-            y = self.rows.part("y", block)[:, None].astype(self.precision)
-            for s, draw in enumerate(noise):
-                part, z = slice(each * s, each * (s + 1)), draw if len(draw) == 1 else draw[block]
-                along = matmul(z.astype(self.precision, copy=False), np.ascontiguousarray(moved[part].T))
-                slope[:, part] = loss.slope_inplace(slope[:, part] + y * along)
-                signed = (y * slope[:, part]).T
-                own[part] += signed.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(signed, z)
-            total += short_sums(slope.T, self._block(block))
+            rows, y = self._block(block), self.rows.part("y", block)[:, None].astype(self.precision)
+            noise_rows = [(draw if len(draw) == 1 else draw[block]).astype(self.precision, copy=False) for draw in noise]
+            along = np.empty((len(rows), len(theta)), self.precision)
+            for part, z, direction in zip(parts, noise_rows, directions, strict=True):
+                along[:, part] = matmul(z, direction)
+            along *= y
+            slope = loss.slope_inplace(np.add(along, matmul(rows, columns), out=along))
+            total += short_sums(slope.T, rows)
+            slope *= y
+            for part, z in zip(parts, noise_rows, strict=True):
+                mine = slope[:, part].T
+                own[part] += mine.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(mine, z)
         return total, own
 
 
