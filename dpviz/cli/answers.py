@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: version of the JSON documents: a key that is there keeps its name and its meaning until this number rises
 SCHEMA = 1
+#: commands that print nothing that is a function of private rows, but what the released model shows
+PUBLISHING = ("release", "tune")
 
 
 def give(
@@ -69,13 +71,18 @@ def _width(stream: TextIO) -> int | None:
 
 
 def announce(options: argparse.Namespace, dataset: str, stream: TextIO | None = None) -> None:
-    """Says of a person's table which column is the label, which value is +1, how it was read, and what is to be remarked."""
+    """Says of a person's table which column is the label, which value is +1, how it was read, and what is to be remarked.
+
+    How it was read and what is remarked are functions of private rows, so a command whose output may be published says neither.
+    """
     if options.json:
         return
     about = _about(dataset)
     if about is None:
         return
     line("label", about.label.sentence if about.label else "", stream)
+    if options.name_of_command in PUBLISHING:
+        return
     notes = [("read", note) for note in about.notes] + [("remark", remark) for remark in about.remarks]
     for name, text in notes:
         line(name, text, stream)
@@ -94,7 +101,7 @@ def _about(dataset: object) -> Dataset | None:
         return None
 
 
-def _label(values: Mapping[str, Any]) -> dict[str, Any]:
+def _label(values: Mapping[str, Any], command: str) -> dict[str, Any]:
     """The label of the table that an answer is about, and remarks on it."""
     place = next((values[key] for key in ("run", "sweep") if isinstance(values.get(key), Mapping)), values)
     about = _about(place.get("dataset"))
@@ -102,10 +109,8 @@ def _label(values: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     label = about.label
     return {
-        "label": {"column": label.column, "positive": label.positive, "negative": label.negative, "guessed": label.guessed},
-        "remarks": about.remarks,
-        "notes": about.notes,
-    }
+        "label": {"column": label.column, "positive": label.positive, "negative": label.negative, "guessed": label.guessed}
+    } | ({} if command in PUBLISHING else {"remarks": about.remarks, "notes": about.notes})
 
 
 def document(values: Mapping[str, Any], command: str) -> None:
@@ -116,7 +121,7 @@ def document(values: Mapping[str, Any], command: str) -> None:
 def text(values: Mapping[str, Any], command: str) -> str:
     """One JSON document; it opens with the command, the version and that of the schema."""
     head = {"command": command, "version": __version__, "schema": SCHEMA}
-    return json.dumps(plain(head | _label(values) | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(plain(head | _label(values, command) | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:
@@ -160,6 +165,7 @@ def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
         "asked": budget(cal.budget),
         "status": cal.status.value,
         "noise_family": str(cal.noise_family),
+        "sentence": cal.sentence,
         "proved": budget(cal.proved_budget),
         "claimed": budget(cal.claimed_budget),
         "refuted": None if audited is None else {"day": str(audited.day), **(budget(audited.budget) or {})},
@@ -178,7 +184,7 @@ def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]
     return [
         ("budget asked for", cal.budget),
         *([] if audited is None else [("refuted", audited.words)]),
-        ("guarantee", f"{cal.status.value}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
+        ("guarantee", f"{cal.sentence}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
         *([("unit", f"ε is for {in_words(cal.person_rows)}")] if cal.person_rows else []),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_text}; sensitivity: {cal.sensitivity_text}"),

@@ -84,7 +84,7 @@ def _values(result: AuditResult, mechanism: Mechanism) -> dict[str, Any]:
 def _lines(result: AuditResult, about: dict[str, Any]) -> list[tuple[str, object]]:
     cal, (low, high) = result.calibration, result.guessed_right_limits
     gaussian, measured = result.gaussian_epsilon_lower, result.measured_epsilon_lower
-    claimed = f"claimed: {cal.claimed_budget or 'nothing'}; proved: {cal.proved_budget or 'nothing'} ({cal.status.value})"
+    claimed = f"claimed: {cal.claimed_budget or 'nothing'}; proved: {cal.proved_budget or 'nothing'} ({cal.sentence})"
     allowed = (
         "" if result.allowed is None else f"; what is {'proved' if cal.proved_budget else 'claimed'} allows {result.allowed:.4f}"
     )

@@ -28,12 +28,12 @@ _GIVEN = (
 
 
 def option_of(field: str) -> str:
-    """The option that sets a field of a table, which an error names; the field itself where none does.
+    """The option that sets a field of a table or a release, which an error names; the field itself where none does.
 
     >>> option_of("round_range"), option_of("epsilon")
     ('--round-range', 'epsilon')
     """
-    return f"--{field.replace('_', '-')}" if field in _GIVEN else field
+    return f"--{field.replace('_', '-')}" if field in (*_GIVEN, "public_n") else field
 
 
 def add(parser: argparse._ActionsContainer) -> None:

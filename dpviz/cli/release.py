@@ -24,6 +24,9 @@ def add(parser: Parser) -> None:
     add_release(parser)
     parser.add_argument("--tried", metavar="N", help="how many settings were tried on these rows, for the card")
     parser.add_argument(
+        "--public-n", metavar="N", help="under add-remove: a public number in the place of the number of rows; with --all-rows"
+    )
+    parser.add_argument(
         "--audit",
         default="0",
         metavar="RUNS",
@@ -99,6 +102,9 @@ def run(options: argparse.Namespace) -> None:
             unproved=options.unproved,
             tried=tried,
             audit_runs=runs,
+            public_n=None
+            if options.public_n is None
+            else whole("--public-n", number_from_text("--public-n", options.public_n), 2, 10**9),
             monitor=bar,
             **how(options),
         )
@@ -111,5 +117,5 @@ def run(options: argparse.Namespace) -> None:
         "looked_at": made.dataset.looked_at,
         "audit": None if made.audited is None else made.audited.verdict,
     }
-    text = f"{values['model']}: {made.spec.mechanism}, {cal.status.value}; proved: {cal.proved_budget or 'nothing'}"
+    text = f"{values['model']}: {made.spec.mechanism}, {cal.sentence}; proved: {cal.proved_budget or 'nothing'}"
     answers.give(options, f"{text}\n{values['card']}: what to know before it is published", values)

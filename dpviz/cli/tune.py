@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     chosen = ", ".join(f"{name} = {value}" for name, value in settings.items())
     lines = [
         ("chosen", f"{chosen}, of {made.searched:,} settings"),
-        ("guarantee", f"{cal.status.value}: {cal.proved_budget}, which pays for the choice"),
+        ("guarantee", f"{cal.sentence}: {cal.proved_budget}, which pays for the choice"),
         *((name, values[name]) for name in ("model", "card")),
     ]
     answers.give(options, lines, values)

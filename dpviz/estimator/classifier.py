@@ -34,7 +34,7 @@ from dpviz.mechanisms.persons import of_row
 from dpviz.mechanisms.registry import AUTOMATIC, automatic_mechanism
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, row_budget
+from dpviz.privacy.budget import Budget, check_public_n, row_budget
 from dpviz.privacy.private_ranges import private_ranges
 from dpviz.releasing.grid import publish
 from dpviz.spending.ledger import Ledger
@@ -73,6 +73,7 @@ class PrivateClassifier(PrivateEstimator):
             then given `groups`. Noise grows with it. None for epsilon of a row; with groups, for 1.
         class_weight: weights of the classes as public knowledge, such as {"no": 1, "yes": 5}; a class that is not named weighs 1.
             They are divided by the largest, so that no row counts more than without weights: noise is larger beside the others.
+        public_n: for a mechanism under add-remove, a public number that stands for the number of rows (`dpviz.models.problem`).
         max_weight: public bound of the weights that `fit` is given, by which they are divided; larger ones are clipped to it.
         knobs: of the mechanism, by name.
 
@@ -99,6 +100,7 @@ class PrivateClassifier(PrivateEstimator):
         person_rows: int | None = None,
         class_weight: Mapping[Any, float] | None = None,
         max_weight: float = 1.0,
+        public_n: int | None = None,
         **knobs: Any,
     ) -> None:
         self.mechanism = mechanism
@@ -114,6 +116,7 @@ class PrivateClassifier(PrivateEstimator):
         self.person_rows = person_rows
         self.class_weight = class_weight
         self.max_weight = max_weight
+        self.public_n = public_n
         for name, value in knobs.items():
             if hasattr(type(self), name) or name.startswith("_") or name.endswith("_"):
                 raise TypeError(f"unexpected argument {name!r}")
@@ -150,7 +153,9 @@ class PrivateClassifier(PrivateEstimator):
         rows, classes, codes, read, (person_rows, who), weights = self._read(X, y, sample_weight, groups)
         self._warn_of_rare(classes, codes)
         intercept = truth("fit_intercept", self.fit_intercept)
-        planned = self._plan(len(rows), rows.shape[1] + intercept, len(classes), person_rows, weights is not None)
+        n = len(rows) if self.public_n is None else whole("public_n", self.public_n, 2, 10**9)
+        planned = self._plan(n, rows.shape[1] + intercept, len(classes), person_rows, weights is not None)
+        check_public_n(planned.cal.neighbouring, self.public_n)
         streams, source, of_ranges = self._randomness(planned.models)
         # what is wrong with declared ranges is said before anything is spent
         mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
@@ -312,7 +317,7 @@ class PrivateClassifier(PrivateEstimator):
         for k, stream in enumerate(streams):
             positive = codes == (1 if planned.models == 1 else k)
             rows = Rows(x, np.where(positive, 1.0, -1.0), planned.setting.person_rows, weights, persons=who)
-            problem = Problem(rows, get_model(_MODEL), planned.setting.lam)
+            problem = Problem(rows, get_model(_MODEL), planned.setting.lam, self.public_n or 0)
             fit = train(planned.mechanism, Training(problem, [planned.cal], [stream], record=False)).fit
             made = publish(planned.mechanism, planned.setting, planned.cal, fit, source)
             theta.append(made.theta)

@@ -87,7 +87,7 @@ def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) 
     if isinstance(ranges, str):
         if ranges != FROM_DATA:
             raise InvalidInput("ranges", f"unknown value {show(ranges)}", f'Give ranges, "{PRIVATE}" or "{FROM_DATA}".')
-        low, high, read = X.min(axis=0), X.max(axis=0), ("the range of every feature",)
+        low, high, read = X.min(axis=0), X.max(axis=0), tuple(f"the range of {name}" for name in names)
         high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low) * 2.0**-30))  # 1 is lost beside a large number
     else:
         low, high = _declared(ranges, names)

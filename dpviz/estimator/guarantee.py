@@ -8,7 +8,7 @@ from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SE
 from dpviz.models import Setting
 from dpviz.privacy.accounting.division import composes, divided, divided_exactly
 from dpviz.privacy.accounting.events import Event
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring, Status, status_sentence
 
 #: what `Guarantee.looked_at` says where the classes were taken from the labels
 CLASS_LABELS = "class labels"
@@ -52,10 +52,12 @@ class Guarantee:
 
     def __str__(self) -> str:
         budget = self.proved or self.claimed or "nothing"
-        message = f"{self.status.value}: {budget} ({self.relation.value}) for {self.unit}, {self.accountant}"
-        if self.looked_at:
-            message += f"; read from the rows, not covered by ε: {', '.join(self.looked_at)}"
-        return message
+        return f"{self.sentence}: {budget} ({self.relation.value}) for {self.unit}, {self.accountant}"
+
+    @property
+    def sentence(self) -> str:
+        """The status with what no epsilon covers, as of a `Calibration`; the class labels are among `conditions`."""
+        return status_sentence(self.status, len([what for what in self.looked_at if what != CLASS_LABELS]))
 
 
 def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
@@ -70,7 +72,8 @@ def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
     fit = () if exact else (REAL_NOISE,)
     secret = (SECRET_SEED,) if seeded else () if exact else (SECRET_RANDOMNESS,)
     kept = (f"public: {KEPT_ROWS}",) if cal.person_rows else ()
-    return (*cal.conditions, PUBLIC_N, *kept, PUBLIC_CLASSES, *fit, *secret)
+    number = () if cal.neighbouring is Neighbouring.ADD_REMOVE else (PUBLIC_N,)  # that one has a condition of its own
+    return (*cal.conditions, *number, *kept, PUBLIC_CLASSES, *fit, *secret)
 
 
 def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -> tuple[Budget, str]:

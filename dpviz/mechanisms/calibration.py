@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Required, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 from dpviz.common.digits import three
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.mechanisms.conditions import PUBLIC_DIVISOR
+from dpviz.privacy.budget import Budget, Neighbouring, Status, status_sentence
 from dpviz.privacy.noise import GAUSSIAN, Noise
 
 #: what a publication states: the budget asked for, or nothing
@@ -85,6 +86,7 @@ class Calibration:
             it is that one. `for_row` gives either.
         preparation_mu: mu of the Gaussian releases that preparations made of the rows before training; 0 without any.
         method_budget: the part of `budget` that preparations leave to the method; None without any.
+        looked_at: ranges and categories that were read from the rows, which no budget covers.
         details: further numbers by name, to be shown and tested, never to be computed with; `mu` and those of
             `for_training` are among them.
 
@@ -112,6 +114,7 @@ class Calibration:
     row_calibration: Calibration | None = None
     preparation_mu: float = 0.0
     method_budget: Budget | None = None
+    looked_at: int = 0
     details: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,6 +122,10 @@ class Calibration:
         read = {} if self.for_training is None else vars(self.for_training)
         object.__setattr__(self, "details", self.details | declared | read)
         proof = self.status in (Status.PROVED, Status.PROVED_IF)
+        if proof and self.neighbouring is Neighbouring.ADD_REMOVE:  # all methods here divide by n, which it makes private
+            conditions = tuple(dict.fromkeys((*self.conditions, PUBLIC_DIVISOR)))
+            object.__setattr__(self, "conditions", conditions)
+            object.__setattr__(self, "status", Status.PROVED_IF)
         if proof != (self.proved_budget is not None):
             raise ValueError(f"{self.status.value!r} does not fit the proved budget {self.proved_budget}")
         if (self.status is Status.PROVED_IF) != bool(self.conditions):
@@ -163,6 +170,11 @@ class Calibration:
         if not isinstance(self.for_training, kind):
             raise TypeError(f"a calibration with {kind.__name__} is needed, got {self.for_training!r}")
         return self.for_training
+
+    @property
+    def sentence(self) -> str:
+        """The status with what no epsilon covers."""
+        return status_sentence(self.status, self.looked_at)
 
     @property
     def noise_text(self) -> str:

@@ -46,6 +46,8 @@ def calibrate(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibra
     Raises:
         InvalidInput: the budget cannot be met, with the reason.
     """
+    if setting.looked_at:
+        return replace(calibrate(mechanism, replace(setting, looked_at=0), budget), looked_at=setting.looked_at)
     if not setting.preparations:
         return _for_unit(mechanism, setting, budget)
     prepared = [get_preparation(name) for name in setting.preparations]
@@ -95,7 +97,7 @@ def _for_unit(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibra
 
 def row_setting(setting: Setting) -> Setting:
     """The public facts that a method is calibrated for: one row, no preparation, bounds that hold for every weight."""
-    return replace(setting, person_rows=0, weighted=False, preparations=())
+    return replace(setting, person_rows=0, weighted=False, preparations=(), looked_at=0)
 
 
 def without_preparation(setting: Setting, calibration: Calibration) -> tuple[Setting, Calibration]:

@@ -52,6 +52,7 @@ class Setting:
         person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
         weighted: whether losses have weights, which are at most 1 (`Rows.weights`), so that all bounds above hold.
         preparations: ids of what a part of the budget paid for before training (`dpviz.preparing`).
+        looked_at: ranges and categories that were read from the rows, which no budget covers.
     """
 
     n: int
@@ -71,6 +72,7 @@ class Setting:
     person_rows: int = 0
     weighted: bool = False
     preparations: tuple[str, ...] = ()
+    looked_at: int = 0
 
     @property
     def linear(self) -> bool:

@@ -37,7 +37,7 @@ class Rows:
         weights: (n,) of the rows' losses, in [0, 1], so that bounds on a row's slope and curvature stay as they are; None for 1.
         class_weights: weights of the labels -1 and +1 in the place of `weights`, where a row's weight follows from its label.
         persons: (n,) whose row each is, as numbers, where epsilon is for a person.
-        preparations: see `Setting.preparations`.
+        preparations, looked_at: see `Setting`.
     """
 
     def __init__(
@@ -49,13 +49,14 @@ class Rows:
         class_weights: tuple[float, float] | None = None,
         persons: NDArray[np.intp] | None = None,
         preparations: tuple[str, ...] = (),
+        looked_at: int = 0,
     ) -> None:
         self.X = X
         self.y = y
         self.person_rows = person_rows
         self.class_weights = class_weights
         self.persons = persons
-        self.preparations = preparations
+        self.preparations, self.looked_at = preparations, looked_at
         if class_weights is not None:
             weights = np.where(y > 0, class_weights[1], class_weights[0])
         if weights is not None and not ((weights >= 0) & (weights <= 1)).all():
@@ -140,7 +141,8 @@ class Rows:
         """Some of the rows; slices share memory. What was derived is carried over where it is there already."""
         weights = None if self.weights is None else self.weights[index]
         persons = None if self.persons is None else self.persons[index]
-        part = Rows(self.X[index], self.y[index], self.person_rows, weights, self.class_weights, persons, self.preparations)
+        public = self.class_weights, persons, self.preparations, self.looked_at
+        part = Rows(self.X[index], self.y[index], self.person_rows, weights, *public)
         for name in ("signed", "signed32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
@@ -150,7 +152,8 @@ class Rows:
         """The neighbouring rows in which row `index`, or several rows of one person, are (x, y)."""
         X, labels = self.X.copy(), self.y.copy()
         X[index], labels[index] = x, y
-        return Rows(X, labels, self.person_rows, self.weights, self.class_weights, self.persons, self.preparations)
+        public = self.class_weights, self.persons, self.preparations, self.looked_at
+        return Rows(X, labels, self.person_rows, self.weights, *public)
 
     def averaged(self) -> Rows:
         """The rows, each with its weight over the number of its person's rows: those of one person count as one row.
@@ -176,7 +179,7 @@ class Batch(Rows):
     def __init__(self, parent: Rows, index: NDArray[np.intp]) -> None:
         self.parent = parent
         self.index = index
-        self.person_rows, self.preparations = parent.person_rows, parent.preparations
+        self.person_rows, self.preparations, self.looked_at = parent.person_rows, parent.preparations, parent.looked_at
         self.class_weights = parent.class_weights
         self.persons = None if parent.persons is None else parent.persons[index]
         self.weights = None if parent.weights is None else parent.weights[index]

@@ -11,7 +11,7 @@ from dpviz.common.validate import InvalidInput, number, positive
 
 
 class Neighbouring(StrEnum):
-    """The neighbouring relation: pairs of datasets that the guarantee compares. The number of rows n is public under both."""
+    """The neighbouring relation: pairs of datasets that are compared. Under replace-one the number of rows is public."""
 
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
@@ -24,6 +24,22 @@ class Status(StrEnum):
     PROVED_IF = "proved under stated conditions"
     CLAIM = "paper's claim only"
     NONE = "no privacy guarantee"
+
+
+def status_sentence(status: Status, read: int, word: str = "") -> str:
+    """The status of a guarantee with what no epsilon covers, as every page, command, card and file says it.
+
+    Args:
+        read: number of ranges and categories that were read from the rows.
+        word: instead of the status, where there is less room.
+
+    >>> status_sentence(Status.PROVED, 19)
+    'proved, given 19 ranges and categories that were read from the rows'
+    """
+    if not read or status in (Status.CLAIM, Status.NONE):
+        return word or status.value
+    what = "1 range or category that was" if read == 1 else f"{read:,} ranges and categories that were"
+    return f"{word or status.value}, given {what} read from the rows"
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,21 @@ def check_delta(delta: float | None, n: int) -> None:
             f"{delta:g} is not below 1/n = {1 / n:.3g}: a mechanism that publishes one random row in clear would meet it",
             f"Give a probability above 0 and below 1/n = {1 / n:.3g}, for example {default_delta(n):g}.",
         )
+
+
+def check_public_n(relation: Neighbouring, public_n: int | None) -> None:
+    """Checks that what is published divides by no private number: see `dpviz.models.problem`.
+
+    Raises:
+        InvalidInput: the number of rows is private (add-remove) and no public one is given, or the other way round.
+    """
+    if relation is Neighbouring.ADD_REMOVE and public_n is None:
+        cause = "is not given, and under add-remove the number of rows is private: noise and steps cannot be divided by it"
+        raise InvalidInput(
+            "public_n", cause, "Give a number of about that size that is known without the rows, or use replace-one."
+        )
+    if relation is Neighbouring.REPLACE_ONE and public_n is not None:
+        raise InvalidInput("public_n", "belongs to add-remove: under replace-one the number of rows is public", "Leave it out.")
 
 
 def attack_accuracy(budget: Budget) -> float:

@@ -50,7 +50,7 @@ def card(made: Release) -> str:
             f"{_plain(dataset.label_names[0])}; public)",
         ],
         "Choice of the settings": [_selection(made)],
-        "Audit": [_audit(made.audited)],
+        "Audit": [_audit(made.audited, cal.noise_family == "gamma-sphere" or built.family == "objective")],
         "Not in this card": [_LEFT_OUT],
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
@@ -62,7 +62,7 @@ def _privacy(family: str, made: Release) -> list[str]:
     return [
         f"- Unit of privacy: {in_words(cal.person_rows)}; neighbouring relation: {cal.neighbouring.value}.",
         f"- Claimed: {cal.claimed_budget or 'nothing'}.",
-        f"- Proved: {cal.proved_budget or 'nothing'} ({cal.status.value}).",
+        f"- Proved: {cal.proved_budget or 'nothing'} ({cal.sentence}).",
         *[f"- Only if: {condition}." for condition in cal.conditions],
         f"- Accountant: {cal.accountant}.",
         f"- Noise: {cal.noise_text}; sensitivity: {cal.sensitivity_text}.",
@@ -118,11 +118,20 @@ def _selection(made: Release) -> str:
     )
 
 
-def _audit(audited: AuditResult | None) -> str:
+def _audit(audited: AuditResult | None, blind: bool) -> str:
+    """The audit in words.
+
+    Args:
+        blind: no attack is known here that sees where this method's noise is: with 2,000 models a side half the noise of
+            objective perturbation and of gamma noise went unseen in 12 of 12 audits.
+    """
     if audited is None:
         return "None was made. An audit can refute a guarantee and never confirms one."
+    limit = f"an audit of this size shows no lower bound above {audited.ceiling:.3g}, however strong its attack"
+    if blind:
+        limit = "no attack is known here that sees where this method's noise is: even half of it would go unseen"
     return (
         f"{audited.runs:,} models were trained on each of two synthetic neighbouring datasets: {audited.verdict}. "
-        f"Lower bound on ε at {100 * audited.confidence:g} % confidence: {audited.epsilon_lower:.3g} (the largest that so many "
-        f"can show: {audited.ceiling:.3g}). An audit can refute a guarantee and never confirms one."
+        f"Lower bound on ε at {100 * audited.confidence:g} % confidence: {audited.epsilon_lower:.3g}; {limit}. An audit can "
+        "refute a guarantee and never confirms one."
     )

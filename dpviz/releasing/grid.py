@@ -59,7 +59,8 @@ PROTECTION: dict[str, str] = {
     "gradient": f"Every step draws its noise in floating point. {_ROUNDED} Earlier steps are seen through noise of later ones.",
     "objective": (
         "The noise is drawn in floating point, stands in the objective and is never added to a published number; the exact "
-        f"minimiser and guessed rows determine it. {_ROUNDED} A rounded minimiser fits many draws whatever the rows are."
+        f"minimiser and guessed rows determine it. {_ROUNDED} That a rounded minimiser fits many draws "
+        "whatever the rows are is a reason to trust that, no proof."
     ),
     "input": (
         "The rows receive noise drawn in floating point, and only a model trained on all of them is published. " + _ROUNDED

@@ -27,7 +27,7 @@ from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.datasets.table.sidecar import declarations
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.run.resolve import ResolvedRun, resolve
+from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, dataset_of, resolve
 from dpviz.experiments.run.settings import PREPARED_SCALINGS
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -36,7 +36,7 @@ from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import in_words
 from dpviz.models import Setting, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, Status, row_budget
+from dpviz.privacy.budget import Budget, Status, check_public_n, row_budget
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, publish
@@ -163,6 +163,7 @@ def release(
     private_ranges: bool = False,
     tried: int | None = None,
     audit_runs: int = 0,
+    public_n: int | None = None,
     monitor: Monitor = silent,
     ledger: Ledger | None = None,
     call: str = "dpviz.release",
@@ -178,6 +179,7 @@ def release(
         tried: how many settings were tried on these rows before, for the card.
         audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. With
             private categories it may come once more after the ledger's entry, which stays where this audit refuses.
+        public_n: under add-remove, a public number that stands for the number of rows (`dpviz.models.problem`); with `all_rows`.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
         call: what the ledger's entry says made the release.
@@ -187,12 +189,15 @@ def release(
         FloatingPointError: training or the audit diverges.
     """
     spec, private_ranges, every = asked(spec, private_ranges)
+    if public_n is not None:
+        spec = _without_n(spec, whole("public_n", public_n, 2, 10**9), all_rows)
     declared = resolve(spec)
-    dataset, problem = _rows_of(declared, all_rows)
+    dataset, problem = _rows_of(declared, all_rows, public_n)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
     of_ranges, of_model = _divided(budget, dataset, every) if private_ranges else (None, budget)
-    run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, settled=private_ranges)
+    run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, public_n, settled=private_ranges)
+    check_public_n(cal.neighbouring, public_n)
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
@@ -204,7 +209,7 @@ def release(
     if of_ranges is not None:
         before = built, problem.setting
         ranged = resolve(declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
-        run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, settled=True)
+        run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, public_n, settled=True)
         if (built, problem.setting) != before:
             audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
     entropy = [np.random.SeedSequence()]  # of the operating system
@@ -227,23 +232,33 @@ def _divided(budget: Budget, dataset: Dataset, every: bool) -> tuple[Budget, Bud
 
 
 def _calibrated(
-    run: ResolvedRun, budget: Budget, all_rows: bool, settled: bool
+    run: ResolvedRun, budget: Budget, all_rows: bool, public_n: int | None, settled: bool
 ) -> tuple[ResolvedRun, Mechanism, Dataset, Problem, Calibration]:
     """A run with its calibration at a budget; `settled` where automatic hyperparameters follow from that one, too."""
     if settled:
         run = resolve(replace(run.spec, epsilon=budget.epsilon, delta=budget.delta))
-        built = protection.settled(run.spec.build(), _rows_of(run, all_rows)[1].setting, budget)
+        built = protection.settled(run.spec.build(), _rows_of(run, all_rows, public_n)[1].setting, budget)
         run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
-    built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows)
+    built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows, public_n)
     return run, built, dataset, problem, protection.calibrate(built, problem.setting, budget)
 
 
-def _rows_of(run: ResolvedRun, all_rows: bool) -> tuple[Dataset, Problem]:
+def _without_n(spec: RunSpec, n: int, all_rows: bool) -> RunSpec:
+    """The run whose automatic delta and lambda follow from a public number `n` and not from the number of rows."""
+    if not all_rows:
+        cause = "needs all rows: which of them are in a part depends on their number, which add-remove makes private"
+        raise InvalidInput("public_n", cause, "Train on all rows (--all-rows).")
+    dataset, budget = dataset_of(resolve(spec).spec), row_budget(spec.epsilon, spec.delta, n)
+    lam = spec.lam or automatic_lam(spec.build(), spec.model, n, dataset.d, budget, dataset.person_rows)
+    return replace(spec, lam=lam, delta=budget.delta)
+
+
+def _rows_of(run: ResolvedRun, all_rows: bool, public_n: int | None) -> tuple[Dataset, Problem]:
     """(rows, problem of the training part, or of all)."""
     shared = setup_for(run.spec)
     if not all_rows:
         return shared.dataset, shared.problem
-    return shared.dataset, Problem(all_rows_of(run.spec, shared.dataset), get_model(run.spec.model), run.lam)
+    return shared.dataset, Problem(all_rows_of(run.spec, shared.dataset), get_model(run.spec.model), run.lam, public_n or 0)
 
 
 def refuse_seed(spec: RunSpec) -> None:
@@ -348,6 +363,7 @@ def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -
         "claimed": cal.claimed_budget and asdict(cal.claimed_budget),
         "proved": cal.proved_budget and asdict(cal.proved_budget),
         "status": cal.status.value,
+        "sentence": cal.sentence,
         "relation": cal.neighbouring.value,
         "unit": in_words(cal.person_rows),
         "conditions": list(cal.conditions),

@@ -207,7 +207,7 @@ class _Tried:
         runs, shared = settings_of(spec, values), setup_for(spec)
         of = all_rows_of(spec, shared.dataset) if all_rows else shared.problem.rows
         # for a row, also where the total is for a person: `plan` takes care of it
-        rows = Rows(of.X, of.y, class_weights=of.class_weights)
+        rows = Rows(of.X, of.y, class_weights=of.class_weights, looked_at=of.looked_at)
         training, scoring = map(rows.take, parted(len(rows), share, spec.split_seed))
         model = get_model(spec.model)
         lams = [resolve(each).lam for each in runs]

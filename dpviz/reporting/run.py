@@ -118,7 +118,7 @@ def _guarantee(result: Result) -> pd.DataFrame:
         ("method", f"{cls.label}: {cls.citation}"),
         ("asked for", str(cal.budget)),
         ("claimed", str(cal.claimed_budget or "nothing")),
-        ("proved", f"{cal.proved_budget or 'nothing'} ({cal.status.value})"),
+        ("proved", f"{cal.proved_budget or 'nothing'} ({cal.sentence})"),
         ("relation", f"{cal.neighbouring.value}; the number of rows is public"),
         ("unit", f"ε is for {in_words(cal.person_rows)}"),
         ("accountant", cal.accountant),

@@ -17,7 +17,7 @@ from dpviz.mechanisms.attack import Attack
 from dpviz.models import STARTS
 from dpviz.papers.saved import refutation
 from dpviz.papers.verdict import Outcome
-from dpviz.privacy.budget import Budget, Neighbouring, Status
+from dpviz.privacy.budget import Budget, Neighbouring, Status, status_sentence
 
 RELATIONS = {
     Neighbouring.REPLACE_ONE: "replace-one: one person's row is exchanged for any other, n is public",
@@ -233,7 +233,8 @@ def guarantee(cal: Calibration, of: Mechanism) -> str:
     """The badge's text: sign, status and the budget that goes with it."""
     word, sign, _ = label(cal, of)
     shown = cal.proved_budget if cal.status in (Status.PROVED, Status.PROVED_IF) else cal.claimed_budget
-    return f"{sign} {word}: {budget(shown)}" if shown is not None else f"{sign} {word}"
+    sentence = f"{sign} {status_sentence(cal.status, cal.looked_at, word)}"
+    return f"{sentence}: {budget(shown)}" if shown is not None else sentence
 
 
 def preprocessing(declared: bool, private: bool = False) -> str:

@@ -33,8 +33,8 @@ def test_nothing_is_read_from_the_rows_unless_it_is_written_out() -> None:
     with pytest.raises(InvalidInput, match="from data"):
         PrivateClassifier(data_norm=None).fit(x, y)
     model = PrivateClassifier(ranges="from data").fit(x, y)
-    assert model.guarantee_.looked_at == ("the range of every feature", "class labels")
-    assert "not covered by ε" in str(model.guarantee_)
+    assert model.guarantee_.looked_at == ("the range of x0", "the range of x1", "class labels")
+    assert ", given 2 ranges and categories that were read from the rows" in str(model.guarantee_)
 
 
 def test_corners_of_declared_ranges_reach_the_unit_sphere_and_nothing_lies_beyond() -> None:

@@ -48,7 +48,7 @@ def test_an_audit_that_cannot_be_made_spends_nothing(tmp_path: Path, spec: dpviz
     limit = Budget(9.0, 1e-4)
     ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=limit, relation=Neighbouring.ADD_REMOVE)
     with pytest.raises(InvalidInput, match=match):
-        dpviz.release(spec, audit_runs=runs, ledger=ledger)
+        dpviz.release(spec, audit_runs=runs, ledger=ledger, public_n=400, all_rows=True)
     assert ledger.entries() == ()
 
 

@@ -97,6 +97,7 @@ def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
         "claimed": {"epsilon": 1.0, "delta": delta},
         "proved": {"epsilon": 1.0, "delta": delta},
         "status": "proved",
+        "sentence": "proved",
         "relation": "replace-one",
         "unit": "one row",
         "conditions": [],

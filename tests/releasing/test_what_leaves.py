@@ -14,6 +14,7 @@ import pytest
 
 import dpviz
 from dpviz import PrivateClassifier
+from dpviz.cli import answers
 from dpviz.cli.main import main
 from dpviz.datasets.sources import own
 from dpviz.experiments.run.resolve import ResolvedRun
@@ -32,7 +33,7 @@ METHODS = {
 }
 
 
-def table(moved: bool) -> pd.DataFrame:
+def table(moved: bool, kind: str = "plain") -> pd.DataFrame:
     rng = np.random.default_rng(0)
     n = 60
     frame = pd.DataFrame(
@@ -44,19 +45,23 @@ def table(moved: bool) -> pd.DataFrame:
             "y": np.where(np.arange(n) % 3 == 0, "yes", "no"),
         }
     )
+    if kind == "rare":  # 3 rows of the class +1, or 2
+        frame["y"] = np.where(np.isin(np.arange(n), (5, 17, 40)), "yes", "no")
+    if kind == "repeats":
+        frame.loc[17] = frame.loc[16]
     if moved:
-        frame.loc[17] = [89.0, 99.0, "c", 3.0, "yes"]
+        frame.loc[17] = [89.0, 99.0, "c", 3.0, "no" if kind == "rare" else "yes"]
     return frame
 
 
 @pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], Path]:
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """A folder with mine.csv, the same name for both neighbours, which becomes the current one; all randomness is fixed."""
 
-    def at(moved: bool) -> Path:
-        folder = tmp_path / str(int(moved))
+    def at(moved: bool, kind: str = "plain") -> Path:
+        folder = tmp_path / f"{moved} {kind}"
         folder.mkdir(exist_ok=True)
-        table(moved).to_csv(folder / "mine.csv", index=False)
+        table(moved, kind).to_csv(folder / "mine.csv", index=False)
         monkeypatch.chdir(folder)
         monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(5))
         monkeypatch.setattr(training.np.random, "SeedSequence", lambda entropy=11, **more: Sequence_(entropy, **more))
@@ -65,10 +70,18 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], 
     return at
 
 
-def released(tables: Callable[[bool], Path], moved: bool, mechanism: str, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+def released(
+    tables: Callable[..., Path],
+    moved: bool,
+    mechanism: str,
+    capsys: pytest.CaptureFixture[str],
+    kind: str = "plain",
+    command: str = "release",
+) -> dict[str, str]:
     """Everything that `dpviz release` gives, but for the parameters and for the random name of the table."""
-    tables(moved)
-    call = ["release", "mine.csv", *DECLARED, "--drop=note", f"--mechanism={mechanism}", "--lam=0.01", *METHODS[mechanism]]
+    tables(moved, kind)
+    how = ["--try=lam=0.01"] if command == "tune" else ["--lam=0.01"]
+    call = [command, "mine.csv", *DECLARED, "--drop=note", f"--mechanism={mechanism}", *how, *METHODS[mechanism]]
     assert main([*call, "--out=plain"]) == 0
     said = capsys.readouterr()
     assert main([*call, "--out=json", "--json"]) == 0
@@ -84,6 +97,24 @@ def test_a_replaced_row_moves_the_parameters_of_a_release_and_no_other_byte(
     mechanism: str, tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert released(tables, False, mechanism, capsys) == released(tables, True, mechanism, capsys)
+
+
+@pytest.mark.parametrize("silent", [True, False])
+@pytest.mark.parametrize("command", answers.PUBLISHING)
+@pytest.mark.parametrize("kind", ["repeats", "rare"])
+def test_repeats_and_rare_classes_are_no_output_of_a_release(
+    kind: str,
+    command: str,
+    silent: bool,
+    tables: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The control prints the remarks on the table, as all other commands do."""
+    if not silent:
+        monkeypatch.setattr(answers, "PUBLISHING", ())
+    one, other = (released(tables, moved, "output-gaussian", capsys, kind, command) for moved in (False, True))
+    assert [name for name in one if one[name] != other[name]] == ([] if silent else ["out", "json"])
 
 
 def test_the_parameters_do_move(tables: Callable[[bool], Path], capsys: pytest.CaptureFixture[str]) -> None:

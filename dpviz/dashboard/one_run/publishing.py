@@ -59,5 +59,5 @@ def draw(spec: RunSpec) -> None:
     made, fresh = tasks.observe("release", "Training a model to publish", work, of=spec, given=press)
     if fresh:
         content, cal = made
-        st.success(f"Released: {cal.status.value}; proved: {cal.proved_budget or 'nothing'}. Read card.md before you publish it.")
+        st.success(f"Released: {cal.sentence}; proved: {cal.proved_budget or 'nothing'}. Read card.md before you publish it.")
         st.download_button("Download model.json and card.md (ZIP)", content, "model.zip", on_click="ignore", key="release-zip")

@@ -188,7 +188,7 @@ def rows_in(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[flo
     """Some rows of a dataset with their persons; `weights` as of `class_weights`."""
     persons = None if dataset.persons is None else dataset.persons[part]
     X, y = dataset.X[part], dataset.y[part]
-    return Rows(X, y, dataset.person_rows, class_weights=weights, persons=persons, preparations=dataset.preparations)
+    return Rows(X, y, dataset.person_rows, None, weights, persons, dataset.preparations, len(dataset.looked_at))
 
 
 def clear() -> None:

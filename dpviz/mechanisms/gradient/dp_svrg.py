@@ -304,7 +304,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         at_once = problem.setting.linear and sparse(problem.rows)
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
-        batch, normals = lockstep(poisson_batches(n, self.sampling_rate), choose), lockstep_normals(draws, m)
+        batch, normals = lockstep(poisson_batches(len(problem.rows), self.sampling_rate), choose), lockstep_normals(draws, m)
         divisor = self.sampling_rate * n if accounted else 1.0
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]

@@ -68,7 +68,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
 
     def drawing(self, problem: Problem) -> Batches:
         """The sampling of batches."""
-        return poisson_batches(problem.n, self.batch_share(problem.setting))
+        return poisson_batches(len(problem.rows), self.batch_share(problem.setting))
 
     def noise_multiplier(self, setting: Setting, budget: Budget) -> float:
         """z, the noise on a batch's sum over what one row contributes to it."""

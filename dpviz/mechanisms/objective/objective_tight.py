@@ -40,7 +40,8 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
     bound: str = knob(
         "two-sided",
         "Slopes",
-        "Use only that slopes are at most G, or also that they all have one sign, which needs a few per cent less noise.",
+        "Use only that slopes are at most G, or also that they all have one sign, which needs less noise, by 1 to 10 "
+        "per cent, and by more where ε is small and δ large.",
         options=BOUNDS,
     )
     curvature_share: float = knob(

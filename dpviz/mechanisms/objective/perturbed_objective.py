@@ -85,7 +85,7 @@ class GaussianObjective(ObjectivePerturbation, IndividualBudget):
 def minimise(training: Training, tolerance: float, *, strict: bool = False) -> Floats:
     """(E, S, m) minimisers of the perturbed objectives, each with its gradient norm within `tolerance`."""
     problem, calibrations, streams = training.problem, training.calibrations, training.streams
-    n, m = problem.n, problem.m
+    n, m = len(problem.rows), problem.m  # of the mean loss: Lam and b stay those of the sum
     draws = calibrations[0].noise_family.sample(streams, m)
     linear = training.scales[:, None, None] * draws / n
     lam = np.repeat([c.values(Regularised).Lam / n for c in calibrations], len(streams))
