@@ -177,8 +177,7 @@ def release(
         ranges_from_data: release although ranges or categories were read from the rows, which the model then shows.
         private_ranges: find missing ranges and categories privately, for a tenth of ε (a spec with them: of all number columns).
         tried: how many settings were tried on these rows before, for the card.
-        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none. With
-            private categories it may come once more after the ledger's entry, which stays where this audit refuses.
+        audit_runs: models trained on each of two synthetic datasets in an audit of the method, at least 40; 0 for none.
         public_n: under add-remove, a public number that stands for the number of rows (`dpviz.models.problem`); with `all_rows`.
         monitor: receives progress; raises to cancel.
         ledger: of these rows; the release is entered before it is trained, and refused where it would pass the limit.
@@ -189,15 +188,12 @@ def release(
         FloatingPointError: training or the audit diverges.
     """
     spec, private_ranges, every = asked(spec, private_ranges)
-    if public_n is not None:
-        spec = _without_n(spec, whole("public_n", public_n, 2, 10**9), all_rows)
-    declared = resolve(spec)
+    declared = resolve(spec if public_n is None else _without_n(spec, whole("public_n", public_n, 2, 10**9), all_rows))
     dataset, problem = _rows_of(declared, all_rows, public_n)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
     of_ranges, of_model = _divided(budget, dataset, every) if private_ranges else (None, budget)
     run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, public_n, settled=private_ranges)
-    check_public_n(cal.neighbouring, public_n)
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
@@ -207,13 +203,12 @@ def release(
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
-        before = built, problem.setting
+        before = built, protection.row_setting(problem.setting)
         ranged = resolve(declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, public_n, settled=True)
-        if (built, problem.setting) != before:
+        if (built, protection.row_setting(problem.setting)) != before:
             audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
-    entropy = [np.random.SeedSequence()]  # of the operating system
-    fit = train(built, Training(problem, [cal], entropy, record=False, monitor=monitor)).fit
+    fit = train(built, Training(problem, [cal], [np.random.SeedSequence()], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
@@ -240,7 +235,9 @@ def _calibrated(
         built = protection.settled(run.spec.build(), _rows_of(run, all_rows, public_n)[1].setting, budget)
         run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
     built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows, public_n)
-    return run, built, dataset, problem, protection.calibrate(built, problem.setting, budget)
+    cal = protection.calibrate(built, problem.setting, budget)
+    check_public_n(cal.neighbouring, public_n)
+    return run, built, dataset, problem, cal
 
 
 def _without_n(spec: RunSpec, n: int, all_rows: bool) -> RunSpec:
