@@ -16,6 +16,7 @@ from dpviz.mechanisms.persons import in_words
 from dpviz.models import MODELS, get_model
 from dpviz.privacy.accounting.selection import composed
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.noise import GAMMA_SPHERE
 from dpviz.releasing.grid import EXACTLY, PROTECTION
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def card(made: Release) -> str:
             f"{_plain(dataset.label_names[0])}; public)",
         ],
         "Choice of the settings": [_selection(made)],
-        "Audit": [_audit(made.audited, cal.noise_family == "gamma-sphere" or built.family == "objective")],
+        "Audit": [_audit(made.audited, cal.noise_family == GAMMA_SPHERE or built.family == "objective")],
         "Not in this card": [_LEFT_OUT],
     }
     text = "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items())
