@@ -22,7 +22,7 @@ class Part:
     Attributes:
         name: what the stretch stands for, written above it; "" for nothing.
         start, end: shares in [0, 1]; end may be below start.
-        kind: "base", "noise", "training", "preparation" or "attack".
+        kind: "base", "noise", "training" or "attack".
     """
 
     name: str
@@ -68,13 +68,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
     # whole tens, so that the axis stays where it is while epsilon moves
     low = max(0.0, 10.0 * math.floor((100 * min(values) - 1) / 10)) if shares else 0.0
     high = 101.0 if shares else 1.1 * max(values)
-    fills = {
-        "base": faint(look.colour, 0.85),
-        "noise": theme.noise,
-        "training": faint(theme.ink, 0.35),
-        "preparation": faint(theme.ink, 0.15),
-        "attack": theme.noise,
-    }
+    fills = {"base": faint(look.colour, 0.85), "noise": theme.noise, "training": faint(theme.ink, 0.35), "attack": theme.noise}
     traces: list[Trace] = []
     notes: list[Trace] = []
     named = [[Mark(part.name, (part.start + part.end) / 2) for part in row.parts if part.name] for row in rows]
@@ -111,7 +105,7 @@ def _bar(part: Part, y: float, low: float, fill: str, theme: Theme, shares: bool
     marker = {
         "color": fill,
         "line": {"color": theme.ink, "width": 1},
-        "pattern": {"shape": {"training": "/", "preparation": "."}.get(part.kind, ""), "fgcolor": theme.ink},
+        "pattern": {"shape": "/" if part.kind == "training" else "", "fgcolor": theme.ink},
     }
     hover = f"{part.name}: {length}<extra></extra>"
     return bar_trace([end - start], [y], marker, hover, orientation="h", base=[start], width=0.24, showlegend=False)

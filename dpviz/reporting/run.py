@@ -40,7 +40,8 @@ def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metri
     if metric:
         metric = get_metric(metric).id
     result = run(spec, monitor)
-    cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+    models = result.theta, result.labels
+    cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy, models=models)
     measure = metric or default_metric(result.setup.dataset.y)
     cost = in_metric(result.spec, cost, result.theta, result.labels, measure)
     cost = replace(cost, expected=result.expected(measure))

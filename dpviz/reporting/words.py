@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -116,53 +116,28 @@ def part(points: float) -> str:
     return "nothing" if abs(points) < 0.0005 else f"{100 * points:.1f}".replace("-", "−")
 
 
-def adding_up(parts: Sequence[float], total: int) -> list[int]:
-    """Parts rounded to whole numbers whose sum is the total: those that rounding changes least are moved (largest remainders)."""
-    whole = [math.floor(part) for part in parts]
-    order = sorted(range(len(parts)), key=lambda k: whole[k] - parts[k])
-    missing = total - sum(whole)
-    for k in range(abs(missing)):
-        whole[order[k % len(order)] if missing > 0 else order[-1 - k % len(order)]] += 1 if missing > 0 else -1
-    return whole
-
-
-def best(cost: Cost) -> tuple[str, float]:
-    """The reference of a run: the ordinary model where it is known, else the non-private one; its name and its value."""
-    return ("non-private model", cost.non_private) if cost.ordinary is None else ("ordinary model", cost.ordinary)
-
-
-def lost(cost: Cost) -> tuple[int, dict[str, int]]:
-    """The loss of a run against `best`, and its parts, which add up; in thousandths of the metric, as they are shown."""
-    raw = {"training": cost.training, "noise": cost.noise}
-    if cost.preparation is not None:
-        raw = {"bounding rows": cost.preparation} | raw
-    sign = 1 if cost.metric.higher_is_better else -1
-    total = sign * (round(1000 * best(cost)[1]) - round(1000 * cost.mean))
-    return total, dict(zip(raw, adding_up([1000 * value for value in raw.values()], total), strict=True))
-
-
-def thousandths(metric: Metric, value: int) -> str:
-    """An amount from `lost`: "2.3" points, or "0.023" of a loss; without its sign."""
-    return f"{abs(value) / 10:.1f}" if metric.shares else f"{abs(value) / 1000:.3f}"
-
-
 def parts(cost: Cost) -> dict[str, str]:
-    """The parts of what a run loses by name: "noise 5.3", or "noise gains 1.8" where a part is below 0."""
-    return {name: f"{name} {'gains ' * (value < 0)}{thousandths(cost.metric, value)}" for name, value in lost(cost)[1].items()}
+    """The parts of what a run loses by name, as changes of the metric: "noise −5.3", "training +1.8"; "" for nothing."""
+    sign = -1 if cost.metric.higher_is_better else 1
+    changes = {"training": sign * cost.training, "noise": sign * cost.noise}
+    sizes = {name: amount(cost.metric, abs(change)) for name, change in changes.items()}
+    return {
+        name: "" if sizes[name] == "nothing" else f"{name} {'+' if change > 0 else '−'}{sizes[name]}"
+        for name, change in changes.items()
+    }
 
 
 def split(cost: Cost) -> str:
-    """The parts of what a run loses in words: "bounding rows 4.0, training 0.0, noise 5.3"; a part below 0 gains."""
-    return ", ".join(parts(cost).values())
+    """The parts of what a run loses in words: "training −0.4, noise −5.3"."""
+    return ", ".join(filter(None, parts(cost).values())) or "no part that can be seen"
 
 
 def against(cost: Cost) -> str:
-    """The distance of a run from its reference: "5.3 points below the ordinary model"."""
-    total, name = lost(cost)[0], best(cost)[0]
-    if total == 0:
-        return f"as good as the {name}"
-    unit = " points" if cost.metric.shares else ""
-    return f"{thousandths(cost.metric, total)}{unit} {'worse' if total > 0 else 'better'} than the {name}"
+    """The cost of privacy: "privacy costs 5.3 points"; what the test rows and draws cannot tell from 0 is no measurable cost."""
+    if not cost.measurable:
+        return "no measurable cost"
+    size = amount(cost.metric, abs(cost.total)) + (" points" if cost.metric.shares else "")
+    return f"privacy costs {size}" if cost.total > 0 else f"{size} better than without privacy"
 
 
 def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) -> tuple[str, str]:
@@ -171,13 +146,12 @@ def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) ->
     Args:
         title: its method and ε.
     """
-    name, limit = cost.metric.within, attacks(cal, attack)
+    limit = attacks(cal, attack)
     second = f"{limit[:1].upper()}{limit[1:]}."
     if not cost.there:
-        return f"{title}: {name} has no value here: {NO_VALUE[cost.metric.needs]}.", second
-    mean = measured(cost.metric, cost.mean)
-    says = f"{title} is right {mean} of the time" if cost.metric.id == "accuracy" else f"{title}: {name} is {mean}"
-    return f"{says}, {against(cost)}: {split(cost)}.", second
+        return f"{title}: {cost.metric.within} has no value here: {NO_VALUE[cost.metric.needs]}.", second
+    without = measured(cost.metric, cost.non_private)
+    return f"{title} has {wanted(cost.metric, cost.mean)}; without privacy, {without}: {against(cost)}.", second
 
 
 #: what is said wherever a metric on test rows is read

@@ -18,7 +18,7 @@ def query(page: Any) -> dict[str, str]:
 @pytest.mark.long
 def test_first_page_answers_in_one_sentence_and_a_picture(one: Any) -> None:
     page = one.open()
-    said = r"at ε = 1 is right \d+\.\d % of the time, \d+\.\d points worse than the .* noise \d+\.\d\.\s.*at most \d+\.\d %"
+    said = r"at ε = 1 has \d+\.\d % accuracy; without privacy, \d+\.\d %: .*\.\s.*at most \d+\.\d %"
     assert re.search(said, one.sentence.replace("\u00a0", " "))
     page.wait_for_function("() => document.querySelectorAll('.dpviz-picture svg').length === 5")
     assert page.title().startswith("dpviz")

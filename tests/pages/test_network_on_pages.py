@@ -34,7 +34,7 @@ def test_a_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
     assert not page.error
     assert not page.warning
     mean = dpviz.run(dpviz.RunSpec(dataset="teaching", model="mlp", mechanism=mechanism, seeds=2)).accuracy.mean()
-    assert f"{100 * mean:.1f}" in next(m.value for m in page.markdown if " is right " in m.value)
+    assert f"{100 * mean:.1f}" in next(m.value for m in page.markdown if " without privacy, " in m.value)
     assert "weights do not belong to one feature each" in text(page)
     for name in ("Person", SENSITIVITY, ACCOUNTING):
         page = opened(name, model="mlp", mechanism=mechanism)

@@ -25,7 +25,7 @@ opened = partial(support_pages.opened, "One_model")
 
 
 def sentence(page: AppTest) -> str:
-    return plain(next(m.value for m in page.markdown if " is right " in m.value))
+    return plain(next(m.value for m in page.markdown if " without privacy, " in m.value))
 
 
 #: every method once: one of each family with logistic regression, the others with the support vector machine
@@ -124,11 +124,11 @@ def test_a_typed_value_takes_the_report_of_the_one_before_with_it() -> None:
 
 def test_the_metric_is_kept_in_the_address_and_spoken() -> None:
     page = opened(metric="roc-auc", dataset="iris")
-    assert any("ROC AUC is" in m.value for m in page.markdown)
-    assert any("Private ROC AUC" in c.value and "ordinary model" in c.value for c in page.caption)
+    assert any("% ROC AUC" in m.value for m in page.markdown)
+    assert any("Private ROC AUC" in c.value for c in page.caption)
     page.selectbox(key="own.metric").set_value("log-loss").run()
     assert address(page)["metric"] == "log-loss"
-    assert any("log loss is" in m.value for m in page.markdown)
+    assert any("log loss of" in m.value for m in page.markdown)
     page.selectbox(key="mechanism").set_value("majority").run()
     assert any("log loss has no value here" in m.value for m in page.markdown)
     assert any("Choose another metric" in i.value for i in page.info)
@@ -139,10 +139,10 @@ def test_the_metric_is_kept_in_the_address_and_spoken() -> None:
 
 def test_the_precision_at_which_recall_is_measured_is_free_and_kept_in_the_address() -> None:
     page = opened(metric="recall-at-precision=0.7", dataset="teaching", seeds="2")
-    assert "recall at 70 % precision is" in text(page)
+    assert "% recall at 70 % precision" in text(page)
     page.number_input(key="own.metric-level").set_value(62.5).run()
     assert address(page)["metric"] == "recall-at-precision=0.625"
-    assert "recall at 62.5 % precision is" in text(page)
+    assert "% recall at 62.5 % precision" in text(page)
     page.number_input(key="own.metric-level").set_value(50.0).run()
     assert address(page)["metric"] == "recall-at-precision", "the usual level is not written"
     page.number_input(key="own.metric-level").set_value(0.0).run()
@@ -155,7 +155,7 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(mon
     rare = SimpleNamespace(y=np.r_[np.ones(5), -np.ones(95)])
     monkeypatch.setattr(metric, "load_dataset", lambda name, intercept: rare)
     page = opened()
-    assert any("balanced accuracy is" in m.value for m in page.markdown)
+    assert any("% balanced accuracy" in m.value for m in page.markdown)
     assert any("rarer class has 5.0" in c.value for c in page.caption)
     assert "metric" not in address(page)
     page.selectbox(key="own.metric").set_value("accuracy").run()
@@ -166,7 +166,7 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(mon
 @pytest.mark.long
 def test_advice_is_given_where_a_trial_shows_that_it_helps() -> None:
     page = opened(dataset="iris", epsilon="0.5", seeds="4", row_scaling="unit", lam="0.001")
-    assert "a cost of privacy" in text(page)
+    assert "lost without any noise" in text(page)
     next(b for b in page.button if b.label == "Does another setting help? Try it").click().run()
     said = text(support_pages.settled(page))
     assert re.search(r"None of \d+ other settings|Of \d+ other settings, .* is best", said)
@@ -197,12 +197,12 @@ def test_the_cost_is_split_and_the_attack_is_the_tightest() -> None:
     done = cached_runs.outcome(dpviz.RunSpec("breast-cancer", mechanism="dp-gd", epsilon=1.0, seeds=2))
     assert done.attack.accuracy < done.attack.accuracy_by_budget
     said = sentence(page).replace("\u00a0", " ")
-    parts = re.search(
-        r"([\d.]+) points worse than the [-\w]+ model: (?:bounding rows ([\d.]+), )?training ([\d.]+), noise (\d+\.\d)", said
+    mean, without, cost = (
+        float(v)
+        for v in re.search(r"([\d.]+) % accuracy; without privacy, ([\d.]+) %: privacy costs ([\d.]+) points", said).groups()
     )
-    total, *shown = (float(part) for part in parts.groups() if part)
-    assert total == pytest.approx(sum(shown)), "the parts add up as they are shown"
-    assert shown[-1] == pytest.approx(100 * done.cost.noise, abs=0.11)
+    assert cost == pytest.approx(without - mean, abs=0.11), "one subtraction, each number rounded on its own"
+    assert 100 * done.cost.total == pytest.approx(cost, abs=0.05)
     assert f"An attacker guesses right at most {100 * done.attack.accuracy:.1f} %" in said
     assert ":green-badge[✓ proved" in said
 

@@ -71,8 +71,8 @@ def test_a_closed_fold_is_not_sent_and_yet_reported() -> None:
 
 #: page -> least number of charts in its report, and what its answer says
 ANSWERS = {
-    "Story": (3, "at ε = 1 is right"),
-    "One model": (4, "at ε = 1 is right"),
+    "Story": (3, "at ε = 1 has"),
+    "One model": (4, "at ε = 1 has"),
     "Trade-off": (1, "ε = 1"),
     "Groups": (2, "points apart"),
     "Sensitivity": (2, "one row changes"),

@@ -85,12 +85,12 @@ def test_a_run_in_memory_waits_for_no_thread(held: Callable[[], None], monkeypat
 
 def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], None]) -> None:
     page = addressed("One_model").run()
-    assert " is right " not in text(page)
+    assert " without privacy, " not in text(page)
     page.button(key="cancel-run").click().run()
     assert "**Cancelled.**" in text(page)
     held()
     page.button(key="again-run").click().run()
-    assert " is right " in text(done(page))
+    assert " without privacy, " in text(done(page))
     until(lambda: not pool.pool().jobs(), "its job to go: the run is in its cache")
 
 
@@ -120,7 +120,7 @@ def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
         assert "epsilon: is too small for this" in text(page.run())
         assert len(tried) == 1
     held()
-    assert " is right " in text(page.button(key="again-run").click().run())
+    assert " without privacy, " in text(page.button(key="again-run").click().run())
 
 
 def test_a_run_is_trained_once_for_all_who_ask(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:

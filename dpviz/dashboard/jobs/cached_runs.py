@@ -82,7 +82,12 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
     start = time.perf_counter()
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=monitor)
     cost = split_cost(
-        spec, result.accuracy, result.calibration, expected=result.expected_accuracy, noiseless_run=result.noiseless_run
+        spec,
+        result.accuracy,
+        result.calibration,
+        expected=result.expected_accuracy,
+        noiseless_run=result.noiseless_run,
+        models=(result.theta, result.labels),
     )
     attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
     made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack, "seconds": time.perf_counter() - start}

@@ -16,7 +16,7 @@ def differences(a: Outcome, b: Outcome) -> None:
     tables.table([("Settings that differ", *_settings(a.spec, b.spec)), *rows[1:]], ("", f"A: {rows[0][1]}", f"B: {rows[0][2]}"))
 
 
-_NAMES = ("Private", "Cost of privacy", "Its parts", "Non-private", "An attacker is right at most", "Guarantee")
+_NAMES = ("Private", "Cost of privacy", "Its parts", "Without privacy", "An attacker is right at most", "Guarantee")
 
 
 def _column(outcome: Outcome) -> tuple[str, ...]:

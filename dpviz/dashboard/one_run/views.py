@@ -17,7 +17,6 @@ from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme
-from dpviz.models import get_model
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import written
 from dpviz.reporting.pictures import method_look
@@ -83,16 +82,14 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
     def value(number: float) -> str:
         return words.measured(measure, number)
 
-    model = get_model(outcome.spec.model)
     mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
-    lost, shown = words.lost(cost)[1], words.parts(cost)
-    shown = {name: shown[name] if lost[name] else "" for name in lost}
+    shown = words.parts(cost)
     parts = [Part("", 0.0, mean, "base")] if measure.higher_is_better else [Part("", 0.0, best, "base")]
     parts += [Part(shown["noise"], mean, noiseless, "noise"), Part(shown["training"], noiseless, best, "training")]
     marks = [
-        Mark(f"majority {value(cost.majority)}", cost.majority, "dot"),
+        Mark(f"commoner class {value(cost.majority)}", cost.majority, "dot"),
         Mark(f"private {value(mean)}", mean),
-        Mark(f"non-private {value(best)}", best),
+        Mark(f"without privacy {value(best)}", best),
     ]
     noisy = outcome.calibration.noise_scale > 0
     spread = (
@@ -105,15 +102,6 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         message += " Lower is better."
     if np.isnan(cost.majority):
         message += " The majority label alone has no value."
-    if cost.ordinary is not None:
-        parts.append(Part(shown["bounding rows"], best, cost.ordinary, "preparation"))
-        marks.append(Mark(f"ordinary {value(cost.ordinary)}", cost.ordinary))
-        message += (
-            f" The ordinary model, a logistic regression on standardised columns without bounds, has {value(cost.ordinary)}. "
-            f"Non-private, {value(best)}, is {'the optimum' if model.convex else words.minimum(False)} on bounded rows."
-        )
-        if model.id != RunSpec.model:
-            message += f" “Bounding rows” also holds what changes from that model to this one, {model.label.lower()}."
     return Gauge(f"{measure.label} on test rows", parts, [mark for mark in marks if not np.isnan(mark.at)]), message
 
 

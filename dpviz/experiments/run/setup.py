@@ -9,23 +9,18 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset, Split
-from dpviz.datasets.table.encoding import encode
 from dpviz.experiments.run.metrics import METRICS, measure_models
 from dpviz.experiments.run.resolve import dataset_of, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.models import Rows, Setting, get_model
-from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem, accuracy
-
-_MOST_ENTRIES = 20_000_000  # of a standardised table that is fitted beside a run: Adult with its test file has 5.3 million
 
 
 @dataclass(frozen=True)
@@ -101,45 +96,6 @@ class Setup:
         label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
         tables = [measure_models(model, theta, self.test, labels, metrics) for labels in (None, label)]
         return pd.concat(tables).set_axis(["non-private", "majority"])
-
-    @cached_property
-    def ordinary_scores(self) -> Floats | None:
-        """(test rows,) scores of an ordinary logistic regression on standardised columns of the same split.
-
-        None for tables that are large, that have missing values, or whose features are not among the readable columns.
-        """
-        names = self.dataset.feature_names
-        readable = self.dataset.frame.iloc[:, :-1]
-        used = [c for c in readable if any(name == str(c) or name.startswith(f"{c}=") for name in names)]
-        frame = readable[used]
-        widths = [1 if pd.api.types.is_numeric_dtype(frame[c]) else frame[c].nunique() for c in frame]
-        if not used or len(frame) * sum(widths) > _MOST_ENTRIES or frame.isna().any(axis=None):
-            return None
-        x, _ = encode(frame)
-        train, test = self.split.train, self.split.test
-        centre, spread = x[train].mean(axis=0), x[train].std(axis=0)
-        z = (x - centre) / np.where(spread > 0, spread, 1.0)
-        weights, intercept = _ordinary(z[train], self.dataset.y[train])
-        return np.asarray(z[test] @ weights + intercept, float)
-
-
-def _ordinary(z: Floats, y: Floats) -> tuple[Floats, float]:
-    """Weights and intercept of the model that scikit-learn's `LogisticRegression` is as it comes.
-
-    It minimises the sum of logistic losses + |w|^2/2, the intercept free, by the same L-BFGS. The class itself takes a third of
-    a second to import, on the first page.
-    """
-    rows, loss = np.column_stack([z, np.ones(len(z))]) * y[:, None], Logistic()
-
-    def objective(theta: Floats) -> tuple[float, Floats]:
-        margin, size = rows @ theta, np.append(theta[:-1], 0.0)
-        value, gradient = loss.value(margin).sum() + size @ size / 2, size + rows.T @ loss.slope(margin)
-        return value / len(rows), gradient / len(rows)
-
-    theta = minimize(
-        objective, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-6, "ftol": 1e-15}
-    ).x
-    return theta[:-1], float(theta[-1])
 
 
 _BYTES = 1 << 30

@@ -1,11 +1,10 @@
-"""Costs of privacy by part: accuracy, or another metric, that is lost to noise, to training, and to preparation of the rows.
+"""Cost of privacy: a metric of the same model, weights, columns and ranges trained without privacy, minus that of the private one.
 
-Three reference models stand between a private model and an ordinary one: the same training without noise (same seeds,
-batches and starting point), the non-private optimum on the same rows, and an ordinary logistic regression on
-standardised columns. Each difference between neighbours has one cause.
+The same training without noise (same seeds, batches and starting point) stands between both: what is lost up to it is lost to the
+method's training (few or short steps, clipping, added regularisation), the rest to noise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
 from dpviz.common.random import spawn
-from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure, measure_models
+from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import NoiselessRun
 from dpviz.experiments.run.setup import Setup, setup_for
@@ -29,22 +28,24 @@ class Cost:
     Attributes:
         private: (S,) of the private models.
         noiseless: (S,) of the same training without noise.
-        non_private: of the non-private optimum on the same rows.
-        ordinary: of an ordinary logistic regression on standardised columns; None where it was not computed.
+        non_private: of the model without privacy.
         majority: of the majority label for everyone.
         metric: what is measured.
         noiseless_run: the trained models without noise, for other metrics.
         expected: mean of the private models' values over all noise draws in closed form; None where there is none.
+        error: half the width of the 95 % interval of `total`, over test rows and noise draws.
+        floor_error: the same of the model without privacy against the majority label, over test rows.
     """
 
     private: Floats
     noiseless: Floats
     non_private: float
-    ordinary: float | None
     majority: float = float("nan")
     metric: Metric = METRICS["accuracy"]
     noiseless_run: NoiselessRun | None = None
     expected: float | None = None
+    error: float = 0.0
+    floor_error: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -77,18 +78,18 @@ class Cost:
         return self._better * float(self.non_private - self.noiseless.mean())
 
     @property
-    def preparation(self) -> float | None:
-        """The loss by scaling the rows into the unit ball and by the regularised constant feature."""
-        return None if self.ordinary is None else self._better * (self.ordinary - self.non_private)
+    def total(self) -> float:
+        """The cost of privacy; below 0 where the private models are better."""
+        return self._better * (self.non_private - self.mean)
+
+    @property
+    def measurable(self) -> bool:
+        """True where these test rows and noise draws tell the cost from 0."""
+        return abs(self.total) > max(self.error, 0.0005)
 
     def table(self) -> pd.DataFrame:
-        """One row for each part; private + noise + training + preparation is the ordinary model's accuracy.
-
-        For losses, which are better where they are lower, the parts are taken away instead.
-        """
+        """One row for each part; private + noise + training is the value without privacy (minus them for losses)."""
         rows = [("private", self.mean), ("noise", self.noise), ("training", self.training)]
-        if self.preparation is not None:
-            rows.append(("preparation", self.preparation))
         return pd.DataFrame(rows, columns=["part", self.metric.column])
 
 
@@ -110,8 +111,9 @@ def split_cost(
     *,
     expected: float | None = None,
     noiseless_run: NoiselessRun | None = None,
+    models: tuple[Floats, Floats | None] | None = None,
 ) -> Cost:
-    """Splits the cost of a run into noise, training and preparation.
+    """Splits the cost of a run into noise and training.
 
     Args:
         spec: the run.
@@ -119,6 +121,7 @@ def split_cost(
         calibration: of the run, where it is known: finding it again takes long for composed releases.
         expected: its test accuracy over all noise draws (`Result.expected_accuracy`).
         noiseless_run: its training without noise, where that is there (`Result.noiseless_run`).
+        models: its (S, m) parameters and (S,) released labels or None, for the interval over test rows.
     """
     run, setup = resolve(spec), setup_for(spec)
     if noiseless_run is None:
@@ -126,28 +129,48 @@ def split_cost(
             calibration = protection.calibrate(spec.build(), setup.problem.setting, run.budget)
         noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration), 0)
     accuracy = METRICS["accuracy"]
-    return _compared(setup, accuracy, np.asarray(private, float), noiseless_run, setup.ordinary_scores, expected)
+    cost = _compared(setup, accuracy, np.asarray(private, float), noiseless_run, expected)
+    return cost if models is None else replace(cost, error=uncertainty(setup, accuracy, *models))
 
 
-def _compared(
-    setup: Setup, metric: Metric, private: Floats, noiseless_run: NoiselessRun, ordinary: Floats | None, expected: float | None
-) -> Cost:
-    """Values of private models beside all that they are compared with.
-
-    Args:
-        ordinary: scores of the ordinary model, None to leave it out.
-    """
+def _compared(setup: Setup, metric: Metric, private: Floats, noiseless_run: NoiselessRun, expected: float | None) -> Cost:
+    """Values of private models beside all that they are compared with."""
     base = setup.baselines_in([metric.id])[metric.column]
+    label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
     return Cost(
         private,
         _measured(setup, metric, noiseless_run.theta, noiseless_run.labels),
         float(base["non-private"]),
-        None if ordinary is None else float(measure(ordinary[None], setup.test.y, [metric.id])[metric.id][0]),
         float(base["majority"]),
         metric,
         noiseless_run,
         expected,
+        floor_error=uncertainty(setup, metric, setup.reference.optimum[None], label),
     )
+
+
+def uncertainty(setup: Setup, metric: Metric, theta: Floats, labels: Floats | None) -> float:
+    """Half the width of the paired 95 % interval of the model without privacy minus the mean of R others.
+
+    Rows and noise draws are independent: the variances of the mean over rows and over draws add up. Only accuracy and balanced
+    accuracy are means over rows; of other metrics the draws alone count, and one draw says nothing.
+
+    Args:
+        theta: (R, m).
+        labels: (R,) labels released in the place of models, or None.
+    """
+    y, model = setup.test.y, setup.problem.model
+    if metric.id not in ("accuracy", "balanced-accuracy"):
+        values = _measured(setup, metric, theta, labels)
+        return 1.96 * float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
+    called = model.scores(theta, setup.test) >= 0 if labels is None else np.broadcast_to(labels > 0, (len(y), len(theta)))
+    base = model.scores(setup.reference.optimum[None], setup.test) >= 0
+    better = (base == (y > 0)[:, None]).astype(float) - (called == (y > 0)[:, None])  # (rows, R)
+    groups = [np.ones(len(y), bool)] if metric.id == "accuracy" else [y > 0, y < 0]
+    means = np.stack([better[rows].mean(axis=0) for rows in groups if rows.any()])
+    of_rows = sum(better[rows].mean(axis=1).var() / rows.sum() for rows in groups if rows.any()) / len(means) ** 2
+    of_draws = means.mean(axis=0).var(ddof=1) / len(theta) if len(theta) > 1 else 0.0
+    return 1.96 * float((of_rows + of_draws) ** 0.5)
 
 
 def _measured(setup: Setup, metric: Metric, theta: Floats, labels: Floats | None) -> Floats:
@@ -168,5 +191,5 @@ def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, m
     if cost.metric == wanted or cost.noiseless_run is None:
         return cost
     setup = setup_for(spec)
-    ordinary = None if cost.ordinary is None else setup.ordinary_scores
-    return _compared(setup, wanted, _measured(setup, wanted, theta, labels), cost.noiseless_run, ordinary, None)
+    other = _compared(setup, wanted, _measured(setup, wanted, theta, labels), cost.noiseless_run, None)
+    return replace(other, error=uncertainty(setup, wanted, theta, labels))

@@ -48,8 +48,8 @@ class NoBetter:
 
 _FIXES: dict[Cause, str] = {
     Cause.NOISE: "Most is lost to noise, which a larger ε or more rows reduce.",
-    Cause.TRAINING: "Most is lost to short training or strong regularisation, which this much noise forces: a cost of privacy.",
-    Cause.REGULARISATION: "The non-private model is no better either: λ is large, or the features do not tell the labels apart.",
+    Cause.TRAINING: "Most is lost to short training or strong regularisation, which this much noise forces.",
+    Cause.REGULARISATION: "The model without privacy is no better either on these test rows: another metric says more.",
 }
 _THRESHOLD: str = (
     " At the usual threshold it may call no row positive: ROC AUC, average precision and recall at a precision need no threshold."
@@ -67,7 +67,7 @@ def majority_baseline(cost: Cost, spec: RunSpec) -> NoBetter | None:
     if not cost.metric.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
         return None
     worse = mean < floor - LEAST
-    if cost.non_private <= floor + LEAST:
+    if cost.non_private <= floor + max(LEAST, cost.floor_error):
         more = "" if cost.metric.id == "accuracy" else _THRESHOLD
         return NoBetter(worse, Cause.REGULARISATION, _FIXES[Cause.REGULARISATION] + more)
     if cost.noise >= cost.training:
@@ -93,8 +93,7 @@ def _limit(spec: RunSpec) -> str:
 def lost_to_training(cost: Cost, spec: RunSpec, lam: float) -> str | None:
     """A sentence where training loses much of a share and more than the noise, though the model beats the majority label.
 
-    Descent from 0 fits a direction of curvature k only after the time 1/k. Directions that tell a rare class apart have a
-    curvature of about that class's share, and a small lambda adds little: accuracy is there long before recall is.
+    Descent from 0 fits a direction of curvature k only after the time 1/k, and a small lambda adds little curvature.
 
     Args:
         cost: in a metric; arguments else as for `majority_baseline`.
@@ -102,16 +101,13 @@ def lost_to_training(cost: Cost, spec: RunSpec, lam: float) -> str | None:
     """
     if not cost.metric.shares or not cost.there or not cost.training >= max(MUCH, cost.noise):
         return None
-    lost: str = f"Training without noise would lose {100 * cost.training:.1f} points in {cost.metric.within} too"
+    lost = f"{100 * cost.training:.1f} points in {cost.metric.within} are lost without any noise"
     by_hand = _by_hand(spec)
     if by_hand:
         return f"{lost}, with {by_hand} set by hand."
     if not issubclass(get_mechanism(spec.mechanism), CountsSteps):
-        return f"{lost}, by what the method does beside noise: a cost of privacy. {_limit(spec)}".strip()
-    return (
-        f"{lost}: it is kept short because more steps need more noise, and ends before it has fitted what tells few rows apart, "
-        f"such as a rare class. That is a cost of privacy, at λ = {lam:g}."
-    )
+        return f"{lost}, to the method’s own regularisation. {_limit(spec)}".strip()
+    return f"{lost}: they come from stopping early (λ = {lam:g}); longer training needs more noise."
 
 
 def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
