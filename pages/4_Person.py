@@ -29,7 +29,6 @@ with left:
 spec = sidebar.sidebar(own, budget=budget, measured=True)
 with right:
     selection.others(spec)
-reports = st.container()
 doing = "Training and measuring each row's influence"
 found = tasks.computed("rows", doing, inspected.inspect_with_influence, spec)
 if found is not None:
@@ -76,5 +75,4 @@ if found is not None:
         Section("Guarantee", guaranteed),
     )
     retraining.how(inspection)
-with reports:
-    page.problems()
+page.problems()

@@ -23,7 +23,7 @@ from dpviz.models.problem import Problem
 
 #: kinds of pairs, in words; the worst case needs public facts of the data alone
 KINDS: dict[str, str] = {
-    "most-influential": "The most influential row, label flipped",
+    "most-influential": "The row whose other label moves the model most",
     "worst-case": "The worst case for this method, on synthetic rows",
     "without": "A row of your choice, there or not",
     "label-flip": "A row of your choice, label flipped",
@@ -31,7 +31,7 @@ KINDS: dict[str, str] = {
 }
 #: the same where epsilon is for a person: all of a person's rows differ
 KINDS_OF_PERSONS: dict[str, str] = {
-    "most-influential": "The most influential person, labels flipped",
+    "most-influential": "The person whose other labels move the model most",
     "worst-case": KINDS["worst-case"],
     "without": "A person of your choice, there or not",
     "label-flip": "A person of your choice, labels flipped",

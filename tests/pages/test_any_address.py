@@ -13,7 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
 from support import LIMIT
-from support_pages import PAGES, opened, text, with_open_folds
+from support_pages import PAGES, opened, settled, text, with_open_folds
 
 import dpviz
 from dpviz.dashboard.frame import address, sidebar
@@ -101,3 +101,11 @@ def test_cautions_name_controls_and_no_options(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sidebar, "cautions", lambda name: ("Row scaling “bound” (--row-scaling bound) keeps all of it.",))
     shown = text(opened("One_model", dataset="teaching"))
     assert "Row scaling “bound” (“Row scaling” in More settings) keeps all of it." in shown
+
+
+@pytest.mark.parametrize("name", ["", "One_model", "Groups", "Guarantees"])
+def test_what_is_wrong_stands_above_all_numbers(name: str) -> None:
+    """An address of a table that is not there shows another table: the reader learns it before any number of that."""
+    page = settled(opened(name, dataset="data/none.csv"))
+    order = [type(one).__name__ for one in page.main]
+    assert order.index("Warning") < order.index("Markdown")

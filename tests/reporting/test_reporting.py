@@ -58,7 +58,7 @@ def test_one_file_holds_everything_and_asks_for_nothing(checked: bool, monkeypat
     for part in (*parts.split("|"), "default-src 'none'"):
         assert part in body.replace("&#39;", "'")
     assert body.count("<figcaption>") == 6
-    assert "at ε = 1 is right" in body
+    assert "at ε = 1 has" in body
 
 
 def test_a_report_shows_scores_and_says_which_rows_they_are_from() -> None:
@@ -85,7 +85,7 @@ def test_a_report_shows_scores_and_says_which_rows_they_are_from() -> None:
 def test_a_report_speaks_the_metric_that_is_asked_for() -> None:
     made = report_of(SPEC, metric="log-loss")
     values = dpviz.run(SPEC).metrics["log_loss"]
-    assert f"log loss is {values.mean():.3f}, " in made.sentence
+    assert f"log loss of {values.mean():.3f}; " in made.sentence
     with pytest.raises(dpviz.InvalidInput):
         report_of(SPEC, metric="auc")
 

@@ -14,6 +14,7 @@ from dpviz.dashboard.jobs import watching
 from dpviz.figures.style import THEMES, Theme
 from dpviz.reporting import words
 
+_PROBLEMS = "dpviz.problems-place"  # the part of the page where problems stand
 TOP = 0.08  # seconds that a browser needs to draw a sentence and two pictures
 
 _LOOK = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
@@ -42,6 +43,7 @@ def start(title: str, heading: str = "") -> Theme:
     if sum(memory.held().values()) > most_in_demo("megabytes") * 1_000_000:
         memory.clear()
     st.title(heading or title, anchor=False)
+    st.session_state[_PROBLEMS] = st.container()
     if st.query_params.get(panels.TASK):
         _lesson(st.query_params[panels.TASK])
     return theme
@@ -81,6 +83,7 @@ def top_first() -> None:
 
 
 def problems() -> None:
-    """Shows problems of the address or of the last thing typed: field, cause, fix."""
-    for problem in address.problems():
-        panels.problem(problem, "The page goes on without it.")
+    """Shows problems of the address or of the last thing typed, above all numbers: field, cause, fix."""
+    with st.session_state[_PROBLEMS]:
+        for problem in address.problems():
+            panels.problem(problem, "The page goes on without it.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text, one_of
@@ -62,10 +63,10 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
 def draw(own: Group, theme: Theme) -> None:
     """The lesson that is chosen, or the sheet."""
     given = dict(own["given"].value())
-    right = sum(_known(name) is not None and _known(name).accepts(reply) for name, reply in given.items())  # type: ignore[union-attr]
-    st.progress(len(given) / len(LESSONS), f"{len(given)} of {len(LESSONS)} answered, {right} of them checked and right")
+    progress = st.empty()  # filled when the answer of this click was judged
     chosen = own["lesson"].draw()
     if chosen == SHEET:
+        _progress(progress, given)
         sheet()
         return
     lesson = BY_ID[chosen]
@@ -85,13 +86,21 @@ def draw(own: Group, theme: Theme) -> None:
     answers = _measured(f"lesson-{asked}", [lesson]) if asked == lesson.id else None
     if answers is not None:
         if reply is not None and given.get(asked) != reply:
-            own["given"].keep(given | {asked: reply})
+            given |= {asked: reply}
+            own["given"].keep(given)
             address.amend(own.keys)
         _result(lesson, answers[asked], reply, theme)
+    _progress(progress, given)
     following = LESSONS.index(lesson) + 1
     if following < len(LESSONS):
         st.button(f"Next lesson: {LESSONS[following].title}", on_click=own["lesson"].keep, args=(LESSONS[following].id,))
     _hand_in(dict(own["given"].value()))
+
+
+def _progress(place: DeltaGenerator, given: Mapping[str, float | str]) -> None:
+    """The number of lessons that are answered, and of those that are right."""
+    right = sum(_known(name) is not None and _known(name).accepts(reply) for name, reply in given.items())  # type: ignore[union-attr]
+    place.progress(len(given) / len(LESSONS), f"{len(given)} of {len(LESSONS)} answered, {right} of them checked and right")
 
 
 def terms() -> None:

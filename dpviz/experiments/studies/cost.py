@@ -1,4 +1,4 @@
-"""Cost of privacy: a metric of the same model, weights, columns and ranges trained without privacy, minus that of the private one.
+"""Cost of privacy: a metric of the same model, weights, columns and ranges without privacy, minus that of the private model.
 
 The same training without noise (same seeds, batches and starting point) stands between both: what is lost up to it is lost to the
 method's training (few or short steps, clipping, added regularisation), the rest to noise.
