@@ -81,5 +81,6 @@ def _values(spec: Any, texts: list[str]) -> dict[str, list[Any]]:
         name, equals, some = text.partition("=")
         if not equals or name not in declared:
             raise InvalidInput("--try", f"names no hyperparameter: {text!r}", f"Give NAME=A,B with one of {', '.join(declared)}.")
-        values[name] = [declared[name].parse(f"--try {name}", part) for part in some.split(",")]
+        parsed = [declared[name].parse(f"--try {name}", part) for part in some.split(",")]
+        values[name] = list(dict.fromkeys([*values.get(name, []), *parsed]))
     return values

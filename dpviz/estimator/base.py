@@ -5,9 +5,11 @@ import warnings
 from collections import Counter
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 
+from dpviz.common.validate import InvalidInput, show
 from dpviz.estimator.guarantee import PrivacyWarning
 from dpviz.spending.ledger import Ledger
 
@@ -22,6 +24,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):
     """A classifier with arguments `random_state` and `ledger`; `guarantee_` is there once it is fitted."""
 
     ledger: str | os.PathLike[str] | Ledger | None
+    random_state: object
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -44,3 +47,12 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):
                 warnings.warn(REPETITION, PrivacyWarning, stacklevel=3)
             return None
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+
+    def _generator(self) -> np.random.RandomState:
+        """The generator that `random_state` names, where it is not None."""
+        try:
+            made: np.random.RandomState = check_random_state(self.random_state)
+        except ValueError as problem:
+            cause = f"is no seed, got {show(self.random_state)}"
+            raise InvalidInput("random_state", cause, "Give None, 0 to 4294967295 or a generator.") from problem
+        return made

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -332,15 +331,6 @@ class PrivateClassifier(PrivateEstimator):
             return np.random.SeedSequence().spawn(count), random.SystemRandom(), random.SystemRandom()
         words = [int(w) for w in self._generator().randint(0, 2**32, size=4, dtype=np.uint64)]
         return np.random.SeedSequence(words).spawn(count), random.Random(repr(words)), random.Random(f"ranges {words}")
-
-    def _generator(self) -> np.random.RandomState:
-        """The generator that `random_state` names, where it is not None."""
-        try:
-            made: np.random.RandomState = check_random_state(self.random_state)
-        except ValueError as problem:
-            cause = f"is no seed, got {show(self.random_state)}"
-            raise InvalidInput("random_state", cause, "Give None, 0 to 4294967295 or a generator.") from problem
-        return made
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """(n,) scores of two classes, above 0 for the second, or (n, K)."""

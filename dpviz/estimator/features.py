@@ -101,18 +101,21 @@ def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) 
     return LinearMap(centre, 1 / (reach * np.sqrt(d)), low, high, read)
 
 
+def _is_pair(value: object) -> bool:
+    return isinstance(value, Sequence | np.ndarray) and len(value) == 2 and all(np.ndim(end) == 0 for end in value)
+
+
 def _declared(ranges: object, names: Sequence[str]) -> tuple[Floats, Floats]:
     if isinstance(ranges, Mapping):
         missing = [name for name in names if name not in ranges]
         if missing:
             raise InvalidInput("ranges", f"has none for {show(missing[0])}", "Give one for each feature.")
         pairs = [ranges[name] for name in names]
-    elif isinstance(ranges, Sequence | np.ndarray) and np.shape(ranges):
-        flat = len(ranges) == 2 and all(np.ndim(v) == 0 for v in ranges)
-        pairs = [ranges] * len(names) if flat else list(ranges)
+    elif (isinstance(ranges, Sequence) and not isinstance(ranges, str)) or (isinstance(ranges, np.ndarray) and ranges.ndim > 0):
+        pairs = [ranges] * len(names) if len(ranges) == 2 and not any(map(_is_pair, ranges)) else list(ranges)
     else:
         raise InvalidInput("ranges", f"must be (low, high) or one pair for each feature, got {show(ranges)}", "Give them.")
-    if len(pairs) != len(names) or any(np.shape(pair) != (2,) for pair in pairs):
+    if len(pairs) != len(names) or any(isinstance(pair, str) or not _is_pair(pair) for pair in pairs):
         raise InvalidInput("ranges", f"must be one (low, high) or {len(names)} of them", "Give one pair for each feature.")
     ends = np.array([[number("ranges", v) for v in pair] for pair in pairs])
     return ends[:, 0], ends[:, 1]

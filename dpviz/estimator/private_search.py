@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dpviz.common.arrays import Floats
@@ -133,7 +132,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         """(whether randomness follows from a seed, its source, that of private ranges)."""
         if self.random_state is None:  # not the global generator, whose state may be known
             return False, random.SystemRandom(), random.SystemRandom()
-        words = check_random_state(self.random_state).randint(0, 2**32, size=4, dtype=np.uint64).tolist()
+        words = self._generator().randint(0, 2**32, size=4, dtype=np.uint64).tolist()
         return True, random.Random(f"search {words}"), random.Random(f"ranges {words}")
 
     def _tried(self) -> tuple[list[dict[str, Any]], list[PrivateClassifier]]:
@@ -142,15 +141,19 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         if not isinstance(base, PrivateClassifier):
             raise InvalidInput("estimator", f"must be a PrivateClassifier, got {show(base)}", "Map rows before the search.")
         try:
-            settings = list(ParameterGrid(self.param_grid))
+            grid = ParameterGrid(self.param_grid)
+            count = len(grid)  # before they are listed
         except (TypeError, ValueError) as error:
             raise InvalidInput("param_grid", str(error), 'Give a mapping such as {"lam": [0.001, 0.01]}.') from error
-        if not 1 <= len(settings) <= MOST_SETTINGS:
-            raise InvalidInput("param_grid", f"holds {len(settings):,} settings", f"Give 1 to {MOST_SETTINGS}.")
-        for name in {name for setting in settings for name in setting}:
+        if not 1 <= count <= MOST_SETTINGS:
+            raise InvalidInput("param_grid", f"holds {count:,} settings", f"Give 1 to {MOST_SETTINGS}.")
+        for name in {name for each in grid.param_grid for name in each}:
+            if not isinstance(name, str):
+                raise InvalidInput("param_grid", f"has the name {show(name)}, which is no text", "Name hyperparameters by text.")
             if name in _FIXED:
                 raise InvalidInput("param_grid", f"{name} cannot be searched over", "Give it to the search or to the estimator.")
         own = {"epsilon": self.epsilon, "delta": self.delta, "random_state": None, "ledger": None}
+        settings = list(grid)
         return settings, [clone(base).set_params(**setting, **own) for setting in settings]
 
     def decision_function(self, X: ArrayLike) -> Floats:

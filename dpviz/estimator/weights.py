@@ -28,7 +28,7 @@ def of_samples(sample_weight: ArrayLike | None, max_weight: object, n: int) -> t
         return None, 0
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         weights = np.array(np.nan)
     if weights.ndim == 0 and np.isfinite(weights):
         weights = np.full(n, float(weights))

@@ -161,6 +161,9 @@ def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"delta": 0.1}, "delta"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"epsilon": "2"}, "epsilon"),
+        ({"param_grid": {1: [0.1]}}, "param_grid"),
+        ({"param_grid": {name: range(1000) for name in ("lam", "a", "b")}}, "param_grid"),
+        ({"random_state": "x"}, "random_state"),
     ],
 )
 def test_what_cannot_be_searched_is_said_in_words(how: dict[str, object], field: str | None) -> None:

@@ -96,6 +96,8 @@ def test_sample_weights_are_bounded_by_what_is_declared(most: float) -> None:
         ({"max_weight": 0.0}, None, "max_weight"),
         ({}, [-1.0] * 400, "sample_weight"),
         ({}, [1.0, 2.0], "sample_weight"),
+        ({}, [2**2000] * 400, "sample_weight"),
+        ({"ranges": [None, (0, 1)]}, None, "ranges"),
         ({"mechanism": "dp-agd"}, [1.0] * 400, "weights"),
         ({"mechanism": "ldp-duchi"}, [1.0] * 400, "weights"),
     ],
