@@ -161,42 +161,32 @@ def together(totals: Sequence[float], chosen: int, epsilon: float, look: Look, t
     """The total epsilon of 1, 2, ... trainings as bars beside the plain sum.
 
     Args:
-        totals: of 1 .. k trainings.
+        totals: of 1 .. k trainings; infinite where no epsilon holds at this delta, which has no bar.
         chosen: number of trainings that stands out.
         epsilon: of one training.
     """
-    counts = list(range(1, len(totals) + 1))
+    finite = [total for total in totals if math.isfinite(total)]
+    counts = list(range(1, len(finite) + 1))
     colours = [look.colour if k == chosen else faint(look.colour, 0.35) for k in counts]
-    bars = bar_trace(counts, list(totals), {"color": colours}, "%{x} trainings: ε = %{y:.3g}<extra></extra>", width=0.75)
+    bars = bar_trace(counts, finite, {"color": colours}, "%{x} trainings: ε = %{y:.3g}<extra></extra>", width=0.75)
     plain_sum = line_trace([1, chosen], [epsilon, chosen * epsilon], {"color": theme.majority, "width": 2, "dash": "dot"})
     end = marker_trace([chosen], [chosen * epsilon], {"size": 9, "color": theme.majority})
-    top = 1.18 * max(*totals, chosen * epsilon)
-    notes = [
-        note(
-            f"<b>{totals[chosen - 1]:.3g}</b>",
-            chosen,
-            totals[chosen - 1],
-            yanchor="bottom",
-            yshift=2,
-            font={"size": FONT_SIZE + 2, "color": theme.ink},
-        ),
-        note(
-            f"plain sum {chosen * epsilon:.3g}",
-            chosen,
-            chosen * epsilon,
-            yanchor="bottom",
-            yshift=6,
-            xanchor="right" if chosen > 5 else "left",
-            font={"size": FONT_SIZE - 1, "color": theme.majority},
-        ),
-    ]
+    top = 1.18 * max(*finite, chosen * epsilon)
+    height = totals[chosen - 1]
+    large = {"size": FONT_SIZE + 2, "color": theme.ink}
+    notes = [note(f"<b>{height:.3g}</b>", chosen, height, yanchor="bottom", yshift=2, font=large)] * math.isfinite(height)
+    if chosen > 1:
+        anchor = "right" if chosen > 5 else "left"
+        small = {"size": FONT_SIZE - 1, "color": theme.majority}
+        text, at = f"plain sum {chosen * epsilon:.3g}", chosen * epsilon
+        notes.append(note(text, chosen, at, yanchor="bottom", yshift=6, xanchor=anchor, font=small))
     return figure(
         theme,
         [bars, plain_sum, end],
         height=280,
         margin=margin(left=64, top=12),
         showlegend=False,
-        annotations=notes if chosen > 1 else notes[:1],
+        annotations=notes,
         x={"title": "trainings", "dtick": 1, "showgrid": False, "range": [0.4, len(totals) + 0.6]},
         y={"title": "total ε", "range": [0, top]},
     )

@@ -1,5 +1,6 @@
 """The five scenes: a title, a sentence or two, one control, one picture, and a link to the page that takes it apart."""
 
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -193,7 +194,11 @@ def twice(outcome: Outcome, theme: Theme) -> None:
         return
     one = outcome.calibration.proved_budget
     assert one is not None
-    said = f"{count} trainings cost ε = {words.three(sums[count - 1])} together."
+    total = sums[count - 1]
+    said = f"{count} trainings cost ε = {words.three(total)} together."
+    if not math.isfinite(total):
+        said = f"At this δ no ε holds for {count} trainings together: the δ of every training adds up."
+        st.markdown(said)
     figure = pictures.together(sums, count, one.epsilon, method_look(spec.mechanism, theme), theme)
     charts.chart(
         figure, "total", f"{said} Their plain sum is {words.three(count * one.epsilon)}.", still=True, of=spec, wide=True
