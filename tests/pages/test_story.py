@@ -30,11 +30,11 @@ def test_five_scenes_show_the_run_of_the_sidebar(dataset: str, mechanism: str) -
     assert not page.error
     assert scenes(page) == ["The line moves", "What it costs", "One person leaves", "Someone bets", "Twice"]
     proved = dpviz.run(dpviz.RunSpec(dataset, mechanism=mechanism, seeds=2)).calibration.proved_budget is not None
-    assert len(stills(page)) == 4 + proved, "nothing adds up where nothing is proved"
+    assert len(stills(page)) == 3 + 2 * proved, "where nothing is proved nothing adds up and no bet is limited"
 
 
 def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet() -> None:
-    said = text(settled(opened()))
+    said = text(settled(opened(bets="true")))
     gone = story.departure(dpviz.RunSpec("teaching", seeds=2))
     influence = inspected.row_influence(dpviz.RunSpec("teaching", seeds=2))
     assert gone.row_id == inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).row_ids[influence.frame()["rank"].idxmin()]
@@ -45,6 +45,12 @@ def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet
     assert "another" not in said
     other = settled(opened(who="typical"))
     assert f"Row {gone.row_id} " not in text(other)
+
+
+def test_the_best_bet_is_right_as_often_as_it_says() -> None:
+    for accuracy in (0.5, 0.553, 0.9, 1.0):
+        cloud = story.best_bet(accuracy)
+        assert np.mean((cloud["u"] > 0) == (cloud["side"] == 1)) == pytest.approx(accuracy, abs=1e-3)
 
 
 def test_twice_is_the_ledgers_composition() -> None:

@@ -16,7 +16,7 @@ from dpviz.dashboard.frame import address, links, sidebar
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.story import playing
-from dpviz.dashboard.story.settings import MOST, PRESENT, SCENE, SCENES, TRAININGS, WHO_LEAVES
+from dpviz.dashboard.story.settings import BETS, MOST, PRESENT, SCENE, SCENES, TRAININGS, WHO_LEAVES
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.studies import decision_boundary, inspected, story
 from dpviz.figures import story as pictures
@@ -146,33 +146,32 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
 
 
 def someone_bets(outcome: Outcome, theme: Theme) -> None:
-    """What an attacker sees of models that were trained with the person and without."""
-    spec, who = replace(outcome.spec, seeds=1), WHO_LEAVES.value()
-    limit = "" if outcome.attack is None else f" No attacker is right more often than {words.percent(outcome.attack.accuracy)}."
+    """What an attacker sees of models that were trained with the person and without: at most, or in models that are attacked."""
+    spec, who, attack = replace(outcome.spec, seeds=1), WHO_LEAVES.value(), outcome.attack
+    limit = "" if attack is None else f" No attacker is right more often than {words.percent(attack.accuracy)}."
     _say(f"An attacker sees one private model and bets: was this person in the data?{limit}")
-    if playing.plays():
-        return
+    if BETS.draw() and not playing.plays():
 
-    def work(monitor: Monitor) -> Any:
-        row = int(setup_for(spec).split.train[story.leaver(spec, who)])
-        *_, last = watch_run(spec, "without", row, None, GAMES, monitor=monitor, looks=1)
-        return last
+        def work(monitor: Monitor) -> Any:
+            row = int(setup_for(spec).split.train[story.leaver(spec, who)])
+            *_, last = watch_run(spec, "without", row, None, GAMES, monitor=monitor, looks=1)
+            return last
 
-    played, _ = tasks.observe("story-bet", "Training models with and without the person", work, of=spec, given=who)
-    if played is None:
+        played, _ = tasks.observe("story-bet", "Training models with and without the person", work, of=spec, given=who)
+        if played is None:
+            return
+        cloud, result = played[1].cloud, played[1]
+        low, high = result.guessed_right_limits
+        summary = f"In {2 * GAMES} models this attacker is right {words.percent(result.guessed_right)} of the time"
+        st.markdown(f"{summary} ({words.percent(low)} to {words.percent(high)}); a coin is right half of the time.")
+    elif attack is None:
+        panels.empty("Nothing is proved about this method, so no limit can be drawn. Attack it to see what is found.")
         return
-    _, result = played
-    low, high = result.guessed_right_limits
-    st.markdown(
-        f"In {2 * GAMES} models this attacker is right **{words.percent(result.guessed_right)}** of the time "
-        f"({words.percent(low)} to {words.percent(high)}); a coin is right half of the time."
-    )
-    summary = (
-        f"Histograms of what an attacker measures on {GAMES} models trained with the person and {GAMES} without: right "
-        f"{words.percent(result.guessed_right)} of the time.{limit}"
-    )
-    figure = pictures.two_worlds(result.cloud, ("with this person", "without"), theme)
-    charts.chart(figure, "bet", summary, lambda: result.cloud, still=True, of=outcome.spec, wide=True)
+    else:
+        cloud, summary = story.best_bet(attack.accuracy), "What the best possible attacker would measure"
+    figure = pictures.two_worlds(cloud, ("with this person", "without"), theme)
+    summary = f"{summary}: histograms with the person and without.{limit}"
+    charts.chart(figure, "bet", summary, lambda: cloud, still=True, of=outcome.spec, wide=True)
     with st.container(horizontal=True, key="buttons-scene-4"):
         links.to("Audit", "Attack it yourself")
         links.to("Guarantees", "What is proved?")

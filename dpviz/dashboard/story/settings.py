@@ -14,9 +14,10 @@ MOST = 10
 PRESENT = fields.flag("present", "Presenter mode", "One scene at a time in large type; arrow keys move ε and the scene.")
 SCENE = fields.choice("scene", "Scene", SCENES, "")
 WHO_LEAVES = fields.choice("who", "Who leaves", WHO, "most")
+BETS = fields.flag("bets", "Attack 400 models", "Trains models with and without this person, and counts the right guesses.")
 TRAININGS = fields.number("trainings", "Trainings", 1, MOST, 2, integer=True)
 
 
 def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them."""
-    return PRESENT, SCENE, WHO_LEAVES, TRAININGS, PINNED
+    return PRESENT, SCENE, WHO_LEAVES, BETS, TRAININGS, PINNED

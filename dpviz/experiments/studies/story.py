@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, silent
@@ -83,6 +84,23 @@ def departure(spec: RunSpec, who: str = "most", monitor: Monitor = silent) -> De
     position = leaver(spec, who)
     run, truth = inspected.inspect(spec, monitor), inspected.retrained(spec, [position])
     return Departure(int(run.row_ids[position]), truth.base[None], truth.theta, float(truth.norm[0]), run.rms_noise)
+
+
+def best_bet(accuracy: float, count: int = 2000) -> pd.DataFrame:
+    """What the best possible attacker would measure: two normal distributions that are told apart that often.
+
+    A likelihood ratio test of two unit normal distributions mu apart is right in Phi(mu / 2) of all cases (Dong, Roth, Su 2022).
+
+    Args:
+        accuracy: share of right guesses, in [0.5, 1].
+        count: values of each.
+
+    Returns:
+        Columns side (0 with the person, 1 without) and u, at evenly spaced quantiles.
+    """
+    half = min(float(ndtri(accuracy)), 8.0)
+    quantiles = ndtri((np.arange(count) + 0.5) / count)
+    return pd.DataFrame({"side": np.repeat((0, 1), count), "u": np.r_[quantiles - half, quantiles + half]})
 
 
 def noising_run(spec: RunSpec) -> RunSpec | None:
