@@ -11,7 +11,7 @@ import pytest
 
 from dpviz.common import threads
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.frame import server
+from dpviz.dashboard.frame import links, server
 from dpviz.dashboard.jobs import cached_runs
 
 ROOT = Path(__file__).parents[2]
@@ -94,9 +94,9 @@ def test_every_page_begins_with_its_frame() -> None:
         assert "page.start(" in path.read_text(), path.name
 
 
-def test_pages_have_numbers_of_their_own_which_give_their_order() -> None:
-    names = sorted(path.stem for path in (ROOT / "pages").glob("*.py"))
-    assert [name.partition("_")[0] for name in names] == [str(k) for k in range(len(names))]
+def test_every_page_stands_in_one_group_of_the_navigation() -> None:
+    titles = [links.title(path.stem) for path in (ROOT / "pages").glob("*.py")]
+    assert sorted([links.FIRST, *titles]) == sorted(title for group in links.GROUPS.values() for title in group)
 
 
 def test_the_address_is_printed_as_a_code(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ document.currentScript.previousElementSibling.onclick = () => {{
     link.download = "dpviz-{key}.png";
     link.click();
   }};
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(copy.outerHTML);
 }};</script>"""
 
 #: whether the reader's window is narrow, as the page's frame reports it
