@@ -1,6 +1,7 @@
 """The five scenes: a title, a sentence or two, one control, one picture, and a link to the page that takes it apart."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -68,15 +69,18 @@ def _lines(outcome: Outcome, theme: Theme, key: str, summary: str, **more: Any) 
     charts.chart(figure, key, summary, rows=True, still=True, of=outcome.spec, wide=True)
 
 
+def _result(section: str, doing: str, work: Callable[[Monitor], Any], **more: Any) -> Any:
+    """The result of a scene's work for this very run; None until it is there."""
+    result, fresh = tasks.observe(f"story-{section}", doing, work, **more)
+    return result if fresh else None
+
+
 def line_moves(outcome: Outcome, theme: Theme) -> None:
     """Private models as lines in the plane, and the rows that received noise."""
     spec, kept = outcome.spec, None
     noises = isinstance(spec.build(), NoisesRows | HasRule)
     if noises:
-        kept, fresh = tasks.observe(
-            "story-rows", "Finding who received noise", partial(inspected.inspect, spec), of=spec, kept=False
-        )
-        kept = kept if fresh else None
+        kept = _result("rows", "Finding who received noise", partial(inspected.inspect, spec), of=spec, kept=False)
     marked = (
         ""
         if kept is None or kept.ever is None
@@ -101,7 +105,7 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     measure = cost.metric
     panels.headline(*words.headline(words.title(spec), cost, outcome.calibration, outcome.attack), of=spec)
     work = partial(story.cost_over, replace(spec, epsilon=1.0), GRID, measure.id)
-    curve, _ = tasks.observe("story-cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id)
+    curve = _result("cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id)
     if curve is None or not cost.there or not len(curve):
         return
     levels = [pictures.Level("without privacy", cost.non_private, theme.ink)]
@@ -131,7 +135,7 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
         panels.empty("Retraining this network takes long. The page Person does it when asked.")
         return
     work = partial(story.departure, spec, who)
-    gone, _ = tasks.observe("story-person", "Retraining without the person", work, of=spec, given=who, kept=False)
+    gone = _result("person", "Retraining without the person", work, of=spec, given=who, kept=False)
     if gone is None:
         return
     ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
@@ -157,7 +161,7 @@ def someone_bets(outcome: Outcome, theme: Theme) -> None:
             *_, last = watch_run(spec, "without", row, None, GAMES, monitor=monitor, looks=1)
             return last
 
-        played, _ = tasks.observe("story-bet", "Training models with and without the person", work, of=spec, given=who)
+        played = _result("bet", "Training models with and without the person", work, of=spec, given=who)
         if played is None:
             return
         cloud, result = played[1].cloud, played[1]
@@ -186,13 +190,13 @@ def twice(outcome: Outcome, theme: Theme) -> None:
     def work(_: Monitor) -> list[float]:
         return totals(spec.build(), setting_of(spec), outcome.calibration, MOST)
 
-    sums, fresh = tasks.observe("story-total", "Adding up", work, of=spec)
-    if not sums:
-        if fresh:
-            panels.empty("Nothing is proved about this method, so nothing can be added up.")
-        return
     one = outcome.calibration.proved_budget
-    assert one is not None
+    if one is None:
+        panels.empty("Nothing is proved about this method, so nothing can be added up.")
+        return
+    sums = _result("total", "Adding up", work, of=spec)
+    if sums is None:
+        return
     total = sums[count - 1]
     said = f"{count} trainings cost ε = {words.three(total)} together."
     if not math.isfinite(total):
