@@ -12,6 +12,7 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import address, settled, stills, text
 
 import dpviz
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.story import playing
 from dpviz.experiments.studies import decision_boundary, inspected, story
 
@@ -45,6 +46,14 @@ def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet
     assert "another" not in said
     other = settled(opened(who="typical"))
     assert f"Row {gone.row_id} " not in text(other)
+
+
+def test_scenes_never_show_another_tables_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = settled(opened())
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)  # the page is drawn before the new results are there
+    page.selectbox(key="dataset").set_value("breast-cancer").run()
+    assert not page.exception
+    assert not settled(page).exception
 
 
 def test_the_best_bet_is_right_as_often_as_it_says() -> None:
