@@ -6,6 +6,15 @@
 (10,)
 """
 
+import os
+import sys
+
+if sys.orig_argv[1:3] == ["-m", "dpviz"] or os.path.basename("".join(sys.orig_argv[1:2])) in ("dpviz", "dpviz.exe"):
+    import _signal  # `signal` is slow to load
+
+    for _number in (_signal.SIGINT, _signal.SIGTERM):  # until `dpviz.cli.start` listens
+        _signal.signal(_number, lambda number, _: os._exit(128 + number))
+
 
 def _homes() -> dict[str, str]:
     """The module of every public name, by the stub beside this file.

@@ -1,18 +1,14 @@
 """The command's entry point: Ctrl-C and SIGTERM end it and its child processes, without a traceback, at any moment.
 
-Until it listens to signals it loads a few modules of the standard library only, and a Ctrl-C while these are being loaded ends
-it in the same way. Ctrl-C before that, while Python itself starts, is Python's.
+Until it is loaded the package's first lines listen, and before these, while Python itself starts, Python.
 """
 
 from __future__ import annotations
 
-try:
-    import os
-    import signal
-    import sys
-    from contextlib import suppress
-except KeyboardInterrupt:
-    __import__("os")._exit(130)
+import os
+import signal
+import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False  # `typing` is slow to load
 if TYPE_CHECKING:
@@ -67,7 +63,3 @@ def _leave(code: int) -> NoReturn:
     if clean_up is not None:
         clean_up()
     os._exit(code)
-
-
-if sys.argv[0].endswith(("dpviz", "dpviz.exe", os.path.join("dpviz", "__main__.py"))):  # it is loaded as the command
-    signal.signal(signal.SIGINT, _stop)

@@ -15,20 +15,16 @@ ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="children are looked up in /proc")
 
-#: sends itself a signal when a module is about to be loaded
+#: sends the command a signal when a module is about to be loaded; Python loads it at its own start
 AT_IMPORT = """
-import os, signal, sys
+import os, sys
 class Sender:
     def find_spec(self, name, path=None, target=None):
-        if name == module:
-            os.kill(os.getpid(), int(number))
-module, number = sys.argv[1:3]
+        if name == {module!r}:
+            os.kill(os.getpid(), {number})
 sys.meta_path.insert(0, Sender())
-for early in ("signal", "enum", "typing", "collections.abc"):
+for early in ("signal", "contextlib"):
     sys.modules.pop(early, None)
-sys.argv = ["dpviz", *sys.argv[3:]]
-from dpviz.cli.start import main
-sys.exit(main())
 """
 
 
@@ -61,15 +57,20 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"DPVIZ_CACHE": str(tmp_path), "OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.parametrize(
-    ("module", "number", "code"),
-    [*((name, signal.SIGINT, 130) for name in ("signal", "dpviz.cli.main", "numpy")), ("numpy", signal.SIGTERM, 143)],
-)
-def test_no_traceback_at_any_moment_of_the_start(module: str, number: int, code: int, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-c", AT_IMPORT, module, str(int(number)), "sweep", "--dataset", "teaching", "--jobs", "2"]
+@pytest.mark.parametrize("way", ["-m", "script"])
+@pytest.mark.parametrize("module", ["dpviz.cli", "dpviz.cli.start", "signal", "dpviz.cli.main", "numpy"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_no_traceback_at_any_moment_of_the_start(
+    way: str, module: str, number: int, code: int, environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = tmp_path / "dpviz"
+    script.write_text("from dpviz.cli.start import main\nraise SystemExit(main())")
+    (tmp_path / "sitecustomize.py").write_text(AT_IMPORT.format(module=module, number=int(number)))
+    command = [sys.executable, *(["-m", "dpviz"] if way == "-m" else [str(script)]), "sweep", "--dataset", "teaching"]
     # a shell has what it starts in the background ignore Ctrl-C, and so these tests, too
     listens = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL) if os.name == "posix" else None
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT, preexec_fn=listens)
+    found = environment | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    ended = subprocess.run(command, cwd=tmp_path, env=found, capture_output=True, text=True, timeout=LIMIT, preexec_fn=listens)
     assert (ended.returncode, ended.stderr) == (code, "")
 
 
