@@ -18,8 +18,8 @@ from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent, ReleasesGaussians
 from dpviz.models import Setting
-from dpviz.privacy.accounting import curves, tables
-from dpviz.privacy.accounting.events import Composed, Event
+from dpviz.privacy.accounting import curves
+from dpviz.privacy.accounting.events import Composed
 from dpviz.privacy.accounting.gaussian import gaussian_detections, gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
@@ -102,15 +102,17 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     mu = calibration.mu
     if mu is not None:
         bounded(total_variation(mu), GAUSSIAN, partial(gaussian_detections, mu))
-    # replace-one only, as everywhere where accountants are compared
-    declares = isinstance(mechanism, DeclaresEvent) and calibration.neighbouring is Neighbouring.REPLACE_ONE
-    event = protection.released(mechanism, setting, calibration) if declares and isinstance(mechanism, DeclaresEvent) else None
+    relation, event = calibration.neighbouring, None
+    # what removing a row changes in preparations is not known
+    if isinstance(mechanism, DeclaresEvent) and (relation is Neighbouring.REPLACE_ONE or not calibration.preparation_mu):
+        event = protection.released(mechanism, setting, calibration)
     prepared = isinstance(event, Composed) and calibration.preparation_mu > 0
     if event is not None:
         # total variations of preparations and of what follows add up
-        distance = min(1.0, sum(map(curves.advantage, event.events if prepared and isinstance(event, Composed) else (event,))))
+        parts = event.events if prepared and isinstance(event, Composed) else (event,)
+        distance = min(1.0, sum(curves.advantage(part, relation) for part in parts))
         whole = isinstance(mechanism, ReleasesGaussians) and not prepared
-        reached = partial(_by_noise, event, budget.delta) if whole else partial(np.add, distance)
+        reached = partial(curves.detections, event, relation=relation) if whole else partial(np.add, distance)
         bounded(distance, GAUSSIAN if whole else DISTANCE, reached)
     if isinstance(mechanism, BoundsDistance):
         distance = protection.distance(mechanism, setting, calibration)
@@ -134,11 +136,6 @@ def alike(a: Attack, b: Attack) -> tuple[float, float]:
     if ALONE in (a.basis, b.basis):
         return a.accuracy_by_budget, b.accuracy_by_budget
     return a.accuracy, b.accuracy
-
-
-def _by_noise(event: Event, delta: float, alarms: Floats) -> Floats:
-    """The most detections at each rate of false alarms, by the distribution of an event."""
-    return np.interp(alarms, *tables.attack(event, delta))
 
 
 def attack_on_person(individual: IndividualEpsilon, position: int, on_any_row: Attack | None) -> float:

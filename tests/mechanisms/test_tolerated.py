@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from riskcal.analysis import get_advantage_from_adp, get_beta_from_adp, get_beta_from_pld
+from riskcal.calibration import get_advantage_for_dpsgd, get_beta_for_dpsgd
 from scipy.stats import norm
 
 import dpviz
@@ -70,6 +71,51 @@ def test_small_batches_are_searched_through_their_composition() -> None:
     found = mechanism.calibrate(SETTING, Budget(epsilon, DELTA))
     assert attacker.reached(mechanism, SETTING, found) == pytest.approx(0.55, abs=1e-3)
     assert epsilon > 2 * epsilon_by_budget(attacker, DELTA)
+
+
+@pytest.mark.parametrize("text", ["tpr=0.05@fpr=0.01", "tpr=0.6@fpr=0.5", "advantage=0.1"])
+def test_one_sampled_step_under_add_remove_is_known_exactly(text: str) -> None:
+    """N(0) beside its mixture with N(1/z), each of the two tested against the other; 5 % less noise lets the attacker win."""
+    attacker, q = Attacker.parse(text), 0.5
+    mechanism = get_mechanism("dp-sgd").from_params({"relation": "add-remove", "sampling_rate": q, "epochs": q})
+    found = mechanism.calibrate(SETTING, Budget(epsilon_for(attacker, mechanism, SETTING, DELTA), DELTA))
+    assert found.details["steps"] == 1
+
+    def exact(z: float) -> float:
+        y = np.linspace(-9, 9, 200_001)
+        alone, mixture = norm.sf(y), (1 - q) * norm.sf(y) + q * norm.sf(y - 1 / z)
+        if attacker.measure == "advantage":
+            return float((mixture - alone).max())
+        a = attacker.at_fpr
+        return max(np.interp(a, alone[::-1], mixture[::-1]), np.interp(a, 1 - mixture, 1 - alone))
+
+    z = found.details["noise_multiplier"]
+    assert 0.99 * attacker.most < exact(z) <= attacker.most < exact(0.95 * z)
+
+
+@pytest.mark.parametrize("text", ["tpr=0.2@fpr=0.01", "advantage=0.1"])
+def test_sampled_batches_under_add_remove_need_the_noise_that_riskcal_finds(text: str) -> None:
+    attacker, q = Attacker.parse(text), 0.1
+    mechanism = get_mechanism("dp-sgd").from_params({"relation": "add-remove", "sampling_rate": q, "epochs": 3.0})
+
+    def multiplier(epsilon: float) -> float:
+        return mechanism.calibrate(SETTING, Budget(epsilon, DELTA)).details["noise_multiplier"]
+
+    def reached(z: float) -> float:
+        if attacker.measure == "advantage":
+            return float(get_advantage_for_dpsgd(z, q, 30, 1e-3))
+        return 1 - float(get_beta_for_dpsgd(z, q, 30, attacker.at_fpr, 1e-3))
+
+    z = multiplier(epsilon_for(attacker, mechanism, SETTING, DELTA))
+    assert reached(z) == pytest.approx(attacker.most, rel=5e-3)
+    assert reached(0.95 * z) > 1.02 * attacker.most
+    assert multiplier(epsilon_by_budget(attacker, DELTA)) > 1.3 * z
+
+
+@pytest.mark.parametrize("name", ["dp-svrg", "dp-agd"])
+def test_other_methods_under_add_remove_are_never_worse_than_by_epsilon_and_delta(name: str) -> None:
+    attacker, mechanism = Attacker.parse("advantage=0.1"), get_mechanism(name).from_params({"relation": "add-remove"})
+    assert epsilon_for(attacker, mechanism, SETTING, DELTA) >= epsilon_by_budget(attacker, DELTA) * (1 - 1e-3)
 
 
 def test_what_is_only_claimed_is_refused() -> None:

@@ -2,17 +2,19 @@
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import epsilon, log_delta
+from dpviz.privacy.accounting.accountants.base import mu_of
 from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
 from dpviz.privacy.accounting.distance import of_divergence
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_detections, total_variation
-from dpviz.privacy.accounting.methods import tightest
+from dpviz.privacy.accounting.methods import Method, tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
 from dpviz.privacy.budget import Neighbouring
 
@@ -57,30 +59,27 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
     return float(orders[k]), float(values[k])
 
 
-def advantage(event: Event) -> float:
-    """The most by which detections can exceed false alarms, in [0, 1], by the tightest proof under replace-one.
+def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> float:
+    """The most by which detections can exceed false alarms, in [0, 1], by the tightest proof under a neighbouring relation.
 
     A total variation distance: exact for one sensitivity and full batches. Otherwise that of (epsilon, delta(epsilon)) at
     an epsilon near 0, (e^eps - 1 + 2 delta)/(e^eps + 1) (Kairouz, Oh, Viswanath 2015, Theorem 2.1): one delta instead of
     the many of `detections`, whose curve has its largest distance there. Releases of several kinds: by the Rényi divergence
-    near order 1, of a replacement or of two hops. Shuffled reports: by the report alone, from which the others follow.
+    near order 1, of a removal, of a replacement or of two hops. Shuffled reports: by the report alone, from which the others
+    follow.
     """
     if isinstance(event, Shuffled):
-        return advantage(event.event)
-    steps, method = steps_of(event), tightest(event)
+        return advantage(event.event, relation)
+    steps, method = steps_of(event), tightest(event, relation)
     if len(steps) > 1:
         # a Rényi divergence grows with its order and is the Kullback-Leibler divergence at 1
-        one_hop, whole = (
-            float(curve.min())
-            for curve in (
-                curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)),
-                curve_of_replacement(steps, method),
-            )
-        )
-        return min(1.0, 2 * of_divergence(one_hop), of_divergence(whole))
+        one_hop = of_divergence(float(curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)).min()))
+        if relation is Neighbouring.ADD_REMOVE:
+            return one_hop
+        return min(1.0, 2 * one_hop, of_divergence(float(curve_of_replacement(steps, method).min())))
     step = steps[0]
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        return total_variation(step.mu)
+        return total_variation(math.sqrt(step.count) * mu_of(step.event, method))
 
     def by(e: float) -> float:
         return min(1.0, math.tanh(e / 2) + 2 * math.exp(log_delta(event, method, e)) / (1 + math.exp(e)))
@@ -90,19 +89,25 @@ def advantage(event: Event) -> float:
     return min(most, by(most / 4)) if step.rate < _LOW_RATE else most
 
 
-def detections(event: Event, false_alarms: Floats) -> Floats:
-    """The most that any attacker can detect at each rate of false alarms, 1 - f, by the tightest proof under replace-one.
+def detections(event: Event, false_alarms: Floats, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> Floats:
+    """The most that any attacker can detect at each rate of false alarms, 1 - f, by the tightest proof under a relation.
 
-    Exact for one sensitivity and full batches (Dong, Roth, Su 2022, Theorem 2.7), otherwise from delta(eps) at many eps:
-    every single one bounds the attacker (Dong, Roth, Su 2022, Proposition 2.13), so a grid errs in the attacker's favour.
+    Exact for one sensitivity and full batches (Dong, Roth, Su 2022, Theorem 2.7), otherwise from delta(eps) at many eps, the
+    larger one of both directions of a pair: every single one bounds the attacker, whichever of the two runs is tested against
+    the other (Dong, Roth, Su 2022, Proposition 2.13), so a grid errs in the attacker's favour.
     """
-    a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event)
+    a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event, relation)
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        return gaussian_detections(step.mu, a)
-    top = max(epsilon(event, method, 1e-9), 1e-3)
-    grid = np.append(_NEAR_ZERO, np.geomspace(top * 1e-3, top, 49))
-    deltas = np.exp([log_delta(event, method, float(e)) for e in grid])
+        return gaussian_detections(math.sqrt(step.count) * mu_of(step.event, method), a)
     missed = np.zeros_like(a)
-    for e, d in zip(grid, deltas, strict=True):
+    for e, d in _profile(event, method):
         missed = np.maximum(missed, np.maximum(1 - d - np.exp(e) * a, np.exp(-e) * (1 - d - a)))
     return 1 - missed
+
+
+@lru_cache(maxsize=256)
+def _profile(event: Event, method: Method) -> tuple[tuple[float, float], ...]:
+    """(epsilon, delta(epsilon)) at 50 epsilons; with many releases of small batches it takes seconds."""
+    top = max(epsilon(event, method, 1e-9), 1e-3)
+    grid = (_NEAR_ZERO, *np.geomspace(top * 1e-3, top, 49).tolist())
+    return tuple((e, math.exp(log_delta(event, method, e))) for e in grid)

@@ -193,9 +193,8 @@ def total_epsilon(
 
 
 def _method(step: Step, relation: Neighbouring) -> Method:
-    if relation is Neighbouring.ADD_REMOVE:
-        return Method("pld", relation)
-    return HOCKEY_STICK if isinstance(step.event, Shuffled) else tightest(_event(step))
+    shuffled = isinstance(step.event, Shuffled) and relation is Neighbouring.REPLACE_ONE
+    return HOCKEY_STICK if shuffled else tightest(_event(step), relation)
 
 
 def _basic(kinds: Counter[Budget | Step], delta: float) -> float:

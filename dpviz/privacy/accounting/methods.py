@@ -1,4 +1,4 @@
-"""The accounting methods that are proved under replace-one, and the tightest one for an event."""
+"""The accounting methods that are proved, and the tightest one for an event."""
 
 from dpviz.privacy.accounting.accountants.base import Method
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
@@ -13,13 +13,15 @@ TWO_HOP = Method("pld", Neighbouring.REPLACE_ONE, "two-hop")
 HOCKEY_STICK = Method("hockey-stick", Neighbouring.REPLACE_ONE)
 
 
-def tightest(event: Event) -> Method:
-    """The accountant with the smallest proved epsilon under replace-one.
+def tightest(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> Method:
+    """The accountant with the smallest proved epsilon under a neighbouring relation.
 
     Raises:
         CannotAccount: no accountant says that it is the tightest for this event.
     """
     steps = steps_of(event)
+    if relation is Neighbouring.ADD_REMOVE:
+        return Method("pld" if len(steps) == 1 else "rdp", relation)
     for accountant in reversed(list_accountants().values()):
         route = accountant.route(steps)
         if route is not None:

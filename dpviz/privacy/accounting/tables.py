@@ -1,4 +1,4 @@
-"""Privacy curves of Gaussian releases as tables: Rényi divergence, delta over epsilon, composition, relations, attacker.
+"""Privacy curves of Gaussian releases as tables: Rényi divergence, delta over epsilon, composition, relations.
 
 Every function takes an event, which is what a mechanism releases with its noise, and returns numbers to draw or to save.
 """
@@ -11,14 +11,13 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import account, curves, mixture, rdp
 from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.side_by_side import Option
-from dpviz.privacy.budget import Budget, Neighbouring, corner
+from dpviz.privacy.budget import Neighbouring
 
 #: how a Rényi curve is turned into (epsilon, delta): id -> name
 CONVERSIONS = {"mironov": "Mironov's conversion", "improved": "improved conversion"}
@@ -152,15 +151,6 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
         )
         rows = [(name, account.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
     return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])
-
-
-@lru_cache(maxsize=REMEMBERED)
-def attack(event: Event, delta: float) -> tuple[Floats, Floats]:
-    """(false alarms, the most detections at each): the trade-off that no attacker can beat; both rise from 0 to 1."""
-    budget = Budget(max(account.epsilon(event, tightest(event), delta), 1e-6), delta)
-    even = (1 - curves.advantage(event)) / 2
-    alarms = np.unique(np.r_[np.geomspace(1e-4, 0.5, 60), np.linspace(0.01, 0.99, 60), 0, 1, corner(budget), even])
-    return alarms, curves.detections(event, alarms)
 
 
 def delta_at(event: Event, epsilon: float) -> float:
