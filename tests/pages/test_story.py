@@ -36,7 +36,8 @@ def test_five_scenes_show_the_run_of_the_sidebar(dataset: str, mechanism: str) -
 
 def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet() -> None:
     said = text(settled(opened(bets="true")))
-    gone = story.departure(dpviz.RunSpec("teaching", seeds=2))
+    spec = dpviz.RunSpec("teaching", seeds=2)
+    gone = story.departure(spec, dpviz.run(spec).theta)
     influence = inspected.row_influence(dpviz.RunSpec("teaching", seeds=2))
     assert gone.row_id == inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).row_ids[influence.frame()["rank"].idxmin()]
     exact = influence.leave_one_out([inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).at(gone.row_id)]).norm[0]

@@ -14,7 +14,7 @@ from dpviz.common import memory
 from dpviz.common.threads import processors
 from dpviz.dashboard.jobs.job import Job, State
 
-SHORT = 8  # threads for short work; more than processors, so that a slow run does not stand before the quick ones of others
+SHORT = 4  # threads for short work; more than processors, so that a slow run does not stand before the quick ones of others
 KEPT = 64  # jobs in memory that are over
 THREADS = "dpviz-job"  # the beginning of their names
 

@@ -93,6 +93,7 @@ def observe(
     dataset: str = "",
     kept: bool = True,
     ask: str = "",
+    short: bool = True,
 ) -> tuple[Any, bool]:
     """(result, whether it is of this very setting); draws progress, buttons and problems.
 
@@ -108,18 +109,21 @@ def observe(
         dataset: what the work learns from, where that is no run's.
         kept: see `Job`; False where the work keeps in a cache what it makes.
         ask: words of a button without which nothing starts; "" starts at once.
+        short: False for what takes many runs: it waits behind other long work.
     """
-    return result_of(section, _job(what, work, of=of, given=given, dataset=dataset, kept=kept), ask=ask)
+    return result_of(section, _job(what, work, of=of, given=given, dataset=dataset, kept=kept, short=short), ask=ask)
 
 
-def _job(what: str, work: Work, *, of: RunSpec | None, given: object = "", dataset: str = "", kept: bool) -> Job[Any]:
+def _job(
+    what: str, work: Work, *, of: RunSpec | None, given: object = "", dataset: str = "", kept: bool, short: bool = True
+) -> Job[Any]:
     # a hash: a failure is logged with the key, and names of columns and rows are not for the log
     key = f"{what} {hash(repr(given))} {'' if of is None else resolve(of).key()}"
 
     def stream(monitor: Monitor) -> Iterator[Any]:
         yield work(monitor)
 
-    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, short=True, kept=kept, of=of)
+    return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, short=short, kept=kept, of=of)
 
 
 def before(section: str) -> Any:

@@ -27,7 +27,7 @@ from dpviz.reporting import words
 from dpviz.reporting.pictures import method_look, plane
 from dpviz.spending.of_run import totals
 
-GRID = sidebar.EPSILONS[::5]  # four budgets for each factor of ten
+GRID = sidebar.EPSILONS[::10]  # two budgets for each factor of ten: each costs as much as a run
 GAMES = 200  # models trained with the person, and as many without
 _LOOK = Path(__file__).with_name("story.css").read_text(encoding="utf-8")
 _PRESENTED = Path(__file__).with_name("presenter.css").read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     measure = cost.metric
     panels.headline(*words.headline(words.title(spec), cost, outcome.calibration, outcome.attack), of=spec)
     work = partial(story.cost_over, replace(spec, epsilon=1.0), GRID, measure.id)
-    curve = _result("cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id)
+    curve = _result("cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False)
     if curve is None or not cost.there or not len(curve):
         return
     levels = [pictures.Level("without privacy", cost.non_private, theme.ink)]
@@ -134,7 +134,7 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     if not inspected.cheap(inspected.row_influence(spec)):
         panels.empty("Retraining this network takes long. The page Person does it when asked.")
         return
-    work = partial(story.departure, spec, who)
+    work = partial(story.departure, spec, outcome.theta, who)
     gone = _result("person", "Retraining without the person", work, of=spec, given=who, kept=False)
     if gone is None:
         return

@@ -12,7 +12,7 @@ from dpviz.common.progress import Monitor, silent
 from dpviz.common.validate import one_of
 from dpviz.experiments.run.metrics import get_metric
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.experiments.run.setup import able
+from dpviz.experiments.run.setup import able, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.sweeps.curves import QUANTILES
@@ -72,18 +72,20 @@ def leaver(spec: RunSpec, who: str = "most") -> int:
     return int(ranks[0 if one_of("who", who, WHO) == "most" else len(ranks) // 2])
 
 
-def departure(spec: RunSpec, who: str = "most", monitor: Monitor = silent) -> Departure:
+def departure(spec: RunSpec, theta: Floats, who: str = "most", monitor: Monitor = silent) -> Departure:
     """Retrains a run's model without privacy after one person left.
 
     Args:
+        theta: (seeds, m) parameters of its private models.
         who: a key of `WHO`.
 
     Raises:
         InvalidInput: an unknown person, or a network whose training reached no minimum.
     """
     position = leaver(spec, who)
-    run, truth = inspected.inspect(spec, monitor), inspected.retrained(spec, [position])
-    return Departure(int(run.row_ids[position]), truth.base[None], truth.theta, float(truth.norm[0]), run.rms_noise)
+    truth, row_id = inspected.retrained(spec, [position], monitor), int(setup_for(spec).split.train[position])
+    noise = float(np.linalg.norm(theta - theta.mean(axis=0)) / (len(theta) - 1) ** 0.5) if len(theta) > 1 else np.nan
+    return Departure(row_id, truth.base[None], truth.theta, float(truth.norm[0]), noise)
 
 
 def best_bet(accuracy: float, count: int = 2000) -> pd.DataFrame:
