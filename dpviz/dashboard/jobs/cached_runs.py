@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -27,7 +26,6 @@ class Outcome:
     Attributes:
         cost: what the accuracy is lost to, or another metric (`measured_by`).
         attack: the best possible attack; None where nothing is proved.
-        seconds: how long it took to compute.
     """
 
     spec: RunSpec
@@ -42,7 +40,6 @@ class Outcome:
     majority: Baseline
     cost: Cost
     attack: Attack | None
-    seconds: float
     labels: Floats | None = None
     expected_balanced_accuracy: float | None = None
 
@@ -79,7 +76,6 @@ def clear() -> None:
 
 
 def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
-    start = time.perf_counter()
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=monitor)
     cost = split_cost(
         spec,
@@ -90,5 +86,5 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         models=(result.theta, result.labels),
     )
     attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
-    made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack, "seconds": time.perf_counter() - start}
+    made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack}
     return Outcome(**{one.name: getattr(result, one.name) for one in fields(Outcome) if one.name not in made}, **made)

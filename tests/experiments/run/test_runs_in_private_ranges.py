@@ -193,12 +193,12 @@ def test_rows_without_ranges_refuse() -> None:
 def test_an_audit_is_of_the_method_with_its_part(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
-    def watch(mechanism: Any, first: Any, second: Any, budget: Budget, *rest: Any, **how: Any) -> list[Any]:
+    def prepare(mechanism: Any, first: Any, second: Any, budget: Budget, *rest: Any) -> None:
         given.extend((protection.calibrate(mechanism, first.setting, budget), first.setting, second.setting))
-        return [SimpleNamespace()]
 
-    monkeypatch.setattr(audited_runs, "watch", watch)
-    audited_runs.audit_run(spec("dp-gd"), kind, runs=10)
+    monkeypatch.setattr(audited_runs, "prepare", prepare)
+    monkeypatch.setattr(audited_runs, "watch", lambda *_: [SimpleNamespace()])
+    audited_runs.audit_run(spec("dp-gd"), kind, runs=40)
     cal, first, second = given
     assert 0.9 < cal.budget.epsilon < 1.0
     assert (cal.preparation_mu, first.preparations, second.preparations) == (0, (), ())
