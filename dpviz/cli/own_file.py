@@ -143,13 +143,15 @@ def source(file: str) -> tuple[Path | None, bytes | None]:
     """(path of a table, nothing), or (nothing, all of standard input) as far as a table may be large.
 
     Raises:
-        InvalidInput: there is more.
+        InvalidInput: there is more, or standard input is closed.
     """
     from dpviz.common.limits import Limits
     from dpviz.datasets.sources.folder import bounded
 
     if file != STANDARD_INPUT:
         return Path(file), None
+    if sys.stdin is None:
+        raise InvalidInput("file", "standard input is closed", "Pipe a table into it, or name a file.")
     return None, bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
 
 

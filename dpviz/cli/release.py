@@ -40,7 +40,7 @@ def add(parser: Parser) -> None:
 def add_release(parser: Parser) -> None:
     """Adds the options of a model that is published, for `dpviz tune`, too."""
     one_run.add(parser)
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the model goes; it must hold none yet")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="a new folder for the model")
     parser.add_argument("--all-rows", action="store_true", help="use all rows and not 80 %% of them")
     parser.add_argument(
         "--ranges-from-data", action="store_true", help="allow ranges and categories that were read from the rows"

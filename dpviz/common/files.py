@@ -1,5 +1,6 @@
 """Folders for files, and atomic writes."""
 
+import glob
 import os
 import shutil
 import stat
@@ -96,11 +97,31 @@ def read_own(path: Path, most: int) -> bytes:
         return stream.read(most)
 
 
+def write_folder(folder: Path, contents: dict[str, bytes]) -> None:
+    """Writes a new folder of files for their owner only, as a whole or not at all; what a killed process left of it goes.
+
+    Raises:
+        OSError: it cannot be written, or is there already; nothing is left behind.
+    """
+    name = f".{folder.name[:50]}"  # short enough for every file system
+    for part in found(folder.parent, f"{PART}????????{glob.escape(name)}"):
+        shutil.rmtree(part, ignore_errors=True)
+    part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=PART, suffix=name))
+    _writing.add(part)
+    try:
+        for file, content in contents.items():
+            write(part / file, content, mode=0o600)
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        _writing.discard(part)
+
+
 def remove_own_parts() -> None:
-    """Removes files that this process is writing at the moment; for a process that ends at once."""
+    """Removes what this process is writing at the moment; for a process that ends at once."""
     for part in list(_writing):
         with suppress(OSError):
-            part.unlink()
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
 
 
 def part_folder(parent: Path) -> Path:

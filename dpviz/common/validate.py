@@ -88,6 +88,21 @@ def as_path(field: str, value: str | os.PathLike[str]) -> Path:
     return path
 
 
+def check_text(field: str, text: str) -> None:
+    """Refuses text that no file in UTF-8 can hold.
+
+    >>> check_text("positive", "\\ud800")
+    Traceback (most recent call last):
+    ...
+    dpviz.common.validate.InvalidInput: positive: holds half a character ('\\ud800'), which no file can hold. Write it in UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        cause = f"holds half a character ({text[error.start]!r}), which no file can hold"
+        raise InvalidInput(field, cause, "Write it in UTF-8.") from error
+
+
 def visible(text: str) -> str:
     """Text with control characters, and marks that hide or turn text, escaped, so that no terminal obeys them.
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, as_path, in_range, number, show, truth
+from dpviz.common.validate import InvalidInput, as_path, check_text, in_range, number, show, truth
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
@@ -147,21 +147,21 @@ class ReleasedModel:
         label = values.get("constant_label")
         if label is not None and number("constant_label", label, fix=_DAMAGED) not in (-1, 1):
             raise InvalidInput("constant_label", f"must be -1 or 1, got {show(label)}", _DAMAGED)
-        privacy = values.get("privacy")
-        made = cls(
-            model=str(values.get("model")),
+        privacy, intercept = values.get("privacy"), truth("intercept", values.get("intercept"))
+        made, model = Encoder.from_dict(encoder), str(values.get("model"))
+        needed = get_model(model).setting(10, len(made.names) + intercept, 1.0).m
+        if len(theta) != needed:  # before they are read one by one
+            raise InvalidInput("theta", f"has {len(theta):,} numbers where {needed:,} are needed", _DAMAGED)
+        check_text(FILE, json.dumps(values | {"theta": []}, ensure_ascii=False))
+        return cls(
+            model=model,
             theta=np.array([in_range("theta", value, -_LARGEST, _LARGEST) for value in theta]),
             constant_label=None if label is None else float(label),
-            intercept=truth("intercept", values.get("intercept")),
+            intercept=intercept,
             classes=(classes[0], classes[1]),
-            encoder=Encoder.from_dict(encoder),
+            encoder=made,
             privacy=privacy if isinstance(privacy, dict) else {},
         )
-        d = len(made.encoder.names) + made.intercept
-        needed = get_model(made.model).setting(10, d, 1.0).m
-        if len(theta) != needed:
-            raise InvalidInput("theta", f"has {len(theta):,} numbers where {needed:,} are needed", _DAMAGED)
-        return made
 
 
 def load_model(path: str | os.PathLike[str]) -> ReleasedModel:

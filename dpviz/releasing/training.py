@@ -96,39 +96,33 @@ class Release:
         return out.getvalue()
 
     def save(self, folder: Path) -> None:
-        """Writes `model.json` and `card.md` into a folder, which is made.
+        """Writes a new folder with `model.json` and `card.md`, as a whole or not at all.
 
         Raises:
             InvalidInput: see `check_place`; or the folder cannot be written.
         """
         check_place(folder)
         try:
-            for name, content in self.files().items():
-                files.write(folder / name, content, mode=0o600)  # for their owner, until it is published
+            files.write_folder(folder, self.files())
         except OSError as error:
             raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
 
 
 def check_place(folder: Path) -> None:
-    """Checks that a model can go into a folder: it must be new, or hold none of the files; nothing is overwritten.
+    """Checks that a new folder can be made for a model; nothing is overwritten.
 
     Raises:
         InvalidInput: it cannot.
     """
-    fix = "Name another folder; a release is not overwritten."
     try:
         os.lstat(folder)
     except FileNotFoundError:
         pass
     except OSError as error:
         raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
-    for name in (FILE, CARD):
-        if os.path.lexists(folder / name):
-            what = "a model already" if name == FILE else f"a file {name} already"
-            raise InvalidInput("--out", f"{str(folder)!r} holds {what}", fix)
-    if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise InvalidInput("--out", f"{str(folder)!r} is no folder", fix)
-    above = folder if os.path.isdir(folder) else folder.absolute().parent
+    else:
+        raise InvalidInput("--out", f"{str(folder)!r} is there already", "Name a new folder; a release is not overwritten.")
+    above = folder.absolute().parent
     if not os.path.isdir(above):
         raise InvalidInput("--out", f"the folder {str(above)!r} is not there", "Make it first, or name one that is there.")
     if not os.access(above, os.W_OK | os.X_OK):

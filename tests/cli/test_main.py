@@ -3,11 +3,13 @@
 import json
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import LIMIT
 from support_shell import Shell
 
 import dpviz
@@ -117,6 +119,14 @@ def test_bad_usage_is_one_line_and_code_2(arguments: str, said: str, capsys: pyt
 @pytest.mark.parametrize("port", ["0", "many"])
 def test_a_port_that_cannot_be_is_refused(port: str, shell: Shell) -> None:
     assert shell.refused(["app", "--port", port]).startswith("dpviz: --port: must ")
+
+
+def test_a_host_that_is_no_address_of_this_machine_is_one_line() -> None:
+    words = [sys.executable, "-m", "dpviz", "app", "--no-browser", "--host"]
+    for host in ("999.1.1.1", "192.0.2.1"):  # no address; one of no machine (RFC 5737)
+        ended = subprocess.run([*words, host], cwd=app_script().parent, capture_output=True, text=True, timeout=LIMIT)
+        assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+        assert ended.stderr.startswith(f"dpviz: --host: {host!r} cannot be listened on (")
 
 
 def test_the_app_has_its_configuration_beside_it() -> None:

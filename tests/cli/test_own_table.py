@@ -311,3 +311,15 @@ def test_a_toml_file_that_is_none_is_said_and_not_passed_over(kind: str, mine: P
     makes = {"pipe": lambda: os.mkfifo(beside), "folder": beside.mkdir}
     makes.get(kind, lambda: beside.symlink_to("/dev/zero" if kind == "device" else "nowhere"))()
     assert re.search(r"mine.csv.toml: .*(not a file|cannot be read)", shell.refused(["datasets", "mine.csv"]))
+
+
+@pytest.mark.parametrize("flag", ["--categories=job=a|\udcff", "--missing=\udcff", "--fill=job=\udcff", "--positive=\udcff"])
+def test_bytes_that_are_no_text_are_one_line(flag: str, mine: Path, shell: Shell) -> None:
+    """Python hands over such bytes of a shell as lone surrogates."""
+    for command in (["run", "mine.csv"], ["release", "mine.csv", "--ranges-from-data", "--out", "model"]):
+        assert "'\\udcff'" in shell.refused([*command, flag])
+
+
+def test_a_closed_standard_input_is_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed" in shell.refused(["run", "-"])

@@ -110,7 +110,6 @@ def test_nothing_is_overwritten_and_places_are_checked_before_work(
     assert main(["predict", "model", "new.csv", "--out", "file", "--overwrite"]) == 0
     assert "prediction" in Path("file").read_text()
     check_place(folder / "new")
-    check_place(folder)
 
 
 def test_a_release_refuses_a_seed(folder: Path, shell: Shell) -> None:

@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from support import LIMIT
 from support_shell import Shell
 
 import dpviz
@@ -86,11 +89,12 @@ def test_all_rows_are_trained_on_and_counted_where_that_is_asked_for() -> None:
 
 def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:
     made = dpviz.release(FAST, tried=1)
-    made.save(tmp_path)
+    folder = tmp_path / "model"
+    made.save(folder)
     if os.name == "posix":
-        assert [path.stat().st_mode & 0o077 for path in tmp_path.iterdir()] == [0, 0], "for their owner, until they are published"
+        assert [path.stat().st_mode & 0o077 for path in folder.iterdir()] == [0, 0], "for their owner, until they are published"
     delta = made.calibration.budget.delta
-    assert dpviz.load_model(tmp_path).privacy == {
+    assert dpviz.load_model(folder).privacy == {
         "dpviz": dpviz.__version__,
         "mechanism": "output-gaussian",
         "hyperparameters": {"refined": False, "lam": 0.1, "class_weight": 1.0},
@@ -145,7 +149,7 @@ def test_the_file_holds_no_seed_and_loads_again(tmp_path: Path) -> None:
     )
     for part in (*parts.split("|"), f"dpviz {dpviz.__version__}"):
         assert part in card
-    with pytest.raises(InvalidInput, match="holds a model already"):
+    with pytest.raises(InvalidInput, match="is there already"):
         made.save(tmp_path / "model")
 
 
@@ -239,6 +243,8 @@ def test_damaged_files_are_refused_in_words() -> None:
         {"theta": [True] * len(good["theta"])},
         {"classes": ["same", "same"]},
         {"classes": ["a", "b" * 100_000]},
+        {"classes": ["a", "\ud800"]},
+        {"privacy": {"sentence": "\udcff"}},
         {"constant_label": 5},
         {"constant_label": "x"},
         {"encoder": {**good["encoder"], "largest": 1e308, "scaling": "largest"}},
@@ -268,6 +274,52 @@ def test_damaged_files_are_refused_in_words() -> None:
     for text in ("", "[]", "[" * 100_000, "{", json.dumps(good)[:-1] + ', "x": ' + "9" * 5000 + "}"):
         with pytest.raises(InvalidInput):
             ReleasedModel.from_json(text)
+
+
+def test_a_large_file_is_counted_before_it_is_read_one_by_one() -> None:
+    good = json.loads(dpviz.release(FAST).model.to_json())
+    column, most = {**good["encoder"]["columns"][0], "kind": "categories"}, 100_000
+    changes: list[tuple[dict[str, object], str]] = [
+        ({"theta": ["x"] * 1000}, "has 1,000 numbers"),
+        ({"encoder": {**good["encoder"], "columns": ["x"] * (most + 1)}}, "the limit is 100,000"),
+        ({"encoder": {**good["encoder"], "columns": [column | {"levels": ["x"] * (most + 1)}]}}, "the limit is 100,000"),
+    ]
+    for change, said in changes:
+        with pytest.raises(InvalidInput, match=said):
+            ReleasedModel.from_json(json.dumps(good | change))
+
+
+KILLED = """
+import os, sys
+from dpviz.cli.main import main
+from dpviz.common import files
+write = files.write
+files.write = lambda path, *rest, **how: os._exit(9) if path.name == "model.json" else write(path, *rest, **how)
+main(sys.argv[1:])
+"""
+
+
+def test_a_release_that_was_killed_while_it_was_written_can_be_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell(["ledger", "spent.toml", "--limit", "3", "--delta", "1e-6"])
+    words = (
+        "release --dataset=census-100 --mechanism=output-gaussian --lam=0.1 --delta=1e-7 --ledger=spent.toml --out=model".split()
+    )
+    paths = {"PYTHONPATH": str(Path(dpviz.__file__).parents[1])}
+    assert subprocess.run([sys.executable, "-c", KILLED, *words], env=os.environ | paths, timeout=LIMIT).returncode == 9
+    assert len(list(tmp_path.glob(".part-*.model"))) == 1, "the control"
+    shell(words)
+    assert {path.name for path in tmp_path.iterdir()} - {"spent.toml.lock"} == {"model", "spent.toml"}
+    assert {path.name for path in (tmp_path / "model").iterdir()} == {"model.json", "card.md"}
+    assert len(dpviz.Ledger("spent.toml").entries()) == 2, "that of the killed one, too"
+
+
+def test_each_try_counts_and_equal_values_count_once(tmp_path: Path, shell: Shell) -> None:
+    words = "tune --dataset=teaching --mechanism=output-gaussian --mean-runs=2 --json --out".split()
+    for name, tries in {"a": ["lam=.1", "lam=.2"], "b": ["lam=0.1,0.1", "lam=0.10,.2"]}.items():
+        assert shell.json([*words, str(tmp_path / name), *(f"--try={one}" for one in tries)])["searched"] == 2
 
 
 @pytest.mark.parametrize(

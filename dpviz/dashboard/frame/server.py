@@ -20,7 +20,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from dpviz.common.limits import DEMO, Limits
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, show
 from dpviz.dashboard.frame import guard
 from dpviz.dashboard.jobs.pool import pool
 
@@ -77,7 +77,11 @@ def serve(
     options |= {f"server.{name}": value for name, value in (("port", port), ("address", host)) if value is not None}
     sys.argv = [str(script)]  # beside which Streamlit looks for its configuration
     names = None if listed else guard.names_of(host, allowed)
-    st.App(script, **settings(names, ancestors, qr)).run(config=options)
+    try:
+        st.App(script, **settings(names, ancestors, qr)).run(config=options)
+    except OSError as error:  # of a port, Streamlit says it itself
+        cause = f"{show(host)} cannot be listened on ({error.strerror})"
+        raise InvalidInput("--host", cause, "Give an address of this machine, 127.0.0.1 or 0.0.0.0.") from error
 
 
 def settings(names: list[str] | None = None, ancestors: Sequence[str] | None = None, code: str | None = None) -> dict[str, Any]:

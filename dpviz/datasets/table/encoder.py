@@ -192,13 +192,16 @@ class Encoder:
         listed = values.get("columns")
         if not isinstance(listed, list) or not listed:
             raise InvalidInput("columns", "must be a list of columns", DAMAGED)
+        if len(listed) > MOST_FEATURES:  # before they are read one by one
+            raise InvalidInput("columns", f"are {len(listed):,}; the limit is {MOST_FEATURES:,}", DAMAGED)
         scaling, largest = one_of("scaling", values.get("scaling"), SCALINGS), in_range("largest", values.get("largest"), 0, MOST)
         if largest <= 0:
             raise InvalidInput("largest", "must be above 0", DAMAGED)
         made = cls(tuple(map(_column, listed)), scaling, largest)
+        features = sum(len(c.levels) or 1 for c in made.columns)
+        if features > MOST_FEATURES:
+            raise InvalidInput("columns", f"make {features:,} features; the limit is {MOST_FEATURES:,}", DAMAGED)
         names = made.names
-        if len(names) > MOST_FEATURES:
-            raise InvalidInput("columns", f"make {len(names):,} features; the limit is {MOST_FEATURES:,}", DAMAGED)
         for what, texts in (("columns", [c.name for c in made.columns]), ("levels", names)):
             if len(set(texts)) < len(texts):
                 raise InvalidInput(what, "holds a name twice", DAMAGED)

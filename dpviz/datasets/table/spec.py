@@ -6,6 +6,7 @@ public knowledge; those read off the data are not covered by epsilon and are lis
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Real
@@ -15,7 +16,7 @@ import pandas as pd
 import tomli_w
 
 from dpviz.common.persons import KEPT_ROWS, MOST_ROWS
-from dpviz.common.validate import InvalidInput, number, one_of, show, whole
+from dpviz.common.validate import InvalidInput, check_text, number, one_of, show, whole
 from dpviz.datasets.table.columns import classes, gap_hint, word
 
 #: what a table's rows decide and guarantees take as public
@@ -84,6 +85,8 @@ class TableSpec:
         if not isinstance(values.get("target"), str):
             raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
         made = {key: _READ[key](key, value) for key, value in values.items()}
+        for key, value in made.items():
+            check_text(key, json.dumps(value, ensure_ascii=False, default=str))
         if "person_rows" in made and not made.get("person"):
             raise InvalidInput("person_rows", "is given without a person", "Name the column of the person (person, --person).")
         return cls(**made)
