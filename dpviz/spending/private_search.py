@@ -26,7 +26,7 @@ from dpviz.mechanisms.persons import of_group, of_row
 from dpviz.models import Setting
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy.budget import Budget, check_public_n
 from dpviz.privacy.private_ranges import together
 from dpviz.privacy.search import largest
 from dpviz.spending.ledger import Entry, Ledger
@@ -118,7 +118,7 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
         person_rows: rows of one person at most, of whom the total is; 0 for that of a row.
 
     Raises:
-        InvalidInput: delta is 0, a setting cannot be used, or its mechanism has no proof or no Rényi curve under replace-one.
+        InvalidInput: delta is 0, a setting cannot be used or is under add-remove, or its mechanism has no proof or Rényi curve.
     """
     if not candidates:
         raise InvalidInput("grid", "holds no setting", "Give at least one.")
@@ -157,17 +157,19 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
 
 def _calibrated(candidate: Candidate, each: Budget) -> Calibration:
     candidate.mechanism.require(candidate.setting)
-    return protection.calibrate(candidate.mechanism, candidate.setting, each)
+    cal = protection.calibrate(candidate.mechanism, candidate.setting, each)
+    check_public_n(cal.neighbouring, None)
+    return cal
 
 
 def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration]) -> Floats:
     """(orders,) the largest Rényi divergence of all settings."""
     curves = []
     for candidate, cal in zip(candidates, calibrations, strict=True):
-        mechanism, usable = candidate.mechanism, cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
-        event = (
-            protection.released(mechanism, candidate.setting, cal) if usable and isinstance(mechanism, DeclaresEvent) else None
-        )
+        mechanism = candidate.mechanism
+        event = None
+        if isinstance(mechanism, DeclaresEvent) and cal.proved_budget is not None:
+            event = protection.released(mechanism, candidate.setting, cal)
         if event is None:
             cause = f"{mechanism.id} states no proved release that a search could count"
             raise InvalidInput("mechanism", cause, "Choose output-gaussian or dp-gd, for example.")

@@ -98,3 +98,15 @@ def test_a_claim_that_an_audit_refutes_is_released_with_its_switch_and_says_so(m
 def test_few_rows_are_audited_at_a_delta_that_is_large_for_a_hundred(played: list[Any]) -> None:
     dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, delta=0.012), audit_runs=40)
     assert played[1].n == 83
+
+
+BLIND = ("objective-tight", "kst-objective", "cms-objective", "cms-output")
+
+
+@pytest.mark.parametrize("mechanism", [*BLIND, "output-gaussian", "dp-gd"])
+def test_the_card_says_where_no_attack_sees_the_noise(mechanism: str) -> None:
+    """That is said of objective perturbation and of gamma noise, and of no other method."""
+    made = dpviz.release(dpviz.RunSpec("teaching", mechanism=mechanism, lam=0.1), audit_runs=40)
+    blind = mechanism in BLIND
+    assert ("no attack is known here that sees where this method's noise is" in made.card) == blind
+    assert ("shows no lower bound above" in made.card) != blind

@@ -73,7 +73,13 @@ def test_a_release_needs_the_public_number(mechanism: str, tmp_path: Path, capsy
         f"--out={tmp_path / 'm'}",
     ]
     assert main(command) == 2
-    assert "--public-n" in capsys.readouterr().err
+    refusal = capsys.readouterr().err
+    assert "--public-n" in refusal
+    assert main(["tune", *command[1:], "--try=lam=0.1,0.01"]) == 2
+    assert capsys.readouterr().err == refusal.replace("dpviz release", "dpviz tune")
+    with pytest.raises(InvalidInput, match="public_n"):
+        dpviz.private_search(spec, {"lam": [0.1]})
+    assert dpviz.private_search(dpviz.RunSpec("census-100", mechanism="output-gaussian"), {"lam": [0.1]}).searched == 1
     assert main([*command, "--public-n=90", "--all-rows"]) == 0
 
 
