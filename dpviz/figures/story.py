@@ -129,7 +129,8 @@ def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, hei
     for k, (name, colour) in enumerate(zip(sides, (theme.noise, theme.majority), strict=True)):
         share = np.histogram(np.clip(u[side == k], edges[0], edges[-1]), edges)[0] / max(int((side == k).sum()), 1)
         x, y = np.repeat(edges, 2), np.r_[0, np.repeat(100 * share, 2), 0]
-        traces.append(line_trace(x, y, {"color": colour, "width": 2.5}, fill="tozeroy", fillcolor=faint(colour, 0.3), name=name))
+        traces.append(line_trace(x, y, {"color": colour, "width": 0}, fill="tozeroy", fillcolor=faint(colour, 0.3)))
+        traces.append(line_trace(x, y, {"color": colour, "width": 2.5}, name=name))
         at = float(np.average(middle, weights=share)) if share.any() else 0.0
         notes.append((at, name, colour))
     left = notes[0][0] <= notes[1][0]

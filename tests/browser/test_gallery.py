@@ -25,7 +25,7 @@ def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
     assert list(answer) == ["command", "version", "schema", "out", "pages", "bytes"]
     names = {path.name for path in site.iterdir()}
     assert len([name for name in names if name.startswith("lesson-")]) == len(LESSONS)
-    assert len([name for name in names if name.startswith("page-")]) == 10
+    assert len([name for name in names if name.startswith("page-")]) == 11
     assert len([name for name in names if name.startswith("figure-")]) == 2
     assert len(names) == answer["pages"] + 2
     assert sum(path.stat().st_size for path in site.iterdir()) < 3_000_000

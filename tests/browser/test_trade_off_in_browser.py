@@ -92,7 +92,9 @@ def test_a_sweep_goes_on_while_another_page_is_open(own_server: Any, reader: Mak
     page = open_page(one, LONG)
     some_cells(page, tmp_path, {})
     page.get_by_role("link", name="One model", exact=True).click()
-    page.wait_for_function("() => location.pathname === '/' && document.querySelector('.st-key-headline')?.innerText")
+    page.wait_for_function(
+        "() => location.pathname.includes('One_model') && document.querySelector('.st-key-headline')?.innerText"
+    )
     one.settled()
     there = finished(tmp_path)
     until(lambda: len(finished(tmp_path)) >= min(len(there) + 2, 20), "further cells")

@@ -21,7 +21,7 @@ from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies import guarantees, inspected
+from dpviz.experiments.studies import decision_boundary, guarantees, inspected
 from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
@@ -44,7 +44,7 @@ def upload() -> Upload:
 def fill(name: str) -> SweepJob:
     """Has every cache and the pool of jobs make something of an upload."""
     spec = RunSpec(dataset=name, mechanism="dbdp", seeds=2)
-    cached_runs.outcome(spec)
+    decision_boundary.plane_of(spec, 2, cached_runs.outcome(spec).theta.shape[1])
     cached_runs.outcome(RunSpec(dataset=name, ranges="private", seeds=2))
     seen = inspected.inspect(spec)
     inspected.row_influence(spec)

@@ -49,7 +49,7 @@ def test_badges_say_so_where_it_holds() -> None:
         assert words.label(cal, spec.build())[2] == ("red" if epsilon == 1.0 else words.LABELS[Status.CLAIM][2])
 
 
-PAGES = ("Sensitivity", "", "Accounting", "Groups", "Trade-off")
+PAGES = ("Sensitivity", "One_model", "Accounting", "Groups", "Trade-off")
 
 
 @pytest.mark.parametrize("page", mostly_long(PAGES, "Sensitivity"))

@@ -69,7 +69,7 @@ def _upload(limits: Limits) -> None:
         key=f"dpviz.file.{st.session_state.get(_TURN, 0)}",
         max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
     )
-    columns = st.columns(4)
+    columns = st.expander("Reading options").columns(4)
     header = columns[0].radio("The first line holds", list(_HEADERS), horizontal=True, key="dpviz.header")
     delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
     delimiter = columns[1].selectbox("Columns are separated by", list(delimiters), key="dpviz.delimiter")
