@@ -91,8 +91,7 @@ class Inspected:
     @cached_property
     def rms_noise(self) -> float:
         """Root mean square distance of the released parameters from their mean; NaN for one seed."""
-        seeds = len(self.theta)
-        return float(np.linalg.norm(self.theta - self.theta.mean(axis=0)) / (seeds - 1) ** 0.5) if seeds > 1 else float("nan")
+        return noise_size(self.theta)
 
     def at(self, row_id: int) -> int:
         """Position of a training row's id."""
@@ -179,6 +178,12 @@ def row_influence(spec: RunSpec) -> Influence:
 def inspect_with_influence(spec: RunSpec, monitor: Monitor = silent) -> tuple[Inspected, Influence]:
     """`inspect` and `row_influence`."""
     return inspect(spec, part(monitor, 0.0, 0.8)), row_influence(spec)
+
+
+def noise_size(theta: Floats) -> float:
+    """Root mean square distance of parameters (seeds, m) from their mean; NaN for one seed."""
+    seeds = len(theta)
+    return float(np.linalg.norm(theta - theta.mean(axis=0)) / (seeds - 1) ** 0.5) if seeds > 1 else float("nan")
 
 
 def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:

@@ -84,8 +84,7 @@ def departure(spec: RunSpec, theta: Floats, who: str = "most", monitor: Monitor 
     """
     position = leaver(spec, who)
     truth, row_id = inspected.retrained(spec, [position], monitor), int(setup_for(spec).split.train[position])
-    noise = float(np.linalg.norm(theta - theta.mean(axis=0)) / (len(theta) - 1) ** 0.5) if len(theta) > 1 else np.nan
-    return Departure(row_id, truth.base[None], truth.theta, float(truth.norm[0]), noise)
+    return Departure(row_id, truth.base[None], truth.theta, float(truth.norm[0]), inspected.noise_size(theta))
 
 
 def best_bet(accuracy: float, count: int = 2000) -> pd.DataFrame:
