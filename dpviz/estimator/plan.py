@@ -11,6 +11,7 @@ from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.private_ranges import shares
 from dpviz.privacy.private_ranges import together as with_ranges
+from dpviz.releasing.grid import on_grid
 from dpviz.spending.ledger import Entry
 from dpviz.spending.of_run import entry_of
 
@@ -46,7 +47,7 @@ class Plan:
         if private_ranges:
             for_ranges, for_models = shares(total)
         each, composition = share(mechanism, setting, for_models, models)
-        cal = protection.calibrate(mechanism, setting, each)
+        cal = on_grid(mechanism, protection.calibrate(mechanism, setting, each), setting.m)
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
 
     @classmethod

@@ -17,11 +17,12 @@ rounding, which is post-processing. Two things are left, and both are accounted 
 
 - R moves each coordinate by at most g/2, on either of two neighbours, so R(theta) has the sensitivity D + g sqrt(m) where theta
   has D. The noise is larger by that factor, about 1 + 2^-30 sqrt(m) scale/D.
-- N is drawn with 129 binary digits (`sampler`). But for a chance of 2^-94 no normal draw is beyond 12; then a coordinate is off
-  by less than 12 (2 sqrt(m + 1) + 1) 2^-129 scale < 2^-123 sqrt(m + 1) scale. That changes R(N) only within this distance e of
-  a border between two cells of width g >= 2^-31 scale, a chance of at most 2e/g + 2e/scale < 2^-90 sqrt(m + 1), because a
-  coordinate has one mode and a density of at most 1/(2 scale). In all m coordinates the total variation stays below tau = 2^-70
-  for m <= 5,000. A proof of (eps, delta) for real numbers is then one of (eps, delta + (1 + e^eps) tau) for what is published.
+- N is drawn with 513 binary digits (`sampler`). But for a chance of 2^-740 no normal draw is beyond 32; then a coordinate is off
+  by less than 32 (2 sqrt(m + 1) + 1) 2^-513 scale < 2^-506 sqrt(m + 1) scale. That changes R(N) only within this distance e of
+  a border between two cells of width g >= 2^-31 scale, a chance of at most 2e/g + 2e/scale < 2^-473 sqrt(m + 1), because a
+  coordinate has one mode and a density of at most 1/(2 scale). In all m coordinates the total variation stays below
+  tau = 2^-473 (m + 1)^1.5. So P <= P' + tau <= e^eps Q' + delta + tau <= e^eps (Q + tau) + delta + tau: a proof of (eps, delta)
+  for real numbers is one of (eps, delta + (1 + e^eps) tau) for what is published, and none of pure epsilon (`on_grid`).
 
 The exact theta enters through R(theta) alone, so no event in bits below g exists, and every multiple of g has under each table
 the chance that the proof counts with.
@@ -35,7 +36,7 @@ harm and takes away low bits. It does not turn draws in floating point into real
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,15 +44,17 @@ from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Fit, Mechanism
 from dpviz.models import Setting
-from dpviz.releasing.sampler import EXACT
+from dpviz.privacy.budget import Budget
+from dpviz.releasing.sampler import DIGITS, EXACT
 
 _FINE, _COARSE = 30, 20  # binary digits below the noise scale, and below what one row adds
+_TAU = 2.0 ** (40 - DIGITS)  # total variation of the sampler, times (m + 1)^-1.5
 _LEAST = 2.0**-44  # so that parameters up to 512 are whole multiples that a double holds
 
 EXACTLY: str = (
     "The noise is drawn exactly with whole numbers (Karney 2016) and added to the rounded model on a grid that follows from the "
     "noise scale alone, so no low bit of a published number depends on the rows (the attacks of Mironov 2012 and of Haney et al. "
-    "2022). The noise is enlarged for the rounding; what is left adds less than (1 + e^ε) 2⁻⁷⁰ to δ."
+    "2022). The noise is enlarged for the rounding; what is left, at most (1 + e^ε) (m + 1)^1.5 2⁻⁴⁷³ for m parameters, is in δ."
 )
 _ROUNDED: str = "The result is rounded to a public grid, so its low bits are not published."
 PROTECTION: dict[str, str] = {
@@ -105,6 +108,24 @@ def publish(mechanism: Mechanism, setting: Setting, cal: Calibration, fit: Fit, 
     return Published(_doubles(_multiples(fit.theta[0, 0], step), step), step, False)
 
 
+def on_grid(mechanism: Mechanism, cal: Calibration, m: int) -> Calibration:
+    """The calibration with what its proof for real-valued noise proves of m published numbers: see the module.
+
+    Beyond epsilon of about 300 the slack is 1, so that nothing is proved of what is published.
+
+    >>> from dpviz import Budget, RunSpec, setup_for
+    >>> cms = RunSpec("teaching", mechanism="cms-output").build()
+    >>> cal = cms.calibrate(setup_for(RunSpec("teaching")).problem.setting, Budget(1.0))
+    >>> print(on_grid(cms, cal, 3).proved_budget)
+    (ε = 1, δ = 1.22 · 10⁻¹⁴¹)
+    """
+    proved = cal.proved_budget
+    if proved is None or mechanism.family != "output":
+        return cal
+    slack = (1 + math.exp(min(proved.epsilon, 700.0))) * (m + 1) ** 1.5 * _TAU
+    return replace(cal, proved_budget=Budget(proved.epsilon, min(proved.delta + slack, 1 - 2.0**-53)))
+
+
 def step_of(scale: float) -> float:
     """The step of the grid for a noise scale: a power of two within 2^-31 and 2^-30 of it, at least 2^-44.
 
@@ -132,8 +153,8 @@ def added(centre: Floats, scale: float, family: str, sensitivity: float, source:
         sensitivity: of `centre`; NaN where none is proved.
     """
     step = step_of(scale)
-    if sensitivity > 0:  # pays for R(centre); one ulp more for the rounding of this line
-        scale = math.nextafter(scale * (1 + step * math.sqrt(len(centre)) / sensitivity), math.inf)
+    if sensitivity > 0:  # pays for R(centre), and for the rounding of this line and of the calibration
+        scale *= 1 + step * math.sqrt(len(centre)) / sensitivity + 2.0**-40
     draws, one = EXACT[family](len(centre), source)
     (a, b), (c, d) = scale.as_integer_ratio(), step.as_integer_ratio()
     top, bottom = a * d, b * c * one

@@ -5,9 +5,9 @@ fair bits and events of probability exp(-a/b) with whole a, b, drawn exactly by 
 
     k with chance ~ exp(-k/2);  kept with chance exp(-k(k - 1)/2);  x uniform in (0, 1);  kept with chance exp(-x(2k + x)/2)
 
-so that k + x has density ~ exp(-(k + x)^2/2); the sign is a fair bit. Here x is the middle of one of 2^128 cells, chosen
+so that k + x has density ~ exp(-(k + x)^2/2); the sign is a fair bit. Here x is the middle of one of 2^512 cells, chosen
 uniformly. The chance of a cell is then its width times the density in its middle, which differs from the integral of the
-density by less than 2^-250 in total variation. So a draw is, up to that, a real normal draw moved by at most 2^-129 to the
+density by less than 2^-1000 in total variation. So a draw is, up to that, a real normal draw moved by at most 2^-513 to the
 middle of its cell.
 
 Noise with density ~ exp(-|b|) in m dimensions is b = |h| g for independent h ~ N(0, I_(m+1)), g ~ N(0, I_m): |h|^2 is
@@ -19,8 +19,9 @@ import math
 import random
 from collections.abc import Callable
 
-_BITS = 128
-_ONE = 1 << (_BITS + 1)  # what stands for 1 in a draw: middles of cells are odd numbers
+_BITS = 512  # so many that the slack of `grid.on_grid` is below every delta in use, also times e^epsilon
+DIGITS = _BITS + 1
+_ONE = 1 << DIGITS  # what stands for 1 in a draw: middles of cells are odd numbers
 
 #: (m,) numerators of the draws and their common denominator
 Draws = tuple[list[int], int]

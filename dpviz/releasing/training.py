@@ -39,7 +39,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, check_public_n, row_budget
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
-from dpviz.releasing.grid import Published, publish
+from dpviz.releasing.grid import Published, on_grid, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
 from dpviz.releasing.ranges import asked, declared_privately, of_both, undeclared, with_ranges
 from dpviz.spending.ledger import Entry, Ledger
@@ -229,7 +229,7 @@ def _calibrated(
         built = protection.settled(run.spec.build(), _rows_of(run, all_rows, public_n)[1].setting, budget)
         run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
     built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows, public_n)
-    cal = protection.calibrate(built, problem.setting, budget)
+    cal = on_grid(built, protection.calibrate(built, problem.setting, budget), problem.setting.m)
     check_public_n(cal.neighbouring, public_n)
     return run, built, dataset, problem, cal
 

@@ -3,7 +3,7 @@
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.models import Setting
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Shuffled
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, Repeated, Shuffled
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.spending.ledger import Entry
@@ -50,6 +50,8 @@ def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, bud
         event = Gaussian(calibration.mu)
     if event is None or budget.delta == 0:
         return event
+    if isinstance(event, PureEpsilon):  # published on a grid, which leaves a delta
+        return None
     try:
         alone = total_epsilon([event], budget.delta, calibration.neighbouring)
     except CannotAccount:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
 from dpviz.mechanisms import list_mechanisms
-from dpviz.releasing import grid
+from dpviz.mechanisms.conditions import REAL_NOISE
+from dpviz.privacy.accounting.heterogeneous import total_epsilon
+from dpviz.releasing import grid, sampler
+from dpviz.spending import Ledger
 
 N, LAM = 100, 0.069  # with x = 1 in all rows the minimiser is just below 1 for 80 positive labels, and above for 81
 
@@ -96,6 +100,30 @@ def test_rounding_is_paid_for_by_more_noise(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(grid, "step_of", lambda scale: 0.25)
     with_, without = (grid.added(np.zeros(4), 1e6, "gaussian", d, random.Random(1)) for d in (0.5, math.nan))
     np.testing.assert_allclose(with_ / without, 1 + 0.25 * 2 / 0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("mechanism", "pure"), [("cms-output", False), ("cms-objective", True)])
+def test_pure_noise_on_a_grid_is_not_called_pure(mechanism: str, pure: bool, tmp_path: Path) -> None:
+    """The sampler's total variation is in every statement. Noise in the objective, the control, is pure if it is real-valued."""
+    spec = dpviz.RunSpec(table(60), mechanism=mechanism, lam=LAM, intercept=False)
+    slack = 0.0 if pure else (1 + math.e) * 2**1.5 * 2.0 ** (40 - sampler.gaussian(1, random.Random(0))[1].bit_length() + 1)
+    ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(3.0, 1e-6))
+    made = dpviz.release(spec, ledger=ledger)
+    proved = made.calibration.proved_budget
+    assert (proved.epsilon, proved.delta) == (1.0, pytest.approx(slack, rel=1e-12, abs=0.0))
+    assert f"- Proved: {proved} (" in made.card
+    assert made.model.privacy["proved"] == {"epsilon": 1.0, "delta": proved.delta}
+    assert (REAL_NOISE in made.calibration.conditions) == pure
+    x, y = np.ones((60, 1)), np.arange(60) % 3
+    model = dpviz.PrivateClassifier(mechanism, ledger=ledger, lam=LAM, fit_intercept=False, classes=[0, 1, 2]).fit(x, y)
+    assert (model.guarantee_.proved.epsilon, model.guarantee_.proved.delta > 0) == (1.0, not pure)
+    assert total_epsilon([entry.release for entry in ledger.entries()], 0.0) == (2.0 if pure else math.inf)
+    assert ledger.total().budget == dpviz.Budget(2.0, 0.0 if pure else 1e-6)
+
+
+def test_nothing_is_proved_where_the_slack_of_the_sampler_is_large() -> None:
+    with pytest.raises(InvalidInput, match=r"only \(ε = 400, δ = 1\) is proved"):
+        dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", epsilon=400.0))
 
 
 def test_the_step_follows_the_noise_and_stays_within_what_doubles_hold() -> None:
