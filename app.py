@@ -11,7 +11,7 @@ if __name__ == "__main__":  # Streamlit draws the page
     playing.step()
     with st.container(key="stage"):
         left, right = st.columns([5, 2], vertical_alignment="center")
-    spec = sidebar.sidebar(fields.Group(KEYS, settings.of), budget=left.container(key="budget"), measured=True)
+    spec = sidebar.sidebar(fields.Group(KEYS, settings.fields_of), budget=left.container(key="budget"), measured=True)
     with right:
         playing.controls()
     page.problems()
@@ -22,6 +22,6 @@ if __name__ == "__main__":  # Streamlit draws the page
         guessing.say(outcome)
     if not settings.PRESENT.value():
         scenes.entries()
-    playing.go_on(fresh=fresh)
+    playing.advance(fresh=fresh)
 else:
     app = st.App(__file__, **server.settings())

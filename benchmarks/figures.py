@@ -53,7 +53,7 @@ def numbers(name: str, dataset: str, folder: Path = NUMBERS) -> Path:
     """The file with a panel's numbers on a set; two figures of a paper often show two quantities of the same runs."""
     figure, panel = PANELS[name]
     own = {dataset: dataset}  # a person's file stands for the set that it is called like
-    known = (one for one in (panel.dataset, *panel.nearest) if one == dataset or sets.uploaded(one, own))
+    known = (one for one in (panel.dataset, *panel.nearest) if one == dataset or sets.uploaded_names(one, own))
     return folder / f"{figure.paper}-{next(known, panel.dataset)}-{panel.model}.csv.gz"
 
 

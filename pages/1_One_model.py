@@ -8,7 +8,7 @@ from dpviz.dashboard.one_run import KEYS, compare, details, settings, views
 theme = page.start("One model", "What does privacy cost this model, and does it protect anyone?")
 answer = st.container()
 left, right = st.columns(2, gap="medium", vertical_alignment="center")
-spec = sidebar.sidebar(fields.Group(KEYS, settings.of), budget=left.container(key="budget"), measured=True)
+spec = sidebar.sidebar(fields.Group(KEYS, settings.fields_of), budget=left.container(key="budget"), measured=True)
 with right:
     settings.TRAINING.draw(help=None)  # its label says it
 page.problems()
@@ -19,12 +19,12 @@ if outcome is not None:
         views.headline(outcome)
     left, right = st.columns(2, gap="medium")
     with left:
-        views.first(outcome, theme, kept)
+        views.first_picture(outcome, theme, kept)
     with right:
         views.scale(outcome, theme, kept)
     if kept is not None:
         compare.differences(kept, outcome)
     page.top_first()
-    guessing.tried(outcome)
+    guessing.draw_trial(outcome)
     views.actions(spec)
     details.details(outcome, theme)

@@ -7,17 +7,17 @@ from dpviz.dashboard.frame import fields, guessing, metric, page, pinned, sideba
 from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
 
 theme = page.start("Groups", "Does privacy cost some groups more than others?")
-own = fields.Group(KEYS, settings.of)
+own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
 budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget)
 page.problems()
 over_epsilon.controls(own, spec)
-view = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.beside(spec))
+view = over_epsilon.compute(spec, over_epsilon.grouping(own), pinned.other_run(spec))
 if view is not None:
     with answer:
         over_epsilon.headline(view, own["of"].value())
-        guessing.say(metric.measured(view.outcome))
+        guessing.say(metric.measure_outcome(view.outcome))
     over_epsilon.draw(view, own["of"].value(), theme)
     page.top_first()
     over_epsilon.table(view, own["of"].value())
@@ -25,4 +25,4 @@ if view is not None:
     with folds.fold("Scores and threshold: distributions, ROC, precision and recall, reliability", "scores"):
         scores.draw(view.outcome, own["threshold"], theme)
     guarantee.badge(view.outcome.calibration, spec.build())
-    over_epsilon.how(spec, over_epsilon.grouping(own))
+    over_epsilon.draw_sources(spec, over_epsilon.grouping(own))

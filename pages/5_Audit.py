@@ -7,11 +7,11 @@ from dpviz.dashboard.frame import fields, guessing, links, page, pinned, sidebar
 
 theme = page.start("Audit", "Can an attacker tell whether a person was in the data?")
 answer = st.container()
-own = fields.Group(KEYS, lambda spec: (*attack.of(spec), *one_training.of(spec), *ordinary_rows.of(spec)))
+own = fields.Group(KEYS, lambda spec: (*attack.fields_of(spec), *one_training.fields_of(spec), *ordinary_rows.fields_of(spec)))
 left, right = st.columns(2, gap="large", vertical_alignment="center")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"))
 with right:
-    ordinary = ordinary_rows.chosen(own)
+    ordinary = ordinary_rows.draw_choice(own)
 asked = None if ordinary else attack.controls(own)
 page.problems()
 if asked is None:
@@ -24,7 +24,7 @@ with answer:
     guessing.watch(spec)
     kept = pinned.outcome()
     if kept is not None:
-        attack.beside(kept)
+        attack.other_run(kept)
 if asked is not None:
     attack.show(task, spec, theme, kept)
     attack.details(task, spec, asked, theme)

@@ -8,14 +8,14 @@ from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Accounting", "How much noise does a proof need, and what is left to an attacker?")
-own = fields.Group(KEYS, settings.of)
+own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
 left, right = st.columns(2, gap="large", vertical_alignment="center")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 page.problems()
 with right:
-    subject = comparison.chosen(spec, own["compare"])
-found = comparison.computed(subject)
+    subject = comparison.subject_of(spec, own["compare"])
+found = comparison.compute_options(subject)
 if found is not None:
     run, released, calibration = subject.run, subject.released, subject.calibration
     (options, attack), kept = found, pinned.outcome()
@@ -23,7 +23,7 @@ if found is not None:
         comparison.headline(subject, options, attack)
         guessing.watch(run)
         if kept is not None:
-            comparison.beside(kept, attack, subject)
+            comparison.other_run(kept, attack, subject)
     same = kept is not None and kept.spec.mechanism == run.mechanism and kept.calibration.noise_scale > 0
     left, right = st.columns(2, gap="large")
     with left:
@@ -34,7 +34,7 @@ if found is not None:
     with right:
         curves.attacker(run, theme, attack, None if kept is None else kept.attack)
     page.top_first()
-    comparison.promised(subject)
+    comparison.guarantee_badge(subject)
     of_release = run, theme, released, subject.compared
     known = released is not None
     folds.sections(
@@ -54,4 +54,4 @@ if found is not None:
         Section("What each paper adds, and what is needed", lambda: comparison.papers(run), sent="papers"),
     )
     if released is not None:
-        comparison.how(run, options)
+        comparison.draw_sources(run, options)

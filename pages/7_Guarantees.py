@@ -6,16 +6,16 @@ from dpviz.dashboard.frame import fields, page, pinned, sidebar
 from dpviz.dashboard.guarantees import KEYS, table, tolerated
 
 theme = page.start("Guarantees", "Which guarantees are proved?")
-own = fields.Group(KEYS, table.of)
+own = fields.Group(KEYS, table.fields_of)
 answer = st.container()
 left, right = st.columns(2, gap="large")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
-    attacker = tolerated.chosen(own)
+    attacker = tolerated.choose_attacker(own)
 page.problems()
 task = table.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
 table.answer(task, spec, answer, kept, attacker)
 table.show(task, spec, theme, own["order"], kept, attacker)
 tolerated.deployments()
-table.how(spec, attacker)
+table.draw_sources(spec, attacker)

@@ -6,7 +6,7 @@ from dpviz.dashboard.frame import fields, guessing, page, sidebar
 from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
 
 theme = page.start("Sensitivity", "How far can one row move what is released?")
-own = fields.Group(KEYS, settings.of)
+own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
 budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget=budget)
@@ -18,15 +18,15 @@ left, right = st.columns([3, 2], gap="medium")
 with left:
     found = excess_risk.picture(spec, theme)
 with right:
-    recursion.one_picture(spec, theme)
+    recursion.bounds_section(spec, theme)
 scaling.curves(spec, theme, own["over"])
-recursion.promised(spec)
+recursion.guarantee_badge(spec)
 if found is not None:
     excess_risk.details(spec, found)
 part = own["part"].draw()
 if part != "none":
     st.header(settings.PARTS[part], anchor=False)
 if part == "training":
-    recursion.over_training(spec, theme, own["algorithm"])
+    recursion.training_section(spec, theme, own["algorithm"])
 elif part == "rates":
     rates.table(spec)

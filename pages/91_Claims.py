@@ -7,14 +7,14 @@ from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields, page, sidebar
 
 theme = page.start("Claims", "Do the claims of the papers hold?")
-own = fields.Group(KEYS, verdicts.of)
+own = fields.Group(KEYS, verdicts.fields_of)
 spec = sidebar.sidebar(own, shows="nothing")
 page.problems()
 answer = st.container()
 full = bool(own["thorough"].value())
-shown = verdicts.shown(spec, own["about"].value(), full)
+shown = verdicts.shown_claims(spec, own["about"].value(), full)
 if shown:
-    field = verdicts.opened(shown)
+    field = verdicts.open_field(shown)
     one = next(s for s in shown if s.claim.id == field.value())
     with answer:
         views.headline(shown)

@@ -12,7 +12,7 @@ own = fields.Group(KEYS, lambda spec: (settings.FIRST, settings.COMPARED))
 bar = sidebar.Sidebar(own, shows="data")
 spec, comparing = bar.spec, own["bounds"].value()
 page.problems()
-dataset = data_page.chosen(spec)
+dataset = data_page.chosen_dataset(spec)
 above, below = st.container(), st.container()
 lesson = comparing and bool(st.query_params.get(panels.TASK))
 tabs_first = own["upload"].value() or lesson
@@ -30,9 +30,9 @@ with below if tabs_first else above:
             data_page.balance(dataset, theme)
         with right:
             data_page.row_norms(dataset, theme)
-        data_page.about(dataset, spec)
+        data_page.describe(dataset, spec)
 with mine:
-    upload.own()
+    upload.draw_upload()
 with every:
     data_page.cards(spec)
 if dataset is not None:

@@ -4,7 +4,7 @@ from dpviz.dashboard.frame import fields, page, sidebar
 from dpviz.dashboard.lessons import KEYS, view
 
 theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
-own = fields.Group(KEYS, view.of)
+own = fields.Group(KEYS, view.fields_of)
 sidebar.sidebar(own, shows="nothing")
 page.problems()
 view.draw(own, theme)

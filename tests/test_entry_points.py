@@ -9,7 +9,7 @@ from support import make_problem
 
 import dpviz
 from dpviz.auditing import audit, audit_one_run
-from dpviz.auditing.one_run import among_rows
+from dpviz.auditing.one_run import row_canaries
 from dpviz.auditing.pairs import label_flip
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
@@ -24,7 +24,7 @@ MECHANISM = get_mechanism("output-gaussian")()
 
 
 def one_run(delta: float) -> object:
-    canaries = among_rows(MECHANISM, PROBLEM, Budget(1.0, default_delta(PROBLEM.n)), 20)
+    canaries = row_canaries(MECHANISM, PROBLEM, Budget(1.0, default_delta(PROBLEM.n)), 20)
     return audit_one_run(MECHANISM, canaries, Budget(1.0, delta))
 
 

@@ -16,8 +16,8 @@ from dpviz.cli.main import main
 from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.jobs import cached_runs
-from dpviz.dashboard.one_run.compare import compared
-from dpviz.experiments.run.setup import settled_for
+from dpviz.dashboard.one_run.compare import compare_bounds
+from dpviz.experiments.run.setup import mechanism_for_rows
 from dpviz.experiments.studies import answers, inspected, noise_comparison
 from dpviz.experiments.studies.odds import attack_of, odds_over
 from dpviz.mechanisms.attack import ALONE, Attack, strongest_attack
@@ -77,7 +77,7 @@ def test_the_audit_allows_what_is_proved_for_its_pair(mechanism: str) -> None:
     spec = spec_of(mechanism)
     result = audit_run(spec, runs=40)
     run = dpviz.resolve(spec)
-    played = settled_for(spec, ROWS)
+    played = mechanism_for_rows(spec, ROWS)
     pair = worst_case(played, get_model("logistic"), run.budget, n=ROWS, d=FEATURES, lam=run.lam)
     attack = strongest_attack(played, pair.first.setting, result.calibration)
     claimed = result.calibration.claimed_budget
@@ -132,28 +132,28 @@ def test_a_declared_mu_is_that_of_the_noise_in_use(mechanism: str, params: dict[
 def test_total_variation_of_gamma_sphere_noise_is_counted_on_draws() -> None:
     draws = standard_gamma_sphere([np.random.SeedSequence(k) for k in range(20_000)], 4)[:, 0]
     counted = np.mean(draws < 0.4) - np.mean(draws < -0.4)
-    assert distance.of_gamma_sphere(0.8, 1.0, 4) == pytest.approx(counted, abs=0.015)
-    assert distance.of_gamma_sphere(0.4, 1.0, 4) < counted - 0.03, "half the distance"
+    assert distance.gamma_sphere_distance(0.8, 1.0, 4) == pytest.approx(counted, abs=0.015)
+    assert distance.gamma_sphere_distance(0.4, 1.0, 4) < counted - 0.03, "half the distance"
 
 
 def test_total_variation_from_a_profile_is_that_of_the_gaussian_and_never_below() -> None:
     for mu in (0.05, 0.3, 1.0, 3.0):
-        found = distance.of_profile(lambda e, mu=mu: float(log_gaussian_delta(e, mu)), 5.0)
+        found = distance.distance_by_profile(lambda e, mu=mu: float(log_gaussian_delta(e, mu)), 5.0)
         assert total_variation(mu) <= found <= total_variation(mu) * 1.01
-    assert distance.of_profile(lambda e: 0.0, 1.0) == pytest.approx(1.0)
+    assert distance.distance_by_profile(lambda e: 0.0, 1.0) == pytest.approx(1.0)
 
 
 def test_total_variation_from_a_divergence_is_above_that_of_gaussians() -> None:
     for mu in (0.05, 0.3, 1.0, 4.0):
-        assert total_variation(mu) <= distance.of_divergence(mu**2 / 2) <= min(1.0, 1.35 * total_variation(mu))
-        assert distance.of_divergence(mu**2 / 8) < total_variation(mu) or mu > 3, "half the distance"
+        assert total_variation(mu) <= distance.distance_by_divergence(mu**2 / 2) <= min(1.0, 1.35 * total_variation(mu))
+        assert distance.distance_by_divergence(mu**2 / 8) < total_variation(mu) or mu > 3, "half the distance"
 
 
 @pytest.mark.parametrize("bound", ["two-sided", "one-sided"])
 def test_objective_perturbation_is_bounded_by_its_profile_near_zero(bound: str) -> None:
     """The smallest bound of all points of the profile is below that of the budget's own point, and not below delta(0)/2."""
     facts = {"G": 1.0, "beta": 0.25, "Lam": 10.0, "relation": Neighbouring.REPLACE_ONE, "bound": bound}
-    found = distance.of_profile(lambda e: math.log(PerturbedObjective(**facts).delta(e, 8.0)), 1.0)  # type: ignore[arg-type]
+    found = distance.distance_by_profile(lambda e: math.log(PerturbedObjective(**facts).delta(e, 8.0)), 1.0)  # type: ignore[arg-type]
     at_zero = PerturbedObjective(**facts).delta(0.0, 8.0)  # type: ignore[arg-type]
     assert at_zero / 2 < found <= at_zero
     assert found < math.tanh(0.5)
@@ -173,9 +173,9 @@ def test_two_runs_are_compared_by_bounds_of_one_kind() -> None:
     """An exact bound against one of (epsilon, delta) alone would show 17.8 points between two runs of one budget."""
     exact, alone = attack_of(spec_of("dp-gd")), attack_of(spec_of("cms-objective"))
     assert abs(exact.accuracy - alone.accuracy) > 0.15
-    assert compared(exact, alone) == "the bound on attacks is the same by (ε, δ) alone"
+    assert compare_bounds(exact, alone) == "the bound on attacks is the same by (ε, δ) alone"
     stronger = attack_of(spec_of("dp-gd", epsilon=0.5))
     points = f"{100 * (exact.accuracy - stronger.accuracy):.1f}"
-    assert compared(stronger, exact) == f"an attacker may guess right {points} points more often"
-    assert compared(exact, stronger) == f"an attacker may guess right {points} points less often"
-    assert compared(stronger, alone).endswith("points more often by (ε, δ) alone")
+    assert compare_bounds(stronger, exact) == f"an attacker may guess right {points} points more often"
+    assert compare_bounds(exact, stronger) == f"an attacker may guess right {points} points less often"
+    assert compare_bounds(stronger, alone).endswith("points more often by (ε, δ) alone")

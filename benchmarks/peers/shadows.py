@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.peers.environments import Peer
 from benchmarks.peers.measure import Row, Times, faster
 from benchmarks.peers.rows import Track
-from dpviz.auditing.attacks.halves import SHADOW, Halves, signals, trained
+from dpviz.auditing.attacks.halves import SHADOW, Halves, signals, train_models
 from dpviz.experiments.run.spec import RunSpec
 
 LAM = 1e-3
@@ -30,7 +30,7 @@ def shadows(track: Track, peer: Peer, *, ours: int, theirs: int, rounds: int, ep
     taken, right = Times(ours), []
 
     def train() -> None:
-        for _, _, theta in trained(halves, [(SHADOW, ours)]):
+        for _, _, theta in train_models(halves, [(SHADOW, ours)]):
             _ = signals(model, theta, rows)
             right.extend(model.measure(theta, track.setup.test)[1])
 

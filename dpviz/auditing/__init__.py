@@ -4,8 +4,8 @@
 """
 
 from dpviz.auditing.game import audit, prepare, watch
-from dpviz.auditing.one_run import Canaries, OneRunResult, among_rows, audit_one_run, on_axes
-from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, replace_by, without, worst_case
+from dpviz.auditing.one_run import Canaries, OneRunResult, audit_one_run, axis_canaries, row_canaries
+from dpviz.auditing.pairs import PAIRS, Pair, battery, label_flip, most_influential, pair_without, replace_by, worst_case
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION, AuditResult
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.scores import SCORES

@@ -11,8 +11,8 @@ from dpviz.auditing.pairs import differing_rows, needs_zero_rows
 from dpviz.auditing.result import AuditResult
 from dpviz.auditing.scores import SCORES, Distributions
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, each, part, silent
-from dpviz.common.validate import InvalidInput, instance, one_of, whole
+from dpviz.common.progress import Monitor, ignore, part, track
+from dpviz.common.validate import InvalidInput, check_choice, check_instance, check_integer
 from dpviz.mechanisms import Calibration, Fit, Mechanism, OutputNoise, PublicSteps, Training, protection
 from dpviz.mechanisms.attack import allowed_accuracy
 from dpviz.models import Setting
@@ -34,7 +34,7 @@ def audit(
     score: str = "auto",
     confidence: float = 0.95,
     iterates: Sequence[int] = (),
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> AuditResult:
     """Plays the game to the end; arguments are those of `prepare`, and `monitor` receives progress and raises to cancel."""
     game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
@@ -70,11 +70,11 @@ def prepare(
         InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
         FloatingPointError: nothing protects the outputs.
     """
-    instance("mechanism", mechanism, Mechanism)
+    check_instance("mechanism", mechanism, Mechanism)
     for name, value, kind in (("problem", problem, Problem), ("neighbour", neighbour, Problem), ("budget", budget, Budget)):
-        instance(name, value, kind)
-    runs, seed = whole("runs", runs, LEAST_RUNS, MAX_RUNS), whole("seed", seed, 0, 2**32 - 1)
-    one_of("score", score, SCORES)
+        check_instance(name, value, kind)
+    runs, seed = check_integer("runs", runs, LEAST_RUNS, MAX_RUNS), check_integer("seed", seed, 0, 2**32 - 1)
+    check_choice("score", score, SCORES)
     rows = differing_rows(problem, neighbour)
     mechanism.require(problem.setting)
     calibration = protection.calibrate(mechanism, problem.setting, budget)
@@ -90,7 +90,7 @@ def prepare(
     return Game(mechanism, calibration, sides, rows, versions, runs, seed, score, confidence, allowed, line)
 
 
-def watch(game: Game, monitor: Monitor = silent, looks: int = 20) -> Iterator[AuditResult]:
+def watch(game: Game, monitor: Monitor = ignore, looks: int = 20) -> Iterator[AuditResult]:
     """The game as it goes on: trains in blocks and yields what the attacker has so far; the last result is the audit.
 
     Networks start from one point that the attacker knows: it does not depend on data, so guarantees hold at every start.
@@ -151,10 +151,10 @@ def _both_sides(game: Game, runs: range, monitor: Monitor) -> tuple[list[Floats]
     """(len(runs), k) outputs of each side, iterates first; their distributions, where declared and no iterates are seen."""
     outputs: list[Floats] = []
     declared: list[OutputNoise] = []
-    for (side, problem), inside in each(monitor, enumerate(game.sides)):
+    for (side, problem), inside in track(monitor, enumerate(game.sides)):
         streams = [np.random.SeedSequence(game.seed, spawn_key=(side, run)) for run in runs]
         training = Training(problem, [game.calibration], streams, record=False)
-        fits = [version.fit(dataclasses.replace(training, monitor=tick)) for version, tick in each(inside, game.versions)]
+        fits = [version.fit(dataclasses.replace(training, monitor=tick)) for version, tick in track(inside, game.versions)]
         outputs.append(np.hstack([_output(fit) for fit in fits]))
         if fits[-1].distribution is not None:
             declared.append(fits[-1].distribution.at(0))
@@ -173,7 +173,7 @@ def _prefixes(mechanism: Mechanism, setting: Setting, iterates: Sequence[int]) -
     if not isinstance(mechanism, PublicSteps):
         raise InvalidInput("iterates", f"{mechanism.id} releases only its last model", "Leave iterates out.")
     total = mechanism.step_count(setting)
-    steps = sorted({whole("iterates", k, 1, total) for k in iterates} - {total})
+    steps = sorted({check_integer("iterates", k, 1, total) for k in iterates} - {total})
     return [mechanism.stopped_after(k) for k in steps]
 
 

@@ -17,8 +17,8 @@ from scipy.special import chndtrix, ndtr
 from dpviz.auditing.pairs import needs_zero_rows
 from dpviz.auditing.result import verdict_on
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, in_range, instance, whole
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import InvalidInput, check_instance, check_integer, check_range
 from dpviz.mechanisms import Calibration, Mechanism, Training, protection
 from dpviz.models import Model, Rows
 from dpviz.models.problem import Problem
@@ -135,22 +135,22 @@ class OneRunResult:
         return verdict_on(self.calibration, self.exceeds)
 
 
-def on_axes(mechanism: Mechanism, model: Model, budget: Budget, count: int, lam: float = 0.01) -> Canaries:
+def axis_canaries(mechanism: Mechanism, model: Model, budget: Budget, count: int, lam: float = 0.01) -> Canaries:
     """`count` synthetic canaries and no other rows, each on an axis of its own, so that none hides another.
 
     Raises:
         InvalidInput: too many for the model, or the mechanism refuses it.
     """
-    m = whole("canaries", count, 10, MOST_CANARIES)
+    m = check_integer("canaries", count, 10, MOST_CANARIES)
     setting = model.setting(m, m, lam)
     if m * setting.m > _MOST_ENTRIES:
         raise InvalidInput("canaries", f"{m:,} canaries make {setting.m:,} parameters of {model.id!r}", "Use fewer canaries.")
     return _second_forms(mechanism, budget, Problem(Rows(np.eye(m), np.ones(m)), model, lam), np.arange(m))
 
 
-def among_rows(mechanism: Mechanism, problem: Problem, budget: Budget, count: int, seed: int = 0) -> Canaries:
+def row_canaries(mechanism: Mechanism, problem: Problem, budget: Budget, count: int, seed: int = 0) -> Canaries:
     """`count` rows of a problem as canaries, drawn without looking at them; the other rows stay as they are."""
-    m = whole("canaries", count, 10, min(MOST_CANARIES, problem.n))
+    m = check_integer("canaries", count, 10, min(MOST_CANARIES, problem.n))
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4, 2)))
     return _second_forms(mechanism, budget, problem, np.sort(rng.choice(problem.n, m, replace=False)))
 
@@ -174,7 +174,7 @@ def audit_one_run(
     seed: int = 0,
     *,
     confidence: float = 0.95,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> OneRunResult:
     """Trains once on canaries that coins chose, guesses the coins, and says how much that shows about epsilon.
 
@@ -182,7 +182,7 @@ def audit_one_run(
     losses speak most for the first form, half to those that speak most for the second; how many is fixed beforehand (`plan`).
 
     Args:
-        canaries: of `on_axes` or `among_rows`, or your own.
+        canaries: of `axis_canaries` or `row_canaries`, or your own.
         budget: what the mechanism is calibrated to.
         seed: of coins and training, 0 to 2^32 - 1.
         confidence: of the bound, in (0.5, 1).
@@ -192,9 +192,9 @@ def audit_one_run(
         InvalidInput: the canaries' relation is not the mechanism's, a bad argument, or a budget that cannot be met.
         FloatingPointError: the released model is not finite.
     """
-    seed, confidence = whole("seed", seed, 0, 2**32 - 1), in_range("confidence", confidence, 0.5, 1 - 1e-12)
-    instance("mechanism", mechanism, Mechanism)
-    check_delta(instance("budget", budget, Budget).delta, instance("canaries", canaries, Canaries).problem.n)
+    seed, confidence = check_integer("seed", seed, 0, 2**32 - 1), check_range("confidence", confidence, 0.5, 1 - 1e-12)
+    check_instance("mechanism", mechanism, Mechanism)
+    check_delta(check_instance("budget", budget, Budget).delta, check_instance("canaries", canaries, Canaries).problem.n)
     calibration = protection.calibrate(mechanism, canaries.problem.setting, budget)
     if calibration.neighbouring is not canaries.neighbouring:
         raise InvalidInput(

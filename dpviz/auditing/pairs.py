@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.influence import influence_of
 from dpviz.mechanisms import HasWorstPair, Mechanism, Training, protection
 from dpviz.models import Model, Rows
@@ -128,10 +128,10 @@ def make(name: str, model: Model, n: int, d: int, lam: float, person_rows: int =
     Args:
         person_rows: rows of the person who differs, all of which are the differing row; 0 where epsilon is for a row.
     """
-    n, d = whole("n", n, 4, 10**7), whole("d", d, 2, 10**5)
+    n, d = check_integer("n", n, 4, 10**7), check_integer("d", d, 2, 10**5)
     build, why = PAIRS[name]
     rows, x, y, other_x, other_y = build(n, d)
-    rows.person_rows = whole("person_rows", person_rows, 0, n)
+    rows.person_rows = check_integer("person_rows", person_rows, 0, n)
     base, last = Problem(rows, model, lam), np.arange(n - max(1, person_rows), n)
     rows.persons = np.minimum(np.arange(n), last[0])
     if person_rows > 1:
@@ -195,10 +195,10 @@ At = int | NDArray[np.intp]
 
 
 def _at(problem: Problem, index: At) -> NDArray[np.intp]:
-    return np.array([whole("index", one, 0, problem.n - 1) for one in np.atleast_1d(index).tolist()], dtype=np.intp)
+    return np.array([check_integer("index", one, 0, problem.n - 1) for one in np.atleast_1d(index).tolist()], dtype=np.intp)
 
 
-def named(ids: NDArray[np.intp]) -> str:
+def name_rows(ids: NDArray[np.intp]) -> str:
     """Rows by their ids, without the first letter: one, or all of one person."""
     listed = ", ".join(map(str, ids[:5].tolist())) + (", ..." if len(ids) > 5 else "")
     return f"ow {listed}" if len(ids) == 1 else f"ows {listed} (all {len(ids):,} of one person)"
@@ -208,14 +208,14 @@ def label_flip(problem: Problem, index: At) -> Pair:
     """Training row `index` against the same row with the other label; all rows of one person where several are given."""
     at = _at(problem, index)
     flipped = problem.replace_row(at, problem.rows.X[at], -problem.rows.y[at])
-    return Pair("label-flip", problem, flipped, f"R{named(at)}, label flipped.")
+    return Pair("label-flip", problem, flipped, f"R{name_rows(at)}, label flipped.")
 
 
-def without(problem: Problem, index: At) -> Pair:
+def pair_without(problem: Problem, index: At) -> Pair:
     """Training row `index` against a row of zeros, which has no gradient in a linear model: with and without that person."""
     at = _at(problem, index)
     gone = problem.replace_row(at, np.zeros(problem.rows.X.shape[1]), problem.rows.y[at])
-    return Pair("without", problem, gone, f"With r{named(at)}, and with zeros in the place.")
+    return Pair("without", problem, gone, f"With r{name_rows(at)}, and with zeros in the place.")
 
 
 def replace_by(problem: Problem, index: At, x: Floats, y: float) -> Pair:
@@ -226,7 +226,7 @@ def replace_by(problem: Problem, index: At, x: Floats, y: float) -> Pair:
         raise InvalidInput(
             "row", "a row needs as many finite features as the data, norm at most 1 and label -1 or +1", "Scale the row."
         )
-    return Pair("replace", problem, problem.replace_row(at, x, float(y)), f"R{named(at)} replaced by another row.")
+    return Pair("replace", problem, problem.replace_row(at, x, float(y)), f"R{name_rows(at)} replaced by another row.")
 
 
 def most_influential(problem: Problem, persons: NDArray[np.intp] | None = None) -> Pair:
@@ -241,4 +241,4 @@ def most_influential(problem: Problem, persons: NDArray[np.intp] | None = None) 
     persons = np.arange(problem.n) if persons is None else persons
     at = np.flatnonzero(persons == np.argmax(np.bincount(persons, norms)))
     pair = label_flip(problem, at)
-    return Pair("most-influential", pair.first, pair.second, f"R{named(at)}, which moves the model most, label flipped.")
+    return Pair("most-influential", pair.first, pair.second, f"R{name_rows(at)}, which moves the model most, label flipped.")

@@ -10,13 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.auditing.game import prepare, watch
-from dpviz.auditing.one_run import MOST_CANARIES, Canaries, OneRunResult, audit_one_run, on_axes
-from dpviz.auditing.pairs import Pair, differing_rows, label_flip, most_influential, named, replace_by, without, worst_case
+from dpviz.auditing.one_run import MOST_CANARIES, Canaries, OneRunResult, audit_one_run, axis_canaries
+from dpviz.auditing.pairs import (
+    Pair,
+    differing_rows,
+    label_flip,
+    most_influential,
+    name_rows,
+    pair_without,
+    replace_by,
+    worst_case,
+)
 from dpviz.auditing.result import AuditResult
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, one_of, whole
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import InvalidInput, check_choice, check_integer
 from dpviz.experiments.run.resolve import dataset_of, resolve
-from dpviz.experiments.run.setup import settled_for, setup_for
+from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
@@ -56,7 +65,7 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
     Raises:
         InvalidInput: an unknown kind, or an id that no training row has.
     """
-    made = _pair_of(spec, one_of("pair", kind, KINDS), row, other)
+    made = _pair_of(spec, check_choice("pair", kind, KINDS), row, other)
     if not spec.prepared:
         return made
     return replace(made, why=f"{made.why} Preparations are not attacked: the method alone is, with {resolve(spec).of_method}.")
@@ -67,7 +76,7 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
         run = resolve(spec)
         rows = min(ROWS, math.ceil(1 / run.budget.delta) - 1)  # few enough that delta is below 1/n
         persons = dataset_of(run.spec).person_rows
-        built = settled_for(spec, rows)
+        built = mechanism_for_rows(spec, rows)
         return worst_case(built, get_model(spec.model), run.of_method, n=rows, d=FEATURES, lam=run.lam, person_rows=persons)
     shared = setup_for(spec)
     problem, ids = _without_preparation(shared.problem), shared.split.train
@@ -75,15 +84,15 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
     if kind == "most-influential":
         made = most_influential(problem, who)
         at = differing_rows(made.first, made.second)
-        name = named(ids[at])
+        name = name_rows(ids[at])
         why = f"R{name}, whose other label moves the model most: label flipped."
         return replace(made, why=why, asks=f"the label of r{name}")
     first = _position("row", ids, row, 0)
     at = np.array([first]) if who is None else np.flatnonzero(who == who[first])
-    name = named(ids[at])
+    name = name_rows(ids[at])
     if kind == "without":
         zeros = "a row of zeros takes its place" if len(at) == 1 else "rows of zeros take their place"
-        return replace(without(problem, at), why=f"With and without r{name}; {zeros}.", asks=f"whether r{name} was there")
+        return replace(pair_without(problem, at), why=f"With and without r{name}; {zeros}.", asks=f"whether r{name} was there")
     if kind == "label-flip":
         return replace(label_flip(problem, at), why=f"R{name}, label flipped.", asks=f"the label of r{name}")
     by = _position("other", ids, other, 1)
@@ -118,13 +127,13 @@ def watch_run(
     *,
     score: str = "auto",
     confidence: float = 0.95,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
     looks: int = 20,
 ) -> Iterator[tuple[Pair, AuditResult]]:
     """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest."""
     fixed = replace(resolve(spec).spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
-    mechanism, budget = settled_for(fixed, pair.first.n), resolve(fixed).of_method
+    mechanism, budget = mechanism_for_rows(fixed, pair.first.n), resolve(fixed).of_method
     game = prepare(mechanism, pair.first, pair.second, budget, runs, fixed.seed, score, confidence)
     return ((pair, result) for result in watch(game, monitor, looks))
 
@@ -140,13 +149,13 @@ def audit_run(spec: RunSpec, kind: str = WORST, **options: Any) -> AuditResult:
     return result
 
 
-def one_run_of(spec: RunSpec, canaries: int = 1000, *, monitor: Monitor = silent) -> tuple[Canaries, OneRunResult]:
+def one_run_of(spec: RunSpec, canaries: int = 1000, *, monitor: Monitor = ignore) -> tuple[Canaries, OneRunResult]:
     """One training of a run's mechanism at its budget on synthetic canaries, and what that shows; see `audit_one_run`.
 
     Args:
         canaries: how many; they are the rows of a dataset of their own, so of the run's rows only public facts are used.
     """
-    mechanism, run = settled_for(spec, whole("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
+    mechanism, run = mechanism_for_rows(spec, check_integer("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
     budget = run.of_method
-    made = on_axes(mechanism, get_model(spec.model), budget, canaries, run.lam)
+    made = axis_canaries(mechanism, get_model(spec.model), budget, canaries, run.lam)
     return made, audit_one_run(mechanism, made, budget, spec.seed, monitor=monitor)

@@ -9,7 +9,7 @@ import pandas as pd
 from dpviz.auditing.game import audit
 from dpviz.auditing.pairs import worst_case
 from dpviz.auditing.result import EXCEEDED
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Mechanism, list_mechanisms, protection
 from dpviz.models import Model
@@ -58,7 +58,7 @@ def survey(
     runs: int = RUNS,
     seed: int = 0,
     lam: float = LEAST_LAM,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> Iterator[Surveyed]:
     """Audits mechanisms with default knobs on their worst pairs, one after the other.
 
@@ -67,7 +67,7 @@ def survey(
         runs: models trained on each dataset.
         lam: regularisation, at least `LEAST_LAM`.
     """
-    for cls, inside in each(monitor, (list_mechanisms() if mechanisms is None else mechanisms).values()):
+    for cls, inside in track(monitor, (list_mechanisms() if mechanisms is None else mechanisms).values()):
         try:
             yield _audited(cls(), model, budget, runs, seed, max(lam, LEAST_LAM), inside)
         except (InvalidInput, FloatingPointError) as error:

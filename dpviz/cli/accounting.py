@@ -5,7 +5,7 @@ from typing import Any
 
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, check_choice
 
 HELP = "the noise that every accountant asks for, and the best possible attack"
 DESCRIPTION = "Looks at public facts of the run only; nothing is trained."
@@ -27,9 +27,9 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.privacy.accounting import side_by_side, tables
 
     spec = one_run.run_spec(options)
-    compare = one_run.own(options, "compare")
+    compare = one_run.option_value(options, "compare")
     if compare is not None:
-        one_of("compare", compare, list_mechanisms())
+        check_choice("compare", compare, list_mechanisms())
         spec = noise_comparison.with_method(spec, compare)
     comparison = noise_comparison.accounted(spec)
     if comparison is None:

@@ -53,10 +53,10 @@ def give(
 
 def line(name: str, value: object, stream: TextIO | None = None) -> None:
     """Prints a line with its name before it; on a terminal it is wrapped at its width."""
-    wrapped(f"{name + ':' if name else '':19}{value}", 19, stream)
+    print_wrapped(f"{name + ':' if name else '':19}{value}", 19, stream)
 
 
-def wrapped(text: str, indent: int = 0, stream: TextIO | None = None) -> None:
+def print_wrapped(text: str, indent: int = 0, stream: TextIO | None = None) -> None:
     """Prints a line; on a terminal it is wrapped at its width, and what follows is indented."""
     stream = stream or sys.stdout
     width = _width(stream)
@@ -121,22 +121,24 @@ def document(values: Mapping[str, Any], command: str) -> None:
 def text(values: Mapping[str, Any], command: str) -> str:
     """One JSON document; it opens with the command, the version and that of the schema."""
     head = {"command": command, "version": __version__, "schema": SCHEMA}
-    return json.dumps(plain(head | _label(values, command) | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    return (
+        json.dumps(json_value(head | _label(values, command) | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    )
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as JSON has it: NaN becomes null, an infinite number "infinity" or "-infinity", a table a list of its rows."""
     import numpy as np
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
-        return [plain(row) for row in value.to_dict("records")]
+        return [json_value(row) for row in value.to_dict("records")]
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): json_value(one) for key, one in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return json_value(value.tolist())
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [json_value(one) for one in value]
     if isinstance(value, float):
         return None if math.isnan(value) else value if math.isfinite(value) else ("infinity" if value > 0 else "-infinity")
     return value if value is None or isinstance(value, bool | int) else str(value)
@@ -154,7 +156,7 @@ def run(resolved: ResolvedRun) -> dict[str, Any]:
 
 def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
     """A mechanism's calibration as values."""
-    from dpviz.mechanisms.persons import in_words
+    from dpviz.mechanisms.persons import privacy_unit
     from dpviz.papers.saved import refutation
 
     audited = refutation(of, cal)
@@ -170,14 +172,14 @@ def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
         "claimed": budget(cal.claimed_budget),
         "refuted": None if audited is None else {"day": str(audited.day), **(budget(audited.budget) or {})},
         "relation": cal.neighbouring.value,
-        "unit": in_words(cal.person_rows),
+        "unit": privacy_unit(cal.person_rows),
         **rest,
     }
 
 
 def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]:
     """The same for people."""
-    from dpviz.mechanisms.persons import in_words
+    from dpviz.mechanisms.persons import privacy_unit
     from dpviz.papers.saved import refutation
 
     audited = refutation(of, cal)
@@ -185,7 +187,7 @@ def guarantee_lines(cal: Calibration, of: Mechanism) -> list[tuple[str, object]]
         ("budget asked for", cal.budget),
         *([] if audited is None else [("refuted", audited.words)]),
         ("guarantee", f"{cal.sentence}; proved: {cal.proved_budget or 'nothing'}; {cal.neighbouring.value}"),
-        *([("unit", f"ε is for {in_words(cal.person_rows)}")] if cal.person_rows else []),
+        *([("unit", f"ε is for {privacy_unit(cal.person_rows)}")] if cal.person_rows else []),
         ("accountant", cal.accountant),
         ("noise", f"{cal.noise_text}; sensitivity: {cal.sensitivity_text}"),
     ]

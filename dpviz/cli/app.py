@@ -3,7 +3,7 @@
 import argparse
 
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import number_from_text, whole
+from dpviz.common.validate import check_integer, number_from_text
 
 HELP = "start the app in the browser (the default)"
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.cli.main import app_script
     from dpviz.dashboard.frame.server import serve  # slow to import, and not needed by the other commands
 
-    port = None if options.port is None else whole("--port", number_from_text("--port", options.port), 1, 65535)
+    port = None if options.port is None else check_integer("--port", number_from_text("--port", options.port), 1, 65535)
     serve(
         app_script(),
         port,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +45,13 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)
-    asked = number_from_text("--shadows", one_run.own(options, "shadows") or "256")
-    shadows = whole("--shadows", asked, study.LEAST_SHADOWS, study.MOST_SHADOWS)
+    asked = number_from_text("--shadows", one_run.option_value(options, "shadows") or "256")
+    shadows = check_integer("--shadows", asked, study.LEAST_SHADOWS, study.MOST_SHADOWS)
     targets = None
     if options.targets is not None:
-        targets = whole("--targets", number_from_text("--targets", options.targets), study.LEAST_TARGETS, study.MOST_TARGETS)
+        targets = check_integer(
+            "--targets", number_from_text("--targets", options.targets), study.LEAST_TARGETS, study.MOST_TARGETS
+        )
     names = None if options.attacks is None else [name for name in options.attacks.split(",") if name]
     store = None if options.no_cache else KeptModels.personal()
     about = {"run": answers.run(resolve(spec)), "shadows": shadows}

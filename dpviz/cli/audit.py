@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.auditing import AuditResult
@@ -45,12 +45,12 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)
-    kind = one_of("--pair", one_run.own(options, "pair") or WORST, KINDS)
+    kind = check_choice("--pair", one_run.option_value(options, "pair") or WORST, KINDS)
     for name, kinds in CHOSEN.items():
         if getattr(options, name) is not None and kind not in kinds:
             raise InvalidInput(f"--{name}", f"is not used by the pair {kind}", f"Choose --pair {' or '.join(kinds)}.")
-    row, other = (_row(name, one_run.own(options, name)) for name in ("row", "other"))
-    runs = whole("--runs", number_from_text("--runs", one_run.own(options, "runs") or "1000"), 40, 1_000_000)
+    row, other = (_row(name, one_run.option_value(options, name)) for name in ("row", "other"))
+    runs = check_integer("--runs", number_from_text("--runs", one_run.option_value(options, "runs") or "1000"), 40, 1_000_000)
     confidence = number_from_text("--confidence", options.confidence)
     if not 0 < confidence < 1:
         raise InvalidInput("--confidence", f"must lie between 0 and 1, got {confidence:g}", "For example: 0.95.")
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _row(name: str, text: str | None) -> int | None:
-    return None if text is None else whole(f"--{name}", number_from_text(f"--{name}", text), 0, 2**31)
+    return None if text is None else check_integer(f"--{name}", number_from_text(f"--{name}", text), 0, 2**31)
 
 
 def _values(result: AuditResult, mechanism: Mechanism) -> dict[str, Any]:

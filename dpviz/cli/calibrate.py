@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.mechanisms import Calibration, Mechanism
@@ -72,12 +72,12 @@ def run(options: argparse.Namespace) -> None:
     if public:
         if spec.class_weight != 1:
             raise InvalidInput("--class-weight", "cannot go with --n and --d, which have no rows to weigh", "Give a dataset.")
-        n, d = (whole(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
+        n, d = (check_integer(f"--{k}", number_from_text(f"--{k}", getattr(options, k)), 1, _MOST) for k in ("n", "d"))
         setting, budget = public_setting(spec, n, d), row_budget(spec.epsilon, spec.delta, n)
         name, shown = None, "none looked at"
     else:
         setting, budget = setting_of(spec), resolve(spec).budget
-        name, shown = resolve(spec).spec.dataset, one_run.shown(spec.dataset, options)
+        name, shown = resolve(spec).spec.dataset, one_run.display_name(spec.dataset, options)
     if attacker is not None:
         budget = Budget(epsilon_for(attacker, built, setting, budget.delta), budget.delta)
     cal = protection.calibrate(built, setting, budget)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.cli import answers
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.papers.claims import Claim, Finding
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
             answers.document({"claims": [_about(name, claim) for name, claim in listed_claims.items()]}, "claims")
             return
         for name, claim in listed_claims.items():
-            answers.wrapped(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}", 42)
+            answers.print_wrapped(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}", 42)
     else:
         _test(options, listed_claims if options.claim == "all" else [options.claim])
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
 def _test(options: argparse.Namespace, names: Iterable[str]) -> None:
     from dpviz.papers import claims
 
-    seed = whole("seed", number_from_text("seed", options.seed), 0, 2**32 - 1)
+    seed = check_integer("seed", number_from_text("seed", options.seed), 0, 2**32 - 1)
     tested = []
     for name in names:
         with Bar() as bar:

@@ -78,7 +78,7 @@ def _prepared(options: argparse.Namespace) -> None:
         answers.line("label", dataset.label.sentence)
     label = " or ".join(dataset.label_names)
     features = dataset.d - dataset.intercept
-    answers.wrapped(f"{own_file.shown(name, file)}: {dataset.n:,} rows, {features:,} features; label: {label}")
+    answers.print_wrapped(f"{own_file.display_name(name, file)}: {dataset.n:,} rows, {features:,} features; label: {label}")
     answers.line("source", dataset.source)
     if columns:
         import pandas as pd
@@ -142,7 +142,7 @@ def _write_toml(content: Content, dataset: Dataset, declare: bool) -> Path:
     if there is not None:
         raise InvalidInput("--write-toml", f"{there} is there already", "Rename or remove it; nothing was written.")
     target = table.with_name(f"{table.name}.toml")
-    spec = sidecar.decided(content.frame, content.spec, dataset)
+    spec = sidecar.decide_spec(content.frame, content.spec, dataset)
     text = sidecar.document(replace(spec, proposed=()) if declare else spec, content.found)
     try:
         with target.open("x", encoding="utf-8") as stream:

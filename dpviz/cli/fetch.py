@@ -16,10 +16,10 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Downloads it."""
-    from dpviz.common.validate import one_of
+    from dpviz.common.validate import check_choice
     from dpviz.datasets.sources.remote import REMOTE, download
 
-    name = one_of("name", options.name, REMOTE)
+    name = check_choice("name", options.name, REMOTE)
     with Bar() as bar:
         download(name, lambda size: bar(min(1.0, size / 1e6 / REMOTE[name].megabytes)))
     facts = {"name": name, "variant": REMOTE[name].variant, "rows": REMOTE[name].rows}

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from dpviz.cli import answers, output
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.dashboard.components.lessons import Lesson
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidInput("--out", f"the folder of {options.out!r} is not there", "Make it first, or name one that is there.")
     if urlsplit(options.live).scheme not in ("http", "https") or not urlsplit(options.live).netloc:
         raise InvalidInput("--live", f"{options.live[:60]!r} is no address", f"Give one like {LIVE}.")
-    most = whole("--figure-rows", number_from_text("--figure-rows", options.figure_rows), 0, 10**9)
+    most = check_integer("--figure-rows", number_from_text("--figure-rows", options.figure_rows), 0, 10**9)
     live = options.live.rstrip("/") + "/"
     parts: dict[str, list[tuple[str, str, str]]] = {heading: [] for heading in _FILES}
     try:
@@ -89,20 +89,20 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
     from dpviz.cli.main import app_script
     from dpviz.dashboard.components.lessons import LESSONS
     from dpviz.dashboard.frame import headless, links
-    from dpviz.dashboard.trade_off.presets import of_figure
+    from dpviz.dashboard.trade_off.presets import figure_run
     from dpviz.datasets.sources.synthetic import SOURCE
     from dpviz.papers.figures import catalogue
-    from dpviz.reporting.calls import written
+    from dpviz.reporting.calls import address_text
 
     script = app_script()
 
     def drawn(title: str, query: dict[str, str]) -> Document:
         page = headless.page_of(script, title)
-        record = headless.drawn(script, page, query, bar)
+        record = headless.record_page(script, page, query, bar)
         assert record.run is not None  # every page has the controls of a run
         path = "" if page == script else re.sub(r"^\d+_", "", page.stem)
         rows = SOURCE.owns(record.run[0].dataset)  # rows of synthetic sets are of no person
-        return replace(record.document(*record.run, rows=rows), live=f"{live}{path}{written(query).removeprefix('/')}")
+        return replace(record.document(*record.run, rows=rows), live=f"{live}{path}{address_text(query).removeprefix('/')}")
 
     for number, lesson in enumerate(LESSONS, 1):
         yield _LESSONS, f"{number}. {lesson.title}", _lesson(lesson, drawn(lesson.page, lesson.address()))
@@ -115,7 +115,7 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
     for name, (figure, panel) in catalogue.PANELS.items():
         setup = catalogue.setup(name)
         if panel.rows <= most and not setup.unavailable:
-            spec, beside = of_figure(name, 1.0)
+            spec, beside = figure_run(name, 1.0)
             document = drawn("Trade-off", spec.to_query() | {key: value for key, value in beside.items() if value})
             title = f"{figure.source.name}, {figure.number}, {panel.title}"
             yield _FIGURES, title, replace(document, question=title)

@@ -6,7 +6,7 @@ from typing import Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, one_of
+from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 
 HELP = "what privacy costs each group of rows"
 DESCRIPTION = "Not private: all of it is counted on the test rows without noise."
@@ -28,15 +28,15 @@ def run(options: argparse.Namespace) -> None:
     spec = one_run.run_spec(options)
     resolved = resolve(spec)
     dataset = dataset_of(resolved.spec)
-    column = one_run.own(options, "group")
+    column = one_run.option_value(options, "group")
     name = (
-        groups.suggested(dataset, dataset.n - resolved.n_train)
+        groups.suggest_column(dataset, dataset.n - resolved.n_train)
         if column is None
-        else one_of("--group", column, groups.columns(dataset))
+        else check_choice("--group", column, groups.columns(dataset))
     )
     if not name:
         raise InvalidInput("--group", "this dataset has no column to group by", "Choose another dataset.")
-    cuts = one_run.own(options, "cuts")
+    cuts = one_run.option_value(options, "cuts")
     numbers = tuple(number_from_text("--cuts", text) for text in cuts.split(",")) if cuts else ()
     with Bar() as bar:
         made = releases(spec, [spec.epsilon], bar)
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
         "gap_non_private": report.baseline_gap("non-private"),
     }
     lines: list[tuple[str, object]] = [
-        ("dataset", one_run.shown(resolve(spec).spec.dataset, options)),
+        ("dataset", one_run.display_name(resolve(spec).spec.dataset, options)),
         ("mechanism", f"{spec.mechanism} on {spec.model}, epsilon = {spec.epsilon:g}"),
         ("groups by", name),
     ]

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.studies import guarantees
 
     spec = one_run.run_spec(options)
-    chosen, attacker = metrics.chosen(options.metric), calibrate.attacker_of(options)
+    chosen, attacker = metrics.chosen_metrics(options.metric), calibrate.attacker_of(options)
     measured: Mapping[str, pd.DataFrame] = {}
     baselines: dict[str, dict[str, float]] = {}
     if chosen:

@@ -5,7 +5,7 @@ import argparse
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import number_from_text, whole
+from dpviz.common.validate import check_integer, number_from_text
 
 _COLUMNS = {
     "row_id": "training row, as on the pages",
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.studies import inspected
 
     spec = one_run.run_spec(options)
-    top = whole("--top", number_from_text("--top", options.top), 0, 10**9)
+    top = check_integer("--top", number_from_text("--top", options.top), 0, 10**9)
     with Bar() as bar:
         inspected_run = inspected.inspect(spec, bar)
     influence = inspected.row_influence(spec)
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
         "rows": shown,
     }
     lines: list[tuple[str, object]] = [
-        ("dataset", f"{one_run.shown(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
+        ("dataset", f"{one_run.display_name(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}; {inspected_run.where}"),
         ("non-private", f"parameters of norm {norm:.6g}"),
         ("not private", "these numbers are computed from the rows without noise"),

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words[0] == "app":
         return _command(words)
     try:
-        with output.guarded():
+        with output.guard_streams():
             return _command(words)
     except output.OutputFailed as failed:
         if isinstance(failed.__cause__, BrokenPipeError):

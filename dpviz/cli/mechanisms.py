@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
         answers.document({"mechanisms": listed}, "mechanisms")
         return
     for name, cls in mechanisms.items():
-        answers.wrapped(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}", 33)
+        answers.print_wrapped(f"{name:22}{cls.family:11}{cls.label}. {cls.guarantee}", 33)
         for knob_name, knob in cls.knobs().items():
             default = knob.text(cls.defaults()[knob_name])
-            answers.wrapped(f"{'':22}--set {knob_name}={default}  ({knob.describe()}) {knob.help}", 28)
+            answers.print_wrapped(f"{'':22}--set {knob_name}={default}  ({knob.describe()}) {knob.help}", 28)

@@ -14,16 +14,16 @@ def add(parser: Any, meaning: str) -> None:
     parser.add_argument("--metric", action="append", default=[], metavar="ID", help=meaning)
 
 
-def chosen(names: Sequence[str]) -> list[Metric]:
+def chosen_metrics(names: Sequence[str]) -> list[Metric]:
     """The metrics that `--metric` asks for, each once.
 
     Raises:
         InvalidInput: for an unknown one.
     """
     from dpviz.common.validate import InvalidInput
-    from dpviz.experiments.run.metrics import get_metric, with_all
+    from dpviz.experiments.run.metrics import all_metrics, get_metric
 
     try:
-        return list(dict.fromkeys(map(get_metric, with_all([n for n in names if n != "all"]) if "all" in names else names)))
+        return list(dict.fromkeys(map(get_metric, all_metrics([n for n in names if n != "all"]) if "all" in names else names)))
     except InvalidInput as problem:
         raise InvalidInput("--metric", problem.cause, problem.fix) from None

@@ -110,7 +110,7 @@ def _automatic(options: argparse.Namespace, query: dict[str, str]) -> str:
     return name
 
 
-def own(options: argparse.Namespace, name: str) -> str | None:
+def option_value(options: argparse.Namespace, name: str) -> str | None:
     """The value of a command's option, else that of the link under the same name; None where neither has one."""
     value = getattr(options, name, None)
     if value is not None or not is_link(options.file):
@@ -120,6 +120,6 @@ def own(options: argparse.Namespace, name: str) -> str | None:
     return links.drop_version(dict(parse_qsl(urlsplit(options.file).query))).get(name)
 
 
-def shown(dataset: str, options: argparse.Namespace) -> str:
+def display_name(dataset: str, options: argparse.Namespace) -> str:
     """The name of the rows in an answer."""
-    return own_file.shown(dataset, None if is_link(options.file) else options.file)
+    return own_file.display_name(dataset, None if is_link(options.file) else options.file)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from dpviz.common import files
-from dpviz.common.validate import InvalidInput, visible
+from dpviz.common.validate import InvalidInput, escape_controls
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ def cell(text: str) -> str:
     >>> cell("=1+1"), cell("-1"), cell("+"), cell("yes")
     ("'=1+1", '-1', '+', 'yes')
     """
-    shown = visible(text)
+    shown = escape_controls(text)
     return f"'{shown}" if shown.lstrip().startswith(_FORMULA) and not _SIGNED_NUMBER.fullmatch(shown) else shown
 
 
@@ -163,7 +163,7 @@ class _Stream:
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def guard_streams() -> Iterator[None]:
     """Inside, standard output and standard error are such streams.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpviz.common.validate import InvalidInput, number_from_text, one_of
+from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,16 +146,16 @@ def source(file: str) -> tuple[Path | None, bytes | None]:
         InvalidInput: there is more, or standard input is closed.
     """
     from dpviz.common.limits import Limits
-    from dpviz.datasets.sources.folder import bounded
+    from dpviz.datasets.sources.folder import read_bounded
 
     if file != STANDARD_INPUT:
         return Path(file), None
     if sys.stdin is None:
         raise InvalidInput("file", "standard input is closed", "Pipe a table into it, or name a file.")
-    return None, bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
+    return None, read_bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
 
 
-def shown(dataset: str, file: str | None) -> str:
+def display_name(dataset: str, file: str | None) -> str:
     """The name of the rows in an answer."""
     return dataset if file is None else "standard input" if file == STANDARD_INPUT else file
 
@@ -165,7 +165,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
         "target": options.target,
         "positive": options.positive,
         "above": None if options.above is None else number_from_text("--above", options.above),
-        "columns": several(options.columns, ",") if options.columns else None,
+        "columns": split_list(options.columns, ",") if options.columns else None,
         "drop": options.drop,
         "proposed": options.round_range,
         "person": options.person,
@@ -178,7 +178,9 @@ def _by_frame(options: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any
     names = [str(name) for name in frame.columns]
     how: dict[str, Any] = {
         "ranges": {c: _ends(item, v) for item in options.range or () for c, v in [_parts("--range", item, names)]},
-        "categories": {c: several(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item, names)]},
+        "categories": {
+            c: split_list(v, "|") for item in options.categories or () for c, v in [_parts("--categories", item, names)]
+        },
         "defaults": filling(options.fill or (), frame),
         "missing_in": {},
     }
@@ -188,7 +190,7 @@ def _by_frame(options: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Any
             how.setdefault("missing", []).append(word[0])
         elif "=" in item:
             column, value = _parts("--missing", item, names)
-            how["missing_in"].setdefault(column, []).extend(several(value, "|"))
+            how["missing_in"].setdefault(column, []).extend(split_list(value, "|"))
         else:
             how.setdefault("missing", []).extend([item] if item else [])
     return {name: value for name, value in how.items() if value != {}}
@@ -206,13 +208,13 @@ def _parts(option: str, item: str, names: Sequence[str]) -> tuple[str, str]:
         raise InvalidInput(option, f"needs NAME=..., got {item!r}", "For example: --range age=17,90.")
     quoted = _quoted(item)
     if quoted is not None and quoted[1].startswith("="):
-        return one_of(option, quoted[0], names), quoted[1][1:]
+        return check_choice(option, quoted[0], names), quoted[1][1:]
     cuts = [at for at, sign in enumerate(item) if sign == "=" and item[:at] in names]
     if len(cuts) > 1:
         both = " or ".join(repr(item[:at]) for at in cuts)
         raise InvalidInput(option, f"may name the column {both}", f"Put the name in double quotes: {option} '\"NAME\"=...'.")
     if not cuts:
-        return one_of(option, item.partition("=")[0], names), ""
+        return check_choice(option, item.partition("=")[0], names), ""
     return item[: cuts[0]], item[cuts[0] + 1 :]
 
 
@@ -222,7 +224,7 @@ def _quoted(item: str) -> tuple[str, str] | None:
     return None if found is None else (found[1].replace('""', '"'), item[found.end() :])
 
 
-def several(text: str, between: str) -> list[str]:
+def split_list(text: str, between: str) -> list[str]:
     """The words of a list; one that holds the separator stands in quotation marks, as in CSV."""
     return next(csv.reader([text], delimiter=between, skipinitialspace=True), [])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpviz.cli import answers, output, own_file
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import one_of
+from dpviz.common.validate import check_choice
 
 HELP = "predict the labels of new rows with a released model"
 DESCRIPTION = "Writes CSV, one line for each row, in order. A row with a gap gets no prediction; the others do."
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     frame = own.rows_in(*own_file.source(options.rows), reading=own_file.reading(options), verbatim=copied)
     fill = own_file.filling(options.fill, frame)
     for name in options.keep:
-        one_of("--keep", name, map(str, frame.columns))
+        check_choice("--keep", name, map(str, frame.columns))
     kept = {name: [None if pd.isna(value) else word(value) for value in frame[name]] for name in options.keep}
     messages: list[str] = []
     scores = model.scores(frame, messages, fill)
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         for name, chance in zip(model.classes, [] if chances is None else chances.T, strict=chances is not None):
             table.insert(len(table.columns), f"probability of {name}", np.round(chance, 6), allow_duplicates=True)
         for note in messages:
-            print(f"dpviz: {output.visible(note)}", file=sys.stderr)
+            print(f"dpviz: {output.escape_controls(note)}", file=sys.stderr)
         text = output.csv_of(table)
     if out is None:
         print(text, end="")

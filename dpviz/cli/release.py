@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.releasing import Release
@@ -53,7 +53,7 @@ def add_release(parser: Parser) -> None:
     parser.add_argument("--ledger", metavar="FILE.toml", help="enter the release into this ledger, which may refuse it")
 
 
-def how(options: argparse.Namespace) -> dict[str, Any]:
+def release_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of a release that its options stand for."""
     from dpviz.spending import Ledger
 
@@ -93,8 +93,8 @@ def run(options: argparse.Namespace) -> None:
     if options.seed is not None:
         cause = "a release has no seed: an attacker who knew it could subtract the noise"
         raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")
-    tried = None if options.tried is None else whole("--tried", number_from_text("--tried", options.tried), 1, 10_000)
-    runs = whole("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
+    tried = None if options.tried is None else check_integer("--tried", number_from_text("--tried", options.tried), 1, 10_000)
+    runs = check_integer("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
     spec = one_run.run_spec(options, automatic=not options.private_ranges)
     with Bar() as bar:
         made = release(
@@ -104,9 +104,9 @@ def run(options: argparse.Namespace) -> None:
             audit_runs=runs,
             public_n=None
             if options.public_n is None
-            else whole("--public-n", number_from_text("--public-n", options.public_n), 2, 10**9),
+            else check_integer("--public-n", number_from_text("--public-n", options.public_n), 2, 10**9),
             monitor=bar,
-            **how(options),
+            **release_arguments(options),
         )
     made.save(out)
     cal, values = made.calibration, summary(made, out)

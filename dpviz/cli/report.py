@@ -75,8 +75,8 @@ def _page(spec: RunSpec, name: str, link: str, options: argparse.Namespace, bar:
     beside = links.drop_version(dict(parse_qsl(urlsplit(link).query, keep_blank_values=True)))
     query = links.add_version({k: v for k, v in beside.items() if k not in SETTINGS and "." not in k} | spec.to_query())
     if options.metric:
-        query["metric"] = metrics.chosen([options.metric])[0].id
+        query["metric"] = metrics.chosen_metrics([options.metric])[0].id
     script = app_script()
-    page = headless.drawn(script, headless.page_of(script, name), query, bar)
+    page = headless.record_page(script, headless.page_of(script, name), query, bar)
     assert page.run is not None  # every page has the controls of a run
     return page.html(*page.run, rows=options.rows, link=link)

@@ -34,12 +34,12 @@ def run(options: argparse.Namespace) -> None:
     """Trains and prints."""
     import dpviz
 
-    chosen = metrics.chosen(options.metric)  # what is wrong with it is said before anything is printed
+    chosen = metrics.chosen_metrics(options.metric)  # what is wrong with it is said before anything is printed
     spec = one_run.run_spec(options, automatic=True)
     with Bar() as bar:
         result = dpviz.run(spec, bar)
     if _rare(result) and not chosen:
-        chosen = metrics.chosen(["balanced-accuracy"])
+        chosen = metrics.chosen_metrics(["balanced-accuracy"])
     found = _Measured.of(result, chosen)
     answers.give(options, _lines(options, found), _values(found))
 
@@ -74,16 +74,16 @@ class _Measured:
     def guessing(self) -> list[tuple[str, str]]:
         """A line for each metric in which the model is no better than the majority label, or loses much to training."""
         from dpviz.experiments.run.metrics import get_metric
-        from dpviz.experiments.studies.cost import in_metric
-        from dpviz.experiments.studies.majority_baseline import guessing, lost_to_training
+        from dpviz.experiments.studies.cost import cost_in_metric
+        from dpviz.experiments.studies.majority_baseline import guessing, training_loss_note
 
         result, spec = self.result, self.result.spec
         names = ["accuracy", *(metric.id for metric in self.chosen if metric.id != "accuracy")]
         poor = guessing(result, names, self.values, self.baselines, self.cost)
         lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
         for metric in (one for one in self.chosen if one.id not in poor and spec.mechanism != "majority"):
-            here = in_metric(spec, self.cost, result.theta, result.labels, metric.id)
-            short = lost_to_training(here, spec, result.setup.problem.lam)
+            here = cost_in_metric(spec, self.cost, result.theta, result.labels, metric.id)
+            short = training_loss_note(here, spec, result.setup.problem.lam)
             lines += [("note", short)] if short is not None else []
         return lines
 
@@ -110,7 +110,7 @@ def _lines(options: argparse.Namespace, found: _Measured) -> list[tuple[str, obj
     spec, cal, expected = result.spec, result.calibration, result.expected_accuracy
     draws = f"over {spec.seeds} noise draws"
     return [
-        ("dataset", f"{one_run.shown(spec.dataset, options)}, {result.setup.problem.n} training rows"),
+        ("dataset", f"{one_run.display_name(spec.dataset, options)}, {result.setup.problem.n} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
         *answers.guarantee_lines(cal, spec.build()),
         ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.cli import answers, metrics, output, own_file
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, number_from_text, one_of, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, number_from_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     from dpviz.experiments.sweeps.cells import CellStore
 
     out = output.place(options, FORMATS)
-    wanted = metrics.chosen(options.metric)
+    wanted = metrics.chosen_metrics(options.metric)
     spec = spec_of(options)
     if wanted:
         spec = replace(spec, metrics=[*spec.metrics, *(metric.id for metric in wanted)])
@@ -100,7 +100,7 @@ def _computed(
     from dpviz.experiments.sweeps.cells import attempts, problems
     from dpviz.experiments.sweeps.cluster import ClusterLost
     from dpviz.experiments.sweeps.curves import summarise
-    from dpviz.experiments.sweeps.sweep import in_order
+    from dpviz.experiments.sweeps.sweep import sort_rows
 
     cells = spec.cells()
     tables, missing = [], []
@@ -121,7 +121,7 @@ def _computed(
         print(line, file=sys.stderr)
     if not tables:
         return pd.DataFrame(), missing
-    table = in_order(pd.concat(tables, ignore_index=True), spec)
+    table = sort_rows(pd.concat(tables, ignore_index=True), spec)
     for metric in wanted:
         non_private, majority = (float(table[f"{model}_{metric.column}"].iloc[0]) for model in ("non_private", "majority"))
         beside = f"non-private {_number(non_private)}; majority {_number(majority)}"
@@ -142,7 +142,7 @@ def _cross_validated(
     from dpviz.experiments.run.metrics import METRICS
     from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
 
-    repeats = whole("--repeats", number_from_text("--repeats", options.repeats), 1, 1000)
+    repeats = check_integer("--repeats", number_from_text("--repeats", options.repeats), 1, 1000)
     with Bar(not options.quiet) as bar:
         table = cross_validate(spec, repeats, store=store, n_jobs=jobs, monitor=bar)
     for metric in wanted or (METRICS["accuracy"],):
@@ -211,7 +211,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
         low, high = (RunSpec.from_query({"epsilon": end}).epsilon for end in ends[:2])
         if low >= high:
             raise InvalidInput("--to", f"must be above --from, got {low:g} to {high:g}", "Give a larger end.")
-        values["epsilons"] = grid(low, high, whole("points", number_from_text("points", ends[2]), 2, 1000))
+        values["epsilons"] = grid(low, high, check_integer("points", number_from_text("points", ends[2]), 2, 1000))
     sweep = SweepSpec(**values)
     answers.announce(options, sweep.dataset, sys.stderr if options.out is None else sys.stdout)
     for one in sweep.runs():
@@ -221,7 +221,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
 
 def _jobs(text: str) -> int:
     number = number_from_text("--jobs", text)
-    return -1 if number == -1 else whole("--jobs", number, 1, 1024)
+    return -1 if number == -1 else check_integer("--jobs", number, 1, 1024)
 
 
 def _save(table: pd.DataFrame, target: Path | None, *, kept: bool, quiet: bool = False) -> None:
@@ -245,7 +245,7 @@ def _backend(name: str, scheduler: str | None) -> Iterator[bool]:
     """Makes joblib use a backend; yields whether all workers of a cluster are to be used."""
     from joblib import parallel_config
 
-    one_of("--backend", name, BACKENDS)
+    check_choice("--backend", name, BACKENDS)
     if name != "dask":
         if scheduler is not None:
             raise InvalidInput("--scheduler", f"means nothing to the backend {name!r}", "Add --backend dask.")

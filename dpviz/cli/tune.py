@@ -7,7 +7,7 @@ from typing import Any
 from dpviz.cli import answers, one_run
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.cli.release import add_release, how, place, summary
+from dpviz.cli.release import add_release, place, release_arguments, summary
 from dpviz.common.validate import InvalidInput, number_from_text
 
 HELP = "release the best model of a private search over settings; epsilon pays for the choice"
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
             distribution=options.distribution,
             held_out=number_from_text("--held-out", options.held_out),
             monitor=bar,
-            **how(options),
+            **release_arguments(options),
         )
     made.save(out)
     cal, values = made.calibration, summary(made, out) | {"searched": made.searched}
@@ -76,7 +76,7 @@ def _values(spec: Any, texts: list[str]) -> dict[str, list[Any]]:
 
     if not texts:
         return default_values(spec)
-    declared, values = grid.declared(spec), dict[str, list[Any]]()
+    declared, values = grid.declared_knobs(spec), dict[str, list[Any]]()
     for text in texts:
         name, equals, some = text.partition("=")
         if not equals or name not in declared:

@@ -80,7 +80,7 @@ class FileStore:
         """Deletes the oldest files until at most `most` bytes are left, and half-written ones older than `stale` seconds."""
         files.remove_stale_parts(self.folder, stale)
         there: list[tuple[float, int, Path]] = []
-        for path in [*files.found(self.folder, f"*{self.suffix}"), *files.found(self.folder, "*.damaged")]:
+        for path in [*files.find_files(self.folder, f"*{self.suffix}"), *files.find_files(self.folder, "*.damaged")]:
             with suppress(OSError):
                 status = path.stat()
                 there.append((status.st_mtime, status.st_size, path))

@@ -104,7 +104,7 @@ def write_folder(folder: Path, contents: dict[str, bytes]) -> None:
         OSError: it cannot be written, or is there already; nothing is left behind.
     """
     name = f".{folder.name[:50]}"  # short enough for every file system
-    for part in found(folder.parent, f"{PART}????????{glob.escape(name)}"):
+    for part in find_files(folder.parent, f"{PART}????????{glob.escape(name)}"):
         shutil.rmtree(part, ignore_errors=True)
     part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=PART, suffix=name))
     _writing.add(part)
@@ -134,7 +134,7 @@ def part_folder(parent: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=parent, prefix=PART))
 
 
-def found(folder: Path, pattern: str) -> list[Path]:
+def find_files(folder: Path, pattern: str) -> list[Path]:
     """Files of a folder by pattern; none where the folder is not there or cannot be read."""
     with suppress(OSError):
         return sorted(folder.glob(pattern))
@@ -143,7 +143,7 @@ def found(folder: Path, pattern: str) -> list[Path]:
 
 def remove_stale_parts(folder: Path, seconds: float) -> None:
     """Removes what a process that was killed left half written, once it is older than `seconds`."""
-    for part in found(folder, f"{PART}*"):
+    for part in find_files(folder, f"{PART}*"):
         with suppress(OSError):  # another process may remove it too, and a folder may be read-only
             if time.time() - part.stat().st_mtime > seconds:
                 shutil.rmtree(part) if part.is_dir() else part.unlink()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 
-from dpviz.common.validate import InvalidInput, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 #: set to 1 for a public server: no uploads, no downloads, no data folder, and the limits of `DemoLimits`
 DEMO = "DPVIZ_DEMO"
@@ -90,7 +90,7 @@ class Limits:
             text = os.environ.get(variable)
             if text is not None:
                 number = number_from_text(variable, text, fix="Correct or unset the variable.")
-                values[f.name] = whole(variable, number, 1, 10**9)
+                values[f.name] = check_integer(variable, number, 1, 10**9)
         return cls(**values)
 
     def check_bytes(self, size: int, *, more: bool = False) -> None:

@@ -25,7 +25,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from cachetools import LRUCache
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class Cache(Generic[T]):
     """Values by key, least recently used ones dropped first.
 
     Attributes:
-        name: what it holds, for `owned` and `held`.
+        name: what it holds, for `owned_entries` and `held_bytes`.
     """
 
     def __init__(self, name: str, most: int, size: Callable[[T], int]) -> None:
@@ -73,7 +73,7 @@ class Cache(Generic[T]):
         return None if entry is None else entry.value
 
     def compute(
-        self, key: Hashable, make: Callable[[Monitor], T], *, owner: str = "", version: Hashable = None, monitor: Monitor = silent
+        self, key: Hashable, make: Callable[[Monitor], T], *, owner: str = "", version: Hashable = None, monitor: Monitor = ignore
     ) -> T:
         """The value that is kept, or what `make` gives, which is then kept.
 
@@ -164,7 +164,7 @@ def forget(owner: str) -> None:
         holder.forget(owner)
 
 
-def finalised(owner: str) -> None:
+def finalise(owner: str) -> None:
     """`forget` for a finaliser: it may run in the middle of anything, so holders other than caches are not notified."""
     _pending.append(owner)
     _catch_up()
@@ -189,19 +189,19 @@ def _remove(owner: str) -> list[object]:
     return dropped
 
 
-def gone(owner: str) -> bool:
+def is_forgotten(owner: str) -> bool:
     """True where a dataset was forgotten."""
     return owner in _gone
 
 
-def owned(owner: str) -> dict[str, int]:
+def owned_entries(owner: str) -> dict[str, int]:
     """Number of entries that were made from a dataset, by the name of the cache; caches without one are left out."""
     with _guard:
         counts = {cache.name: sum(e.owner == owner for e in cache._kept.values()) for cache in _caches}
     return {name: count for name, count in sorted(counts.items()) if count}
 
 
-def held() -> dict[str, int]:
+def held_bytes() -> dict[str, int]:
     """Bytes that each cache holds, by its name."""
     with _guard:
         return {cache.name: int(cache._kept.currsize) for cache in sorted(_caches, key=lambda c: c.name)}

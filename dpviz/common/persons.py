@@ -1,14 +1,14 @@
 """Persons with several rows: at most k of them are kept, chosen at random, and stand in a random order.
 
-A guarantee for a person compares two tables that differ in the rows of one person. After `bounded` they differ in at most k rows,
-for every fixed outcome of what is random about the others: which of their rows are kept does not depend on that person, and the
-positions of all rows are a uniform draw. So both tables can be bounded with the same choices and positions for all others, and
-what k replaced rows cost bounds the cost of the person, by joint convexity of the hockey-stick divergence. In the order
-of the file, a person with more rows would move the rows of all others to other places, and so into other parts and batches.
-How many rows are kept is taken as public, as the number of rows is everywhere.
+A guarantee for a person compares two tables that differ in the rows of one person. After `bound_rows` they differ in at most k
+rows, for every fixed outcome of what is random about the others: which of their rows are kept does not depend on that person,
+and the positions of all rows are a uniform draw. So both tables can be bounded with the same choices and positions for all
+others, and what k replaced rows cost bounds the cost of the person, by joint convexity of the hockey-stick divergence. In the
+order of the file, a person with more rows would move the rows of all others to other places, and so into other parts and
+batches. How many rows are kept is taken as public, as the number of rows is everywhere.
 
 The choice must be as secret as the noise. A run of the explorer has both from its seeds, so that every process keeps the same
-rows; a model that leaves the program is trained on a choice by the operating system (`releasing.training.choosing_secretly`).
+rows; a model that leaves the program is trained on a choice by the operating system (`releasing.training.choose_secretly`).
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _seeds: ContextVar[tuple[int, ...]] = ContextVar("seeds of the choice of rows", 
 
 
 @contextmanager
-def chosen_by(seed: int) -> Iterator[None]:
+def choose_rows_by(seed: int) -> Iterator[None]:
     """Tables of persons that are read inside keep rows that this seed decides, beside the seeds around it."""
     before = _seeds.set((*_seeds.get(), seed))
     try:
@@ -41,7 +41,7 @@ def choice() -> tuple[int, ...]:
     return _seeds.get()
 
 
-def bounded(
+def bound_rows(
     persons: pd.Series, most: int, secret: np.random.SeedSequence | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(positions of the rows that are kept, in random order; the person of each of them, numbered in that order).

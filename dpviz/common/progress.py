@@ -13,7 +13,7 @@ class Monitor(Protocol):
     def __call__(self, share: float, /) -> None: ...
 
 
-def silent(share: float, /) -> None:
+def ignore(share: float, /) -> None:
     """A monitor that does nothing."""
 
 
@@ -22,7 +22,7 @@ def part(monitor: Monitor, start: float, share: float) -> Monitor:
     return lambda fraction: monitor(start + share * fraction)
 
 
-def each(monitor: Monitor, items: Iterable[T], weigh: Callable[[T], float] = lambda item: 1.0) -> Iterator[tuple[T, Monitor]]:
+def track(monitor: Monitor, items: Iterable[T], weigh: Callable[[T], float] = lambda item: 1.0) -> Iterator[tuple[T, Monitor]]:
     """(item, monitor for its share of the work) one after the other; shares are alike or as heavy as `weigh` says.
 
     >>> shares = []
@@ -38,7 +38,7 @@ def each(monitor: Monitor, items: Iterable[T], weigh: Callable[[T], float] = lam
         start += weigh(item)
 
 
-def seldom(monitor: Monitor, seconds: float = 0.1) -> Monitor:
+def throttle(monitor: Monitor, seconds: float = 0.1) -> Monitor:
     """The monitor, called at most every so many seconds: after each report work may have to step aside for a page."""
     due = time.monotonic()
 

@@ -36,7 +36,7 @@ _here = threading.local()  # `inside`: the thread works beside others; `helped`:
 Each = Callable[[Callable[[int], Any], int], list[Any]]
 
 
-def summed(each: Each, work: Callable[[int], Any], count: int) -> Any:
+def parallel_sum(each: Each, work: Callable[[int], Any], count: int) -> Any:
     """work(0) + ... + work(count - 1), arrays, written over the first."""
     total, *others = each(work, count)
     for other in others:
@@ -162,10 +162,10 @@ def map_streams(
         most: streams worked on at once, where each holds much memory.
     """
     workers = _threads(min(count, most or count)) if parallel else 1
-    return list(side_by_side(work, count, lambda shares: monitor(sum(shares) / count), workers=workers))
+    return list(parallel_map(work, count, lambda shares: monitor(sum(shares) / count), workers=workers))
 
 
-def side_by_side(
+def parallel_map(
     work: Callable[[int, Monitor], T], count: int, listen: Callable[[Sequence[float]], None], *, workers: int
 ) -> Iterator[T]:
     """work(0, tick), work(1, tick), ... in order, by so many threads; later pieces are worked on meanwhile.

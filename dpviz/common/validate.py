@@ -63,7 +63,7 @@ def show(value: object) -> str:
 T = TypeVar("T")
 
 
-def instance(field: str, value: T, *kinds: type) -> T:
+def check_instance(field: str, value: T, *kinds: type) -> T:
     """`value` if it is an object of one of the classes.
 
     >>> instance("path", "text", Decimal)
@@ -80,9 +80,9 @@ def instance(field: str, value: T, *kinds: type) -> T:
     raise InvalidInput(field, f"must be a {some}, got an object of the class {found}", f"Give one of the class {names}.")
 
 
-def as_path(field: str, value: str | os.PathLike[str]) -> Path:
+def parse_path(field: str, value: str | os.PathLike[str]) -> Path:
     """A path from text or from an object that stands for one."""
-    path = Path(value if isinstance(value, str) else instance(field, value, os.PathLike))
+    path = Path(value if isinstance(value, str) else check_instance(field, value, os.PathLike))
     if "\0" in str(path):
         raise InvalidInput(field, f"{show(str(path))} is no path", "Give a path without a zero byte.")
     return path
@@ -103,7 +103,7 @@ def check_text(field: str, text: str) -> None:
         raise InvalidInput(field, cause, "Write it in UTF-8.") from error
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Text with control characters, and marks that hide or turn text, escaped, so that no terminal obeys them.
 
     >>> visible("a\\x1b[2Jb")
@@ -162,7 +162,7 @@ def positive(field: str, value: object, *, fix: str = "Give a number above 0.") 
     return result
 
 
-def in_range(field: str, value: object, low: float, high: float) -> float:
+def check_range(field: str, value: object, low: float, high: float) -> float:
     """`value` as a float with low <= value <= high.
 
     >>> in_range("lam", 0.5, 0, 1)
@@ -175,7 +175,7 @@ def in_range(field: str, value: object, low: float, high: float) -> float:
     return result
 
 
-def whole(field: str, value: object, low: int, high: int) -> int:
+def check_integer(field: str, value: object, low: int, high: int) -> int:
     """`value` as an int with low <= value <= high; 3.0 is accepted as 3, 3.5 is not.
 
     >>> whole("seeds", 3.0, 1, 10)
@@ -198,7 +198,7 @@ def whole(field: str, value: object, low: int, high: int) -> int:
     return integer
 
 
-def truth(field: str, value: object) -> bool:
+def check_bool(field: str, value: object) -> bool:
     """`value` as a bool; numbers and text are refused.
 
     >>> truth("intercept", True)
@@ -210,7 +210,7 @@ def truth(field: str, value: object) -> bool:
     raise InvalidInput(field, f"must be true or false, got {show(value)}", "Give True or False.")
 
 
-def one_of(field: str, value: object, options: Iterable[str]) -> str:
+def check_choice(field: str, value: object, options: Iterable[str]) -> str:
     """`value` if it is one of `options`, otherwise an error that names the nearest one.
 
     >>> one_of("model", "svm", ["logistic", "svm"])

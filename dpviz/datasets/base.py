@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common import norms
-from dpviz.common.validate import InvalidInput, one_of, show, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, show
 from dpviz.datasets.table import scaling_loss
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centred, row_factors
@@ -208,7 +208,7 @@ class Dataset:
         Raises:
             InvalidInput: an unknown way.
         """
-        one_of("scaling", scaling, SCALINGS)
+        check_choice("scaling", scaling, SCALINGS)
         if self.norms is None or scaling == self.scaling:
             return self
         if self.scaling == CENTRED:
@@ -280,7 +280,7 @@ class Dataset:
             return self
         others = tuple(one for one in self.lost if one.kind != scaling_loss.KIND)
         x = self.X[:, :-1] if self.intercept else self.X
-        lost = (*others, *scaling_loss.lost_by_scaling(x, self.row_factors(self.scaling), self.scaling))
+        lost = (*others, *scaling_loss.scaling_loss(x, self.row_factors(self.scaling), self.scaling))
         return self if lost == self.lost else replace(self, lost=lost)
 
     def row_factors(self, scaling: str) -> NDArray[np.float64]:
@@ -303,7 +303,7 @@ class Dataset:
         """
         if published:
             return self._published()
-        whole("split_seed", seed, 0, 2**32 - 1)
+        check_integer("split_seed", seed, 0, 2**32 - 1)
         order = self._order(np.random.default_rng(seed // folds if folds else seed))
         cut = train_size(self.n, folds)
         if folds:

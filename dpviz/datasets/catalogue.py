@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dpviz.common.memory import Cache
 from dpviz.common.persons import choice
-from dpviz.common.validate import InvalidInput, one_of, show, truth
+from dpviz.common.validate import InvalidInput, check_bool, check_choice, show
 from dpviz.datasets import sources
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.reading import Passing
@@ -54,7 +54,7 @@ def short_list() -> tuple[str, ...]:
     return tuple(name for name in names if not (name in remote.REMOTE and remote.REMOTE[name].complete_of in names))
 
 
-def sized(name: str) -> bool:
+def has_size(name: str) -> bool:
     """True where a dataset comes in any number of rows, and its name holds that number.
 
     >>> sized("census-10000"), sized("iris")
@@ -84,7 +84,7 @@ def canonical_name(name: str, n: int | None = None) -> str:
     elif source is not None and name in source.names():  # the other sources would read the disk
         spelling = name
     else:
-        spelling = one_of("dataset", name, list_datasets())
+        spelling = check_choice("dataset", name, list_datasets())
     if n is not None and not (source and source.sized):
         raise InvalidInput("n", f"{spelling!r} has a fixed number of rows", "Leave n out, or choose 'census'.")
     return spelling
@@ -178,7 +178,7 @@ def name_of(value: object) -> object:
     return value.name
 
 
-def only_here(name: str) -> bool:
+def is_in_memory(name: str) -> bool:
     """True where the rows behind a name are in the memory of this process only."""
     return any(source.owns(name) for source in SOURCES if source.only_here)
 
@@ -211,8 +211,8 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
     (150, 5)
     """
     name = canonical_name(name, n)
-    truth("intercept", intercept)
-    if one_of("scaling", scaling, (AUTOMATIC, *SCALINGS)) != "unit":
+    check_bool("intercept", intercept)
+    if check_choice("scaling", scaling, (AUTOMATIC, *SCALINGS)) != "unit":
         plain = load_dataset(name, intercept=intercept)
         scaling = plain.automatic_scaling if scaling == AUTOMATIC else scaling
         if scaling == plain.scaling:

@@ -18,18 +18,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpviz.common.arrays import Floats
-from dpviz.common.persons import MOST_ROWS, bounded
-from dpviz.common.validate import InvalidInput, show, truth, whole
+from dpviz.common.persons import MOST_ROWS, bound_rows
+from dpviz.common.validate import InvalidInput, check_bool, check_integer, show
 from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
-from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, supposes
+from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, conditions_of
 from dpviz.estimator.plan import Plan
-from dpviz.estimator.weights import of_classes, of_samples
+from dpviz.estimator.weights import class_weights, sample_weights
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
 from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms
-from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.persons import budget_of_row
 from dpviz.mechanisms.registry import AUTOMATIC, automatic_mechanism
 from dpviz.models import Rows, Setting, get_model
 from dpviz.models.problem import Problem
@@ -151,8 +151,8 @@ class PrivateClassifier(PrivateEstimator):
         """
         rows, classes, codes, read, (person_rows, who), weights = self._read(X, y, sample_weight, groups)
         self._warn_of_rare(classes, codes)
-        intercept = truth("fit_intercept", self.fit_intercept)
-        n = len(rows) if self.public_n is None else whole("public_n", self.public_n, 2, 10**9)
+        intercept = check_bool("fit_intercept", self.fit_intercept)
+        n = len(rows) if self.public_n is None else check_integer("public_n", self.public_n, 2, 10**9)
         planned = self._plan(n, rows.shape[1] + intercept, len(classes), person_rows, weights is not None)
         check_public_n(planned.cal.neighbouring, self.public_n)
         streams, source, of_ranges = self._randomness(planned.models)
@@ -160,13 +160,15 @@ class PrivateClassifier(PrivateEstimator):
         mapped = self._map(rows, intercept, None) if planned.for_ranges is None else None
         if (ledger := self._open_ledger()) is not None:
             call = f"PrivateClassifier({self.mechanism!r}, epsilon={self.epsilon!r}).fit"
-            supposed = supposes(planned.cal, exact=False, seeded=self.random_state is not None)  # what is known before training
+            supposed = conditions_of(
+                planned.cal, exact=False, seeded=self.random_state is not None
+            )  # what is known before training
             ledger.spend(planned.entry(call, supposed), planned.cal.neighbouring)
         if mapped is None:
             mapped = self._map_privately(rows, intercept, planned.for_ranges, person_rows, of_ranges)
         x = self._inside(mapped, rows, intercept)
         theta, constant, exact = self._train(x, codes, planned, streams, source, weights, who)
-        supposed = supposes(planned.cal, exact=exact, seeded=self.random_state is not None)
+        supposed = conditions_of(planned.cal, exact=exact, seeded=self.random_state is not None)
         self.guarantee_ = planned.guarantee((*mapped.looked_at, *read), supposed)
         self._settle(classes, mapped, theta, constant)
         return self
@@ -182,14 +184,14 @@ class PrivateClassifier(PrivateEstimator):
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds all values up first
             rows, labels = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")
         check_classification_targets(labels)
-        weights, clipped = of_samples(sample_weight, self.max_weight, len(labels))
+        weights, clipped = sample_weights(sample_weight, self.max_weight, len(labels))
         if clipped:
             message = f"{clipped:,} weights above max_weight = {self.max_weight:g} were clipped, as the guarantee needs."
             warnings.warn(message, PrivacyWarning, stacklevel=3)
         person_rows, kept, who = self._of_persons(groups, len(labels))
         rows = rows.toarray() if issparse(rows) else rows
         classes, codes, read = self._coded(labels[kept])
-        weights, by_class = None if weights is None else weights[kept], of_classes(self.class_weight, classes)
+        weights, by_class = None if weights is None else weights[kept], class_weights(self.class_weight, classes)
         if by_class is not None:
             weights = by_class[codes] * (1.0 if weights is None else weights)
         return rows[kept], classes, codes, read, (person_rows, who), weights
@@ -224,11 +226,11 @@ class PrivateClassifier(PrivateEstimator):
         persons = pd.Series(np.asarray(groups).tolist() if np.ndim(groups) == 1 else [], dtype=object)
         if len(persons) != n or persons.isna().any():
             raise InvalidInput("groups", f"must name the person of each of {n:,} rows", "Give one name for each row.")
-        most = whole("person_rows", 1 if self.person_rows is None else self.person_rows, 1, MOST_ROWS)
+        most = check_integer("person_rows", 1 if self.person_rows is None else self.person_rows, 1, MOST_ROWS)
         secret = np.random.SeedSequence()
         if self.random_state is not None:
             secret = np.random.SeedSequence(self._generator().randint(0, 2**31, size=4).tolist())
-        return most, *bounded(persons, most, secret)
+        return most, *bound_rows(persons, most, secret)
 
     def _coded(self, labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp], tuple[str, ...]]:
         """((K,) classes in order, (n,) position of each label among them, what was read from the labels)."""
@@ -299,7 +301,7 @@ class PrivateClassifier(PrivateEstimator):
         """The map by ranges that are found privately."""
         assert budget is not None
         columns = dict(zip(self._names(rows.shape[1]), rows.T, strict=True))
-        return self._map(rows, intercept, private_ranges(columns, of_row(budget, person_rows), source).ranges)
+        return self._map(rows, intercept, private_ranges(columns, budget_of_row(budget, person_rows), source).ranges)
 
     def _train(
         self,

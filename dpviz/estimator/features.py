@@ -40,7 +40,7 @@ class LinearMap:
         """((n, d) or (n, d + 1) rows of norm at most 1, how many did not keep to what was declared)."""
         inside = np.clip(X, self.low, self.high)
         if self.radius is not None:
-            z, size = norms.into_ball(inside, self.radius), norms.row_norms(inside, self.radius)
+            z, size = norms.scale_into_ball(inside, self.radius), norms.row_norms(inside, self.radius)
         else:  # declared ranges: no entry is larger than 1/sqrt(d)
             z = (inside - self.centre) * self.scale
             size = np.linalg.norm(z, axis=1)

@@ -6,7 +6,7 @@ from dpviz.common.persons import KEPT_ROWS
 from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism, protection
 from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.models import Setting
-from dpviz.privacy.accounting.division import composes, divided, divided_exactly
+from dpviz.privacy.accounting.division import composes, divide, divide_exactly
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget, Neighbouring, Status, status_sentence
 
@@ -60,7 +60,7 @@ class Guarantee:
         return status_sentence(self.status, len([what for what in self.looked_at if what != CLASS_LABELS]))
 
 
-def supposes(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
+def conditions_of(cal: Calibration, *, exact: bool, seeded: bool) -> tuple[str, ...]:
     """The conditions of the proof for this model: those of the calibration and those of the fit.
 
     Args:
@@ -90,7 +90,7 @@ def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -
         def released(each: Budget) -> Event | None:
             cal = protection.calibrate(declaring, setting, each)
             usable = cal.proved_budget is not None and cal.neighbouring is Neighbouring.REPLACE_ONE
-            return protection.released(declaring, setting, cal) if usable else None
+            return protection.released_event(declaring, setting, cal) if usable else None
 
         first = released(Budget(budget.epsilon / models, budget.delta)) if budget.delta > 0 else None
         if first is not None and composes(first):
@@ -100,13 +100,13 @@ def share(mechanism: Mechanism, setting: Setting, budget: Budget, models: int) -
                 assert event is not None  # whether it is known does not depend on the budget
                 return event
 
-            each = divided_exactly(budget, models, again)
+            each = divide_exactly(budget, models, again)
             return each, f"{models} models of {each} each; their Gaussian releases are composed exactly"
-    each = divided(Budget(budget.epsilon) if mechanism.pure else budget, models)
+    each = divide(Budget(budget.epsilon) if mechanism.pure else budget, models)
     return each, f"{models} models of {each} each, by the composition theorem of Kairouz, Oh and Viswanath (2015)"
 
 
-def together(cal: Calibration, each: Budget, whole: Budget, models: int, pure: bool) -> tuple[Budget | None, Budget | None]:
+def total_budgets(cal: Calibration, each: Budget, whole: Budget, models: int, pure: bool) -> tuple[Budget | None, Budget | None]:
     """(claimed, proved) of all models together: the whole budget where each keeps to its share, else plain addition."""
 
     def total(one: Budget | None) -> Budget | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.estimator.guarantee import Guarantee, share, together
+from dpviz.estimator.guarantee import Guarantee, share, total_budgets
 from dpviz.mechanisms import Calibration, Mechanism, protection
-from dpviz.mechanisms.persons import in_words
+from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.private_ranges import shares
-from dpviz.privacy.private_ranges import together as with_ranges
+from dpviz.privacy.private_ranges import total_budget as with_ranges
 from dpviz.releasing.grid import on_grid
 from dpviz.spending.ledger import Entry
 from dpviz.spending.of_run import entry_of
@@ -60,7 +60,7 @@ class Plan:
     @property
     def budgets(self) -> tuple[Budget | None, Budget | None]:
         """(claimed, proved) budget of the whole fit."""
-        claimed, proved = together(self.cal, self.each, self.for_models, self.models, self.mechanism.pure)
+        claimed, proved = total_budgets(self.cal, self.each, self.for_models, self.models, self.mechanism.pure)
         return with_ranges(claimed, self.for_ranges), with_ranges(proved, self.for_ranges)
 
     def entry(self, call: str, supposed: tuple[str, ...]) -> Entry:
@@ -86,7 +86,7 @@ class Plan:
             claimed=claimed,
             proved=proved,
             relation=self.cal.neighbouring,
-            unit=in_words(self.cal.person_rows),
+            unit=privacy_unit(self.cal.person_rows),
             accountant=self.cal.accountant,
             status=Status.PROVED_IF if self.cal.status is Status.PROVED and supposed else self.cal.status,
             conditions=supposed,

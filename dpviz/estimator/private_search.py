@@ -13,16 +13,16 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, one_of, show, truth
+from dpviz.common.validate import InvalidInput, check_bool, check_choice, check_range, show
 from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.estimator.features import PRIVATE
-from dpviz.estimator.guarantee import supposes
+from dpviz.estimator.guarantee import conditions_of
 from dpviz.estimator.plan import Plan
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.privacy.private_ranges import shares
-from dpviz.releasing.tuning import MOST_SETTINGS, parted
+from dpviz.releasing.tuning import MOST_SETTINGS, split_positions
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_search import Candidate, plan, search
 from dpviz.spending.private_search import Plan as SearchPlan
@@ -92,8 +92,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         if weights is not None:
             raise InvalidInput("class_weight", "is not derived for a private search", "Leave it out of the estimator.")
         first._warn_of_rare(classes, codes)
-        intercept = truth("fit_intercept", first.fit_intercept)
-        parts = parted(len(rows), in_range("held_out", self.held_out, 0.05, 0.5), 0)
+        intercept = check_bool("fit_intercept", first.fit_intercept)
+        parts = split_positions(len(rows), check_range("held_out", self.held_out, 0.05, 0.5), 0)
         n, d = len(parts[0]), rows.shape[1] + intercept
         models, whole = 1 if len(classes) == 2 else len(classes), row_budget(self.epsilon, self.delta, n)
         privately = isinstance(first.ranges, str) and first.ranges == PRIVATE
@@ -101,10 +101,10 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         # what is wrong with declared ranges is said before anything is spent
         mapped = None if privately else first._map(rows, intercept, None)
         candidates = [Candidate(*each._setting(n, d)[:2], models) for each in tried]
-        one_of("distribution", self.distribution, KINDS)
+        check_choice("distribution", self.distribution, KINDS)
         made = plan(candidates, repetitions(self.distribution, self.mean_runs), total, person_rows)
         if (ledger := self._open_ledger()) is not None:
-            supposed = supposes(made.calibration(0), exact=False, seeded=self.random_state is not None)
+            supposed = conditions_of(made.calibration(0), exact=False, seeded=self.random_state is not None)
             made.enter(ledger, f"PrivateSearchCV(..., epsilon={self.epsilon!r}).fit", for_ranges, *supposed)
         seeded, source, of_ranges = self._source()
         if mapped is None:
@@ -121,7 +121,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
                 setattr(self, name, getattr(first, name))
         cal = made.calibration(index)
         planned = Plan.given(candidates[index].mechanism, candidates[index].setting, 1, total, cal, for_ranges)
-        supposed = supposes(cal, exact=best[2], seeded=seeded)
+        supposed = conditions_of(cal, exact=best[2], seeded=seeded)
         model.guarantee_ = replace(planned.guarantee((*mapped.looked_at, *read), supposed), models=models)
         model._settle(classes, mapped, *best[:2])
         self.guarantee_, self.classes_ = model.guarantee_, classes

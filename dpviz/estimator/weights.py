@@ -17,7 +17,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, number, positive, show
 
 
-def of_samples(sample_weight: ArrayLike | None, max_weight: object, n: int) -> tuple[Floats | None, int]:
+def sample_weights(sample_weight: ArrayLike | None, max_weight: object, n: int) -> tuple[Floats | None, int]:
     """((n,) weights over their public bound, how many were above it and clipped); None where there are none.
 
     Raises:
@@ -39,7 +39,7 @@ def of_samples(sample_weight: ArrayLike | None, max_weight: object, n: int) -> t
     return np.minimum(weights, most) / most, int((weights > most).sum())
 
 
-def of_classes(class_weight: object, classes: NDArray[np.generic]) -> Floats | None:
+def class_weights(class_weight: object, classes: NDArray[np.generic]) -> Floats | None:
     """(K,) weights of the classes over the largest of them; None where there are none. A class that is not named weighs 1.
 
     Raises:

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Floats, Look, Theme, Trace, faint, figure, margin, stack, tens
-from dpviz.figures.traces import marker_trace, reference_line, upright
+from dpviz.figures.style import Floats, Look, Theme, Trace, fade, figure, margin, stack, tens
+from dpviz.figures.traces import marker_trace, reference_line, vertical_line
 
 
 def accuracy_distribution(
@@ -97,7 +97,7 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
         low, high = gap.min() - pad, max(gap.max(), 0.0) + pad
         x, y = stack(gap, (high - low) / 40)
         axis: Trace = {"range": [low, high], "nticks": 6}
-        zero = [upright(0, {"color": theme.ink, "width": 3})]
+        zero = [vertical_line(0, {"color": theme.ink, "width": 3})]
     else:
         shown = np.log10(np.maximum(gap, 1e-12))
         low, high = min(-6, math.floor(shown.min())), max(2, math.ceil(shown.max()))
@@ -117,5 +117,5 @@ def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "t
 
 def _dots(look: Look, x: Floats, y: Floats, hover: str) -> Trace:
     size = 15 if len(x) <= 60 else 9
-    marker = {"color": faint(look.colour, 0.75), "size": size, "line": {"color": look.colour, "width": 1}}
+    marker = {"color": fade(look.colour, 0.75), "size": size, "line": {"color": look.colour, "width": 1}}
     return marker_trace(x, y, marker, hover, showlegend=False, customdata=np.arange(len(x)), cliponaxis=False)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import area_trace, bar_trace, coin_toss, error_bars, line_trace, marker_trace, note, upright
+from dpviz.figures.style import Theme, Trace, escape, fade, figure, margin
+from dpviz.figures.traces import area_trace, bar_trace, coin_toss, error_bars, line_trace, marker_trace, note, vertical_line
 
 _ROW = 36  # pixels of one mechanism
 _ABOVE = 150  # pixels of the legend and the axis above the board
@@ -59,14 +59,14 @@ def guesses(
     if overlay is not None:
         places.append((100 * overlay, f"A allows {100 * overlay:.1f} %", "dot", -1.0))
     line = {"color": theme.ink, "width": 3}
-    lines = [upright(x, line | {"dash": dash}, y0=-0.45, y1=0.45, yref="y") for x, _, dash, _ in places]
+    lines = [vertical_line(x, line | {"dash": dash}, y0=-0.45, y1=0.45, yref="y") for x, _, dash, _ in places]
     ends = low + 0.3 * (high - low), low + 0.7 * (high - low)
     notes = [
         note(text, x, y, xanchor="left" if x < ends[0] else "right" if x > ends[1] else "center") for x, text, _, y in places
     ]
     return figure(
         theme,
-        [_share(right, limits, _BAD if exceeded else faint(theme.majority, 0.7), theme)],
+        [_share(right, limits, _BAD if exceeded else fade(theme.majority, 0.7), theme)],
         height=180 if overlay is None else 204,
         shapes=lines,
         annotations=notes,
@@ -159,4 +159,4 @@ def board(rows: Sequence[tuple[str, float, float, bool, bool]], theme: Theme) ->
 
 def _lines(name: str, width: int = 24) -> str:
     """A whole name on as many lines as it needs."""
-    return "<br>".join(map(plain, wrap(name, width)))
+    return "<br>".join(map(escape, wrap(name, width)))

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, faint, figure, margin, plain, shorten
-from dpviz.figures.traces import band_trace, marker_trace, note, upright
+from dpviz.figures.style import DASHES, FONT_SIZE, SYMBOLS, Look, Theme, Trace, escape, fade, figure, margin, shorten
+from dpviz.figures.traces import band_trace, marker_trace, note, vertical_line
 
 _ROW = 74  # pixels of a paper's name and its tiles
 _TILE = 24
@@ -35,7 +35,7 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
         signs |= {"hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]], "hoverinfo": "text"}
         dots = marker_trace(part["column"], part["row"], marker, name=str(outcome), customdata=part[["claim"]], showlegend=False)
         traces.append(dots | signs)
-    names = [note(plain(name), 0, k, paper="x", xanchor="left", yshift=31) for k, name in enumerate(papers)]
+    names = [note(escape(name), 0, k, paper="x", xanchor="left", yshift=31) for k, name in enumerate(papers)]
     return figure(
         theme,
         traces,
@@ -52,7 +52,7 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
 
 def _wrapped(text: str) -> str:
     """Lines that fit a hover label."""
-    return "<br>".join(map(plain, wrap(text, 46)))
+    return "<br>".join(map(escape, wrap(text, 46)))
 
 
 def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, picture: Any) -> go.Figure:
@@ -75,7 +75,7 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
         y = part["y"]
         spread = part["high"] - part["y"]
         if not words and (spread.fillna(0) > 0).any() and not picture.log_y:
-            traces.append(band_trace(part["x"], part["high"], part["low"], faint(colour, 0.15)))
+            traces.append(band_trace(part["x"], part["high"], part["low"], fade(colour, 0.15)))
         one = np.ptp(y.to_numpy(float)) == 0 and look is not None and len(part) > 1  # a baseline
         across = {"x": y, "y": x} if words else {"x": x, "y": y}
         traces.append(
@@ -110,7 +110,11 @@ def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, pictu
 def _limit(limit: float, words: bool, theme: Theme) -> Trace:
     """The line of the claimed limit, across the axis of values."""
     line = {"color": theme.majority, "width": 2, "dash": "dot"}
-    return upright(limit, line) if words else upright(limit, line, x0=0, x1=1, y0=limit, y1=limit, yref="y", xref="paper")
+    return (
+        vertical_line(limit, line)
+        if words
+        else vertical_line(limit, line, x0=0, x1=1, y0=limit, y1=limit, yref="y", xref="paper")
+    )
 
 
 def _values(table: pd.DataFrame, picture: Any, words: bool) -> Trace:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import FLOOR, SIGNS, Label, listed, room, wrapped
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import axis_title_above, band_trace, line_trace, marker_trace, note, upright
+from dpviz.figures.labels import FLOOR, SIGNS, Label, listed, room, wrap
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin
+from dpviz.figures.traces import axis_title_above, band_trace, line_trace, marker_trace, note, vertical_line
 
 PLOT = 270  # pixels from axis to axis
 _WRAPPED = 9  # labels up to which long names take two lines
@@ -90,7 +90,7 @@ def trade_off(
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span, here)
     if overlay is not None:
         traces.append(_overlay(*overlay, quantity, theme))
-    lines = [wrapped(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
+    lines = [wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     tall, right = room(lines)
     top = 84 if odds else 40
     # a point that is not seen: an axis without anything on it is not drawn
@@ -155,14 +155,14 @@ def _curve_name(curve: Curve, scale: float, percent: bool, here: float | None) -
 
 def _here(epsilon: float, theme: Theme, within: bool) -> tuple[Trace, Trace]:
     """A vertical line at the chosen budget, and its name above the plot, or within it where an axis is above it."""
-    shape = upright(epsilon, {"color": theme.ink, "width": 1.5, "dash": "dot"}, layer="below")
+    shape = vertical_line(epsilon, {"color": theme.ink, "width": 1.5, "dash": "dot"}, layer="below")
     place: Trace = {"paper": "y", "yanchor": "bottom", "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
     return shape, note(f"chosen ε = {epsilon:.3g}", math.log10(epsilon), 0 if within else 1, **place)
 
 
 def _odds_axis(odds: Sequence[tuple[float, float]], attacked: str, ends: list[float], theme: Theme) -> Trace:
     """A second axis on top: the largest attack accuracy at each epsilon."""
-    of = f" ({plain(attacked)})" if attacked else ""
+    of = f" ({escape(attacked)})" if attacked else ""
     return {
         "overlaying": "x",
         "side": "top",
@@ -203,17 +203,17 @@ def _line(k: int, curve: Curve, scale: float, percent: bool) -> list[Trace]:
         f"{m:{form}}{unit} ({a:{form}} to {b:{form}}), {n} draw{'s' if n != 1 else ''}{', mean exact' if x else ''}{_proved(p)}"
         for m, a, b, n, x, p in zip(mean, low, high, draws, points["exact"], points.to_dict("records"), strict=True)
     ]
-    name = plain(look.name) + (f" ({plain(curve.label)})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
+    name = escape(look.name) + (f" ({escape(curve.label)})" if curve.claim_only else "") + (" (before)" if curve.dim else "")
     stroke = {"color": look.colour, "dash": look.dash, "width": 2 if curve.claim_only else 3.5}
     marker = {"symbol": symbol, "size": 11, "color": look.colour, "line": {"color": look.colour, "width": 2}}
-    hover = f"<b>{plain(look.name)}</b>, {plain(curve.label)}<br>ε = %{{x:.3g}}: %{{text}}<extra></extra>"
+    hover = f"<b>{escape(look.name)}</b>, {escape(curve.label)}<br>ε = %{{x:.3g}}: %{{text}}<extra></extra>"
     line = line_trace(e, mean, stroke, hover, marker=marker, name=name, opacity=strength, text=text) | {
         "mode": "lines+markers",
         "customdata": [f"{k}|{x!r}" for x in map(float, e)],
         # what was clicked is opened; the others stay as they are
         "unselected": {"marker": {"opacity": strength}},
     }
-    return [band_trace(e, high, low, faint(look.colour, 0.14 * strength)), line] if curve.banded else [line]
+    return [band_trace(e, high, low, fade(look.colour, 0.14 * strength)), line] if curve.banded else [line]
 
 
 def _proved(point: dict[str, object]) -> str:
@@ -225,7 +225,7 @@ def _proved(point: dict[str, object]) -> str:
 
 def _needs(k: int, curve: Curve, epsilon: float, level: float, theme: Theme) -> Trace:
     marker = {"symbol": "circle", "size": 15, "color": theme.paper, "line": {"color": curve.look.colour, "width": 4}}
-    hover = f"<b>{plain(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>"
+    hover = f"<b>{escape(curve.look.name)}</b> needs ε = %{{x:.3g}}<extra></extra>"
     unselected = {"marker": {"opacity": 1}}
     return marker_trace(
         [epsilon], [level], marker, hover, showlegend=False, customdata=[f"{k}|{epsilon!r}"], unselected=unselected
@@ -256,7 +256,7 @@ def _levels(
         level = value * scale if percent else max(value * scale, FLOOR)
         text = f"{word} {level:.1f} %" if percent else f"{word} {level:.3g}"
         names.append(Label(text, level, str(line["color"])))
-        lines.append(line_trace([10**end for end in ends], [level, level], line, name=plain(text)))
+        lines.append(line_trace([10**end for end in ends], [level, level], line, name=escape(text)))
     return lines, names
 
 

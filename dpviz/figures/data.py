@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dpviz.figures.style import Floats, Theme, faint, figure, margin, named_rows, plain, room_for, shorten
+from dpviz.figures.style import Floats, Theme, escape, fade, figure, margin, named_axis, room_for, shorten
 from dpviz.figures.traces import bar_trace, line_trace, marker_trace, segments
 
 MOST = 25
@@ -64,8 +64,8 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
     """
     order = np.argsort(-x.std(axis=0), kind="stable")[:MOST][::-1]
     low, high = np.quantile(x[:, order], [0.05, 0.95], axis=0)
-    ranges = line_trace(*segments(low, high), {"color": faint(theme.ink, 0.45), "width": 12}, name="middle 90 % of the rows")
-    full = [plain(names[i]) for i in order]
+    ranges = line_trace(*segments(low, high), {"color": fade(theme.ink, 0.45), "width": 12}, name="middle 90 % of the rows")
+    full = [escape(names[i]) for i in order]
     hover = "%{customdata}: mean %{x:.3g}<extra></extra>"
     dots = {"color": theme.ink, "size": 11}
     means = marker_trace(x[:, order].mean(axis=0), np.arange(len(order)), dots, hover, name="mean", customdata=full)
@@ -75,5 +75,5 @@ def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
         height=160 + 27 * len(order),
         margin=margin(left=room_for([names[i] for i in order]), top=70),
         x={"title": "encoded value", "range": [min(float(low.min()), 0.0) - 0.02, max(float(high.max()), 1.0) + 0.02]},
-        y=named_rows([names[i] for i in order]),
+        y=named_axis([names[i] for i in order]),
     )

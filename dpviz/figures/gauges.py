@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, tens
-from dpviz.figures.traces import bar_trace, upright
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, fade, figure, margin, tens
+from dpviz.figures.traces import bar_trace, vertical_line
 
 ROW = 140  # pixels of one gauge with its labels
 ABOVE = 0.41  # of a gauge more, where parts carry their names
@@ -68,7 +68,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
     # whole tens, so that the axis stays where it is while epsilon moves
     low = max(0.0, 10.0 * math.floor((100 * min(values) - 1) / 10)) if shares else 0.0
     high = 101.0 if shares else 1.1 * max(values)
-    fills = {"base": faint(look.colour, 0.85), "noise": theme.noise, "training": faint(theme.ink, 0.35), "attack": theme.noise}
+    fills = {"base": fade(look.colour, 0.85), "noise": theme.noise, "training": fade(theme.ink, 0.35), "attack": theme.noise}
     traces: list[Trace] = []
     notes: list[Trace] = []
     named = [[Mark(part.name, (part.start + part.end) / 2) for part in row.parts if part.name] for row in rows]
@@ -81,7 +81,7 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
         notes += [_labels(names, y + 0.22, 0.14, (low, high), unit, theme)] if names else []
     strokes = {kind: {"color": theme.ink, "width": wide, "dash": dash} for kind, wide, dash in _STROKES}
     shapes = [
-        upright(unit * mark.at, strokes[mark.kind], y0=y - 0.17, y1=y + 0.17, yref="y")
+        vertical_line(unit * mark.at, strokes[mark.kind], y0=y - 0.17, y1=y + 0.17, yref="y")
         for row, y in zip(rows, places, strict=True)
         for mark in row.marks
     ]

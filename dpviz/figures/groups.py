@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import SIGNS, Label, leaders, listed, room, wrapped
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain, shorten
-from dpviz.figures.traces import band_trace, line_trace, lying_bars, marker_trace, note, upright
+from dpviz.figures.labels import SIGNS, Label, leaders, listed, room, wrap
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin, shorten
+from dpviz.figures.traces import band_trace, horizontal_bars, line_trace, marker_trace, note, vertical_line
 
 _PLOT = 240  # pixels from axis to axis
 _NAME, _WIDTH = 26, 13  # signs of a name beside the plot, and of one line of it
@@ -60,7 +60,7 @@ def groups(
     for line in lines:
         traces += _band(line.points, line.look, line.name, small=line.small, shares=shares)
         if math.isfinite(line.non_private):
-            hover = f"non-private, {plain(line.name)}: {shown}<extra></extra>"
+            hover = f"non-private, {escape(line.name)}: {shown}<extra></extra>"
             y = [unit * line.non_private] * 2
             traces.append(
                 line_trace([1.25 * last, 1.9 * last], y, {"color": line.look.colour, "width": 4}, hover, showlegend=False)
@@ -143,11 +143,11 @@ def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Th
     """Bars of each group in panels side by side, so that a group's values stand in one line, its name above them."""
     gap = 0.03
     width = (1 - gap * (len(panels) - 1)) / len(panels)
-    small, pale = {"size": FONT_SIZE - 2}, faint(look.colour, 0.45)
+    small, pale = {"size": FONT_SIZE - 2}, fade(look.colour, 0.45)
     traces: list[Trace] = []
     axes: dict[str, Trace] = {}
     left: Trace = {"xanchor": "left"}
-    notes = [note(shorten(plain(name), 60), 0, row, paper="x", yshift=19, **left) for row, name in enumerate(names)]
+    notes = [note(shorten(escape(name), 60), 0, row, paper="x", yshift=19, **left) for row, name in enumerate(names)]
     for k, panel in enumerate(panels):
         start = k * (width + gap)
         there = [v for v in panel.values if math.isfinite(v)]
@@ -162,8 +162,8 @@ def reasons(names: Sequence[str], panels: Sequence[Panel], look: Look, theme: Th
             "fixedrange": True,
         }
         lengths, marker = [v if math.isfinite(v) else 0.0 for v in panel.values], {"color": look.colour if k == 0 else pale}
-        hover = f"{plain(panel.title.replace('<br>', ' '))}: %{{text}}<extra></extra>"
-        traces.append(lying_bars(lengths, list(panel.words), marker, hover, small | {"color": theme.ink}, xaxis=axis))
+        hover = f"{escape(panel.title.replace('<br>', ' '))}: %{{text}}<extra></extra>"
+        traces.append(horizontal_bars(lengths, list(panel.words), marker, hover, small | {"color": theme.ink}, xaxis=axis))
         head = f"<b>{panel.title}</b>"
         notes.append(note(head, start, 1, paper="xy", yanchor="bottom", align="left", font=small, **left))
     return figure(
@@ -185,9 +185,9 @@ def _band(points: pd.DataFrame, look: Look, name: str, *, small: bool = False, s
     stroke = {"color": look.colour, "dash": look.dash, "width": 1.5 if small else 3}
     marker = {"symbol": look.symbol, "size": 9, "color": look.colour}
     text = [f"{a:.{digits}f} to {b:.{digits}f}" for a, b in zip(low, high, strict=True)]
-    hover = f"<b>{plain(name)}</b><br>ε = %{{x:.3g}}: %{{y:.{digits}f}} (%{{text}})<extra></extra>"
+    hover = f"<b>{escape(name)}</b><br>ε = %{{x:.3g}}: %{{y:.{digits}f}} (%{{text}})<extra></extra>"
     line = line_trace(e, mean, stroke, hover, marker=marker, name=shorten(name, 40), text=text)
-    return [band_trace(e, high, low, faint(look.colour, 0.12)), line | {"mode": "lines+markers"}]
+    return [band_trace(e, high, low, fade(look.colour, 0.12)), line | {"mode": "lines+markers"}]
 
 
 def _figure(
@@ -208,12 +208,12 @@ def _figure(
     low, high = _share_range(there, top) if shares else _score_range(there, top)
     ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0) if ends[0] <= e <= ends[1]]
     above = 14 + LEGEND_LINE * entries
-    parts = [wrapped(one.text, _WIDTH) for one in names]
+    parts = [wrap(one.text, _WIDTH) for one in names]
     tall, right = room(parts)
     vertical = {"range": [low, high], "ticksuffix": " %" if top and shares else ""}
     marks = leaders(names, parts, (low, high), max(_PLOT, tall))
     if ends[0] <= here <= ends[1]:
-        marks.append(upright(here, {"color": theme.majority, "width": 2, "dash": "dot"}))
+        marks.append(vertical_line(here, {"color": theme.majority, "width": 2, "dash": "dot"}))
     return figure(
         theme,
         traces,

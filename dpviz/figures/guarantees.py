@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, figure, margin, plain, shorten
-from dpviz.figures.traces import marker_trace, note, upright
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, escape, figure, margin, shorten
+from dpviz.figures.traces import marker_trace, note, vertical_line
 
 _ROW = 21  # pixels of a method's line
 #: pixels and signs of the names at the left and the share of the axis that a number takes, and on a narrow screen
@@ -24,7 +24,7 @@ class Point:
     look: Look
 
 
-def ranked(
+def ranking(
     points: Sequence[Point],
     names: Sequence[str],
     non_private: float,
@@ -61,7 +61,7 @@ def ranked(
         "text": [f"{value:{form}}{sign}" for value in values],
         "textposition": [_side(value, lines, width * (high - low)) for value in values],
         "textfont": {"size": FONT_SIZE - 3, "color": theme.ink},
-        "hovertext": [plain(p.label) for p in shown],
+        "hovertext": [escape(p.label) for p in shown],
         "hoverinfo": "text",
     }
     return figure(
@@ -106,7 +106,7 @@ def _placed(
         inside = sorted((p for p in points if p.status == name), key=lambda p: -p.value if rising else p.value)
         if inside:
             place: Trace = {"paper": "x", "xanchor": "left", "xshift": 8 - pixels, "font": {"size": FONT_SIZE - 1}}
-            heads.append(note(f"<b>{plain(name)}</b>", 0, k, **place))
+            heads.append(note(f"<b>{escape(name)}</b>", 0, k, **place))
             placed += enumerate(inside, k + 1)
             k += 1 + len(inside)
     return heads, placed, k
@@ -118,7 +118,7 @@ def _lines(non_private: float, majority: float, overlay: float, theme: Theme) ->
         (majority, {"color": theme.majority, "width": 3, "dash": "dash"}),
         (overlay, {"color": theme.ink, "width": 2, "dash": "dot"}),
     )
-    return [upright(at, line, layer="below") for at, line in styles if math.isfinite(at)]
+    return [vertical_line(at, line, layer="below") for at, line in styles if math.isfinite(at)]
 
 
 def _names(lines: dict[str, float]) -> list[Trace]:

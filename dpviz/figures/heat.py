@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, Theme, Trace, channels, contrast, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, Theme, Trace, channels, contrast, escape, figure, margin
 from dpviz.figures.traces import axis_title_above, legend_entry, marker_trace
 
 CELL = 52  # pixels
@@ -55,7 +55,7 @@ def heat(
         clickmode="event+select",
         hovermode="closest",
         shapes=shapes,
-        x=bare | _scale(ticks[0]) | {"title": plain(titles[0])},
+        x=bare | _scale(ticks[0]) | {"title": escape(titles[0])},
         y=bare | _scale(ticks[1]),
         annotations=[axis_title_above(titles[1], 84, 6)],
     )
@@ -94,7 +94,7 @@ def _cells(
     y, x = (a.ravel() for a in np.mgrid[:rows, :columns])
     text = [_number(v, percent) for v in means.ravel()]
     hover = [
-        f"{plain(titles[0])} {plain(ticks[0][i])}, {plain(titles[1])} {plain(ticks[1][j])}: {t}<extra></extra>"
+        f"{escape(titles[0])} {escape(ticks[0][i])}, {escape(titles[1])} {escape(ticks[1][j])}: {t}<extra></extra>"
         for i, j, t in zip(x, y, text, strict=True)
     ]
     marker, unseen = {"symbol": "square", "size": CELL - 14, "color": theme.ink}, {"opacity": 0.01}
@@ -154,4 +154,4 @@ def _number(value: float, percent: bool) -> str:
 
 
 def _scale(ticks: Sequence[str]) -> Trace:
-    return {"tickvals": list(range(len(ticks))), "ticktext": [plain(t) for t in ticks], "range": [-0.5, len(ticks) - 0.5]}
+    return {"tickvals": list(range(len(ticks))), "ticktext": [escape(t) for t in ticks], "range": [-0.5, len(ticks) - 0.5]}

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.decades import ticks
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import legend_entry, marker_trace, note
 
 _Looks: TypeAlias = tuple[tuple[NDArray[np.bool_], str, str, Trace], ...]
@@ -152,7 +152,7 @@ class _Rows:
             "showscale": False,
             "hovertemplate": "%{text} rows here<extra></extra>",
         }
-        unseen = {"color": faint(self.theme.paper, 0.0), "size": 5}
+        unseen = {"color": fade(self.theme.paper, 0.0), "size": 5}
         return [heat, self.marks(rest, unseen, customdata=self.ids[rest], showlegend=False)]
 
     def names(self, chosen: NDArray[np.bool_] | None) -> list[Trace]:
@@ -164,7 +164,7 @@ class _Rows:
             text = f"<b>row {self.ids[at]}</b>" if mine else f"{self.ids[at]}"
             side, shift = (("left", 14), ("right", -14))[k % 2]  # names of rows at nearly one height go to different sides
             font = {"size": FONT_SIZE - (1 if mine else 3), "color": self.theme.ink}
-            place: Trace = {"xanchor": side, "xshift": shift, "bgcolor": faint(self.theme.paper, 0.75)}
+            place: Trace = {"xanchor": side, "xshift": shift, "bgcolor": fade(self.theme.paper, 0.75)}
             notes.append(note(text, float(self.xy[at, 0]), float(self.xy[at, 1]), font=font, **place))
         return notes
 
@@ -208,8 +208,8 @@ def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: int =
             left=70 if scaled else 34, right=16 if below else 112, top=40 + 2 * LEGEND_LINE + more, bottom=58 + below
         ),
         "legend": {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-        "x": axis | {"title": plain(names[0])},
-        "y": axis | {"title": plain(names[1])},
+        "x": axis | {"title": escape(names[0])},
+        "y": axis | {"title": escape(names[1])},
     }
 
 

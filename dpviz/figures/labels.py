@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpviz.figures.style import FONT_SIZE, Theme, Trace, plain
+from dpviz.figures.style import FONT_SIZE, Theme, Trace, escape
 from dpviz.figures.traces import note
 
 LINE, SIGN = 20, 7.6  # pixels of a line of a label, and of one of its signs
@@ -32,7 +32,7 @@ class Label:
     strength: float = 1.0
 
 
-def wrapped(text: str, width: int = 18) -> list[str]:
+def wrap(text: str, width: int = 18) -> list[str]:
     """The lines of a long name."""
     return textwrap.wrap(text, width) or [text]
 
@@ -49,7 +49,7 @@ def listed(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, 
     notes, above = [], 0
     for k in order:
         one = names[k]
-        text = f'<span style="color:{one.colour}">{one.sign}</span> ' + "<br>".join(map(plain, lines[k]))
+        text = f'<span style="color:{one.colour}">{one.sign}</span> ' + "<br>".join(map(escape, lines[k]))
         look = {"opacity": one.strength, "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
         place: Trace = {"xanchor": "left", "xshift": 14, "yanchor": "top", "yshift": -above, "align": "left"}
         notes.append(note(text, 1, 1, paper="xy", **place, **look))

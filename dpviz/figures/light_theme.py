@@ -6,7 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpviz.figures.style import DARK, LIGHT, Theme, build, faint, shades
+from dpviz.figures.style import DARK, LIGHT, Theme, build, fade, shades
 
 _HEX = re.compile("#[0-9a-fA-F]{6}")
 _IN_TEXT = re.compile("(?<=color:)#[0-9a-fA-F]{6}")
@@ -20,7 +20,7 @@ def light_theme(figure: go.Figure) -> go.Figure:
 
 
 @cache
-def same() -> dict[str, str]:
+def light_colours() -> dict[str, str]:
     """From each colour of the dark theme to that of the light theme with the same meaning."""
     pairs = list(zip(_all(DARK), _all(LIGHT), strict=True))
     return dict(reversed(pairs))  # the first meaning of a colour wins
@@ -44,10 +44,10 @@ def _changed(node: Any, key: str) -> Any:
 
 def _colour(text: str) -> str:
     if _HEX.fullmatch(text):
-        return same().get(text.lower(), text)
+        return light_colours().get(text.lower(), text)
     parts = _FAINT.fullmatch(text)
     if parts is None:
         return text
     solid = "#" + "".join(f"{int(part):02x}" for part in parts.groups()[:3])
-    light = same().get(solid)
-    return text if light is None else faint(light, float(parts[4]))
+    light = light_colours().get(solid)
+    return text if light is None else fade(light, float(parts[4]))

@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, LEGEND_WIDTH, Floats, Look, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import error_bars, line_trace, lying_bars, marker_trace, note, upright
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, LEGEND_WIDTH, Floats, Look, Theme, Trace, escape, fade, figure, margin
+from dpviz.figures.traces import error_bars, horizontal_bars, line_trace, marker_trace, note, vertical_line
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def curves(
         theme,
         traces,
         height=height + LEGEND_LINE * named,
-        shapes=[upright(at, {"color": theme.majority, "width": 2, "dash": "dot"}) for at, _ in marks],
-        annotations=[note(plain(text), math.log10(at), 0.02, **words) for at, text in marks],
+        shapes=[vertical_line(at, {"color": theme.majority, "width": 2, "dash": "dot"}) for at, _ in marks],
+        annotations=[note(escape(text), math.log10(at), 0.02, **words) for at, text in marks],
         margin=margin(left=84, top=14 + LEGEND_LINE * named),
         y=y_axis,
         x=x_axis,
@@ -94,10 +94,10 @@ def curves(
 def _curve(line: Line, theme: Theme, factor: float) -> Trace:
     """One line or set of points, y multiplied by `factor`."""
     values = factor * np.asarray(line.y, float)
-    name, look, x = "<br>".join(map(plain, _entry(line.name))), line.look, np.asarray(line.x, float)
-    hover, more = "%{x:.4g}: %{y:.4g}<extra>" + plain(line.name) + "</extra>", {}
+    name, look, x = "<br>".join(map(escape, _entry(line.name))), line.look, np.asarray(line.x, float)
+    hover, more = "%{x:.4g}: %{y:.4g}<extra>" + escape(line.name) + "</extra>", {}
     if line.text is not None:
-        hover, more = "%{customdata}<extra></extra>", {"customdata": [plain(s) for s in line.text]}
+        hover, more = "%{customdata}<extra></extra>", {"customdata": [escape(s) for s in line.text]}
     if line.points:
         marker = {"color": look.colour, "symbol": look.symbol, "size": 11, "line": {"color": theme.ink, "width": 1}}
         t = marker_trace(x, values, marker, hover, name=name, showlegend=bool(line.name), **more)
@@ -157,18 +157,18 @@ def bars(
     low, high = span or (0.0, 1.3 * top)
     lengths, font = [b.value if math.isfinite(b.value) else low for b in items], {"size": FONT_SIZE - 1, "color": theme.ink}
     marker = {
-        "color": [look.colour if b.strong else faint(look.colour, 0.45) for b in items],
+        "color": [look.colour if b.strong else fade(look.colour, 0.45) for b in items],
         "line": {"color": look.colour, "width": [3 if b.strong else 1 for b in items]},
         "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
     }
     place: Trace = {"paper": "x", "xanchor": "left", "yanchor": "bottom", "yshift": 11, "font": font}
     inside = [not b.value > high for b in items]
-    texts = [plain(b.words) if whole else "" for b, whole in zip(items, inside, strict=True)]
-    names = [plain(b.name if whole else f"{b.name}: {b.words} (bar cut)") for b, whole in zip(items, inside, strict=True)]
+    texts = [escape(b.words) if whole else "" for b, whole in zip(items, inside, strict=True)]
+    names = [escape(b.name if whole else f"{b.name}: {b.words} (bar cut)") for b, whole in zip(items, inside, strict=True)]
     names = [f"<b>{name}</b>" if b.strong else name for b, name in zip(items, names, strict=True)]
     return figure(
         theme,
-        [lying_bars(lengths, texts, marker, "%{text}<extra></extra>", font)],
+        [horizontal_bars(lengths, texts, marker, "%{text}<extra></extra>", font)],
         height=74 + 58 * len(items),
         annotations=[note(name, 0, k, **place) for k, name in enumerate(names)],
         bargap=0.58,

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.decades import ticks
-from dpviz.figures.style import Theme, Trace, faint, figure, margin
+from dpviz.figures.style import Theme, Trace, fade, figure, margin
 from dpviz.figures.traces import band_trace, coin_toss, line_trace, marker_trace
 
 Floats = NDArray[np.floating]
@@ -44,7 +44,7 @@ def roc(
     band = best.points
     lowest = _exponents(pd.concat([roc.points["false_alarms"] for roc in (best, *others)])).min()
     low, high = (_exponents(band[name], 10**lowest) for name in ("low", "high"))
-    traces = [band_trace(_exponents(band["false_alarms"]), low, high, faint(theme.labels[0], 0.3))]
+    traces = [band_trace(_exponents(band["false_alarms"]), low, high, fade(theme.labels[0], 0.3))]
     for k, other in enumerate(others):
         traces.append(_line(other, theme.labels[0], 1.5, "dot", "the other attacks", lowest) | {"showlegend": k == 0})
     traces.append(_line(best, theme.labels[0], 4, "solid", f"{best.name}, 95 % limits", lowest))
@@ -61,7 +61,7 @@ def roc(
         traces,
         height=350,
         margin=margin(left=92, right=20, top=8),
-        legend=_INSIDE | {"bgcolor": faint(theme.paper, 0.7), "font": {"size": 14}},
+        legend=_INSIDE | {"bgcolor": fade(theme.paper, 0.7), "font": {"size": 14}},
         x={"title": "false alarms", **axis},
         y={"title": "members found", **axis},
     )

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Look, Theme, Trace, build, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Look, Theme, Trace, build, escape, fade, figure, margin
 from dpviz.figures.traces import line_trace, marker_trace
 
 PLOT = 279  # pixels from axis to axis
@@ -84,8 +84,8 @@ def decision_lines(
         height=height + _BELOW + below,
         margin=margin(left=78, top=4, bottom=_BELOW - 4 + below),
         legend=_LEGEND | {"y": (10 - _BELOW) / height},
-        x=shared | {"title": plain(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
-        y=shared | {"title": plain(names[1]), "range": [axes[1][0], axes[1][-1]]},
+        x=shared | {"title": escape(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
+        y=shared | {"title": escape(names[1]), "range": [axes[1][0], axes[1][-1]]},
     )
 
 
@@ -99,7 +99,7 @@ def _lines(
     without: Floats | None,
 ) -> list[Trace]:
     """Decision lines of run A, of private models, and of the model without privacy, with a person and without."""
-    thin = {"color": faint(look.colour, 0.8 if len(private) <= 20 else 0.35), "width": 2}
+    thin = {"color": fade(look.colour, 0.8 if len(private) <= 20 else 0.35), "width": 2}
     drawn: list[tuple[Floats | None, str, Trace]] = [
         (overlay, "A", {"color": theme.majority, "width": 2, "dash": "dot"}),
         (private, look.name, thin),
@@ -108,7 +108,7 @@ def _lines(
     ]
     return [
         # plotly would make corners out of bends
-        line_trace(*joined(*zero_lines(values, axes)), line | {"simplify": False}, name=word)
+        line_trace(*join_segments(*zero_lines(values, axes)), line | {"simplify": False}, name=word)
         for values, word, line in drawn
         if values is not None
     ]
@@ -125,7 +125,7 @@ def training(base: go.Figure, axes: tuple[Floats, Floats], iterates: Floats, nam
     private = next(k for k, trace in enumerate(base.data) if trace.name == "without privacy") - 1
     frames = []
     for k, values in enumerate(iterates):
-        x, y = joined(*zero_lines(values, axes))
+        x, y = join_segments(*zero_lines(values, axes))
         frames.append({"name": str(k), "data": [{"type": "scatter", "x": x, "y": y}], "traces": [private]})
     at_once = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
     slow = {"mode": "immediate", "frame": {"duration": FRAME, "redraw": True}, "transition": {"duration": 0}}
@@ -173,9 +173,9 @@ def training(base: go.Figure, axes: tuple[Floats, Floats], iterates: Floats, nam
 def _points(points: Floats, labels: Floats, outlier: NDArray[np.bool_], theme: Theme, classes: tuple[str, str]) -> list[Trace]:
     """The points of each class, and rings around outliers."""
     traces: list[Trace] = []
-    for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(plain, classes), strict=True):
+    for value, colour, symbol, word in zip((-1, 1), theme.labels, ("circle", "square"), map(escape, classes), strict=True):
         at = labels == value
-        marker = {"color": faint(colour, 0.75), "size": 8, "symbol": symbol}
+        marker = {"color": fade(colour, 0.75), "size": 8, "symbol": symbol}
         hover = f"(%{{x:.2f}}, %{{y:.2f}})<extra>{word}</extra>"
         traces.append(marker_trace(points[at, 0], points[at, 1], marker, hover, name=word))
     if outlier.any():
@@ -215,7 +215,7 @@ def zero_lines(values: Floats, axes: tuple[Floats, Floats]) -> tuple[Floats, Flo
     return line[:, 0], line[:, 1]
 
 
-def joined(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def join_segments(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The segments of `zero_lines` with those that meet drawn in one go, so that a thick bent line has a smooth edge.
 
     Beyond `_MOST` segments they stay as they are: joining would take longer than it is worth.

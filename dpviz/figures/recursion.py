@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin
-from dpviz.figures.traces import line_trace, marker_trace, upright
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, fade, figure, margin
+from dpviz.figures.traces import line_trace, marker_trace, vertical_line
 
 
 def trace(
@@ -35,7 +35,7 @@ def trace(
         theme,
         traces,
         height=440 + LEGEND_LINE * named,
-        shapes=[upright(t, line) for t in restarts[:60]],
+        shapes=[vertical_line(t, line) for t in restarts[:60]],
         margin=margin(left=84, top=14 + LEGEND_LINE * named),
         x={"title": "passes over the data"},
         y={"title": "how far two runs can be apart", "exponentformat": "power", "range": [0, 1.06 * float(value.max()) or 1.0]},
@@ -48,7 +48,7 @@ def _position(j: int, positions: Sequence[int], epoch: Floats, value: Floats, th
     spread = j / max(count - 1, 1)
     labelled = j in (0, count // 2, count - 1)
     line = {
-        "color": faint(base, 1 - 0.6 * spread),
+        "color": fade(base, 1 - 0.6 * spread),
         "width": 3 if labelled else 1.5,
         "dash": ("solid", "dash", "dot")[0 if j == 0 else 2 if j == count - 1 else 1] if labelled else "solid",
     }

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from dpviz.figures.decades import decades, powers
 from dpviz.figures.influence import WEBGL_FROM
-from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import line_trace, marker_trace, note
 
 
@@ -35,7 +35,7 @@ def against_truth(
     kind = "scattergl" if shown.sum() > WEBGL_FROM else "scatter"
     equal = line_trace(span, span, {"color": theme.majority, "width": 3, "dash": "dash"}, name="equal")
     hover = "row %{customdata}: %{x:.4g} against %{y:.4g}<extra></extra>"
-    marker = {"color": faint(theme.ink, 0.55), "size": 8}
+    marker = {"color": fade(theme.ink, 0.55), "size": 8}
     dots = marker_trace(x, y, marker, hover, type=kind, name=f"{int(shown.sum()):,} rows", customdata=row_ids[shown])
     traces: list[Trace] = [equal, dots]
     words = f"largest error {_three(error.max(initial=0.0))}"
@@ -53,8 +53,8 @@ def against_truth(
         height=460,
         annotations=[_corner(words, theme)],
         margin=margin(left=86, top=40 + LEGEND_LINE * len(traces)),
-        x=axis | {"title": plain(names[0])},
-        y=axis | {"title": plain(names[1])},
+        x=axis | {"title": escape(names[0])},
+        y=axis | {"title": escape(names[1])},
     )
 
 
@@ -78,4 +78,4 @@ def _corner(words: str, theme: Theme) -> Trace:
     The influence function falls short of retraining: points lie on the line or above it, so there is room below.
     """
     place: Trace = {"xanchor": "right", "yanchor": "bottom", "align": "right"}
-    return note(words, 0.99, 0.02, paper="xy", bgcolor=faint(theme.paper, 0.85), **place)
+    return note(words, 0.99, 0.02, paper="xy", bgcolor=fade(theme.paper, 0.85), **place)

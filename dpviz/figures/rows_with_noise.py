@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.style import LEGEND_LINE, Floats, Theme, faint, figure, margin, named_rows, plain, room_for
+from dpviz.figures.style import LEGEND_LINE, Floats, Theme, escape, fade, figure, margin, named_axis, room_for
 from dpviz.figures.traces import band_trace, line_trace, marker_trace, note, segments
 
 MOST = 24  # features of one row
@@ -22,7 +22,7 @@ def noise_timeline(timeline: NDArray[np.floating], theme: Theme, counts: str = "
     rounds = np.arange(1, timeline.shape[1] + 1)
     mean, low, high = timeline.mean(axis=0), timeline.min(axis=0), timeline.max(axis=0)
     few = len(rounds) == 1
-    band = band_trace(rounds, high, low, faint(theme.noise, 0.25), name=f"range of {len(timeline)} draws")
+    band = band_trace(rounds, high, low, fade(theme.noise, 0.25), name=f"range of {len(timeline)} draws")
     stroke, marker = {"color": theme.noise, "width": 4}, {"color": theme.noise, "size": 14}
     line = line_trace(rounds, mean, stroke, "round %{x}: %{y:.4g} rows<extra></extra>", marker=marker, name=counts)
     line |= {"mode": "markers" if few else "lines"}
@@ -48,12 +48,12 @@ def row_before_after(
     """
     order = np.argsort(-np.abs(after - before), kind="stable")[:MOST][::-1]
     rows, link = np.arange(len(order)), segments(before[order], after[order])
-    traces = [line_trace(*link, {"color": faint(theme.noise, 0.6), "width": 4}, showlegend=False)]
+    traces = [line_trace(*link, {"color": fade(theme.noise, 0.6), "width": 4}, showlegend=False)]
     for values, text, name, symbol, colour in (
         (before, texts[0], "as collected", "circle", theme.ink),
         (after, texts[1], "as the method sees it", "diamond", theme.noise),
     ):
-        full = [f"{plain(names[i])}: {plain(text[i])}" for i in order]
+        full = [f"{escape(names[i])}: {escape(text[i])}" for i in order]
         marker = {"size": 12, "symbol": symbol, "color": colour, "line": {"color": theme.ink, "width": 1}}
         hover = f"%{{customdata}}<extra>{name}</extra>"
         traces.append(marker_trace(values[order], rows, marker, hover, name=name, customdata=full))
@@ -63,7 +63,7 @@ def row_before_after(
         height=140 + 27 * len(order),
         margin=margin(left=room_for([names[i] for i in order]), top=66),
         x={"title": "model's scale"},
-        y=named_rows([names[i] for i in order]),
+        y=named_axis([names[i] for i in order]),
     )
 
 
@@ -79,7 +79,7 @@ def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme
     order = np.argsort(-np.abs(before), kind="stable")[:12][::-1]
     rows = np.arange(len(order))
     x, y, noisy = after[:, order].ravel(), np.tile(rows, len(after)), f"after noise, {len(after)} draws"
-    cloud = {"size": 10, "symbol": "diamond", "color": faint(theme.noise, 0.7)}
+    cloud = {"size": 10, "symbol": "diamond", "color": fade(theme.noise, 0.7)}
     point = {"size": 13, "symbol": "circle", "color": theme.ink}
     traces = [
         marker_trace(x, y, cloud, "%{x:.3g}<extra>after noise</extra>", name=noisy),
@@ -91,7 +91,7 @@ def step_before_after(before: Floats, after: Floats, names: Sequence[str], theme
         height=140 + 27 * len(order),
         margin=margin(left=room_for([names[i] for i in order]), top=66),
         x={"title": title},
-        y=named_rows([names[i] for i in order]),
+        y=named_axis([names[i] for i in order]),
     )
 
 

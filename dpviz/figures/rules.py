@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dpviz.figures.decades import ticks
-from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import bar_trace, note, upright
+from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, escape, fade, figure, margin
+from dpviz.figures.traces import bar_trace, note, vertical_line
 
 
 def rule_histogram(
@@ -41,7 +41,7 @@ def rule_histogram(
     ]
     highest = max(1, int(np.histogram(place, edges)[0].max()))
     shapes, notes = _thresholds(limits, left, right, theme)
-    title = [plain(line) for line in wrap(label, 26)]  # fits at 390 pixels
+    title = [escape(line) for line in wrap(label, 26)]  # fits at 390 pixels
     above, below, plot = 16 + 2 * LEGEND_LINE, 42 + 24 * len(title), 230
     return figure(
         theme,
@@ -82,9 +82,9 @@ def _thresholds(limits: list[float], left: float, right: float, theme: Theme) ->
     notes: list[Trace] = []
     for level, value in enumerate(limits):
         at = float(np.log10(value))
-        shapes.append(upright(at, {"color": theme.ink, "width": 3}))
+        shapes.append(vertical_line(at, {"color": theme.ink, "width": 3}))
         side, shift = ("left", 6) if (at - left) / (right - left) < 0.5 else ("right", -6)
         place: Trace = {"xanchor": side, "xshift": shift, "yanchor": "top", "yshift": -22 * level}
-        look = {"bgcolor": faint(theme.paper, 0.85), "font": {"size": FONT_SIZE, "color": theme.ink}}
+        look = {"bgcolor": fade(theme.paper, 0.85), "font": {"size": FONT_SIZE, "color": theme.ink}}
         notes.append(note(f"<b>threshold {value:.3g}</b>", at, 1, paper="y", **place, **look))
     return shapes, notes

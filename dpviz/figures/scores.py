@@ -3,8 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, faint, figure, margin, plain
-from dpviz.figures.traces import band_trace, error_bars, line_trace, upright
+from dpviz.figures.style import LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin
+from dpviz.figures.traces import band_trace, error_bars, line_trace, vertical_line
 
 _PLOT, _HOVER = 260, "%{x:.2f}: %{y:.1f} %<extra></extra>"
 _SHARE = {"range": [-1, 102], "ticksuffix": " %", "nticks": 6}
@@ -23,11 +23,11 @@ def distributions(table: pd.DataFrame, names: tuple[str, str], at: float, theme:
         for model, dash in (("private", "solid"), ("non-private", "dot")):
             part = table[(table["model"] == model) & (table["label"] == label)]
             line = {"color": colour, "width": 2.5, "dash": dash, "shape": "hvh"}
-            trace = line_trace(part["value"], 100 * part["share"], line, _HOVER, name=f"{plain(name)}, {model}")
+            trace = line_trace(part["value"], 100 * part["share"], line, _HOVER, name=f"{escape(name)}, {model}")
             if model == "private":
-                trace |= {"fill": "tozeroy", "fillcolor": faint(colour, 0.25)}
+                trace |= {"fill": "tozeroy", "fillcolor": fade(colour, 0.25)}
             traces.append(trace)
-    mark = upright(at, {"color": theme.ink, "width": 3, "dash": "dot"})
+    mark = vertical_line(at, {"color": theme.ink, "width": 3, "dash": "dot"})
     title = "predicted probability" if probabilities else "score"
     return _figure(traces, theme, {"title": title}, {"ticksuffix": " %", "rangemode": "tozero"}, entries=4, shapes=[mark])
 
@@ -42,8 +42,8 @@ def curve(table: pd.DataFrame, look: Look, theme: Theme, *, x: str, y: str, diag
     """
     private, base = (table[table["model"] == model] for model in ("private", "non-private"))
     traces: list[Trace] = [
-        band_trace(100 * private["x"], 100 * private["high"], 100 * private["low"], faint(look.colour, 0.25)),
-        _line(100 * private["x"], 100 * private["mean"], plain(look.name), look.colour),
+        band_trace(100 * private["x"], 100 * private["high"], 100 * private["low"], fade(look.colour, 0.25)),
+        _line(100 * private["x"], 100 * private["mean"], escape(look.name), look.colour),
         _line(100 * base["x"], 100 * base["mean"], "non-private", theme.ink),
     ]
     shapes = [_diagonal(theme)] if diagonal else []
@@ -61,7 +61,7 @@ def reliability(table: pd.DataFrame, look: Look, theme: Theme) -> go.Figure:
         part = table[table["model"] == model]
         share = part["rows"] / max(float(part["rows"].sum()), 1.0)
         observed, low, high = (100 * part[name] for name in ("observed", "low", "high"))
-        trace = _line(100 * part["predicted"], observed, plain(look.name) if model == "private" else model, colour)
+        trace = _line(100 * part["predicted"], observed, escape(look.name) if model == "private" else model, colour)
         trace |= {
             "mode": "lines+markers",
             "cliponaxis": False,
@@ -81,7 +81,7 @@ def _line(x: pd.Series, y: pd.Series, name: str, colour: str) -> Trace:
 
 def _diagonal(theme: Theme) -> Trace:
     line = {"color": theme.majority, "width": 2, "dash": "dash"}
-    return upright(0, line, x1=100, y1=100, yref="y", layer="below")
+    return vertical_line(0, line, x1=100, y1=100, yref="y", layer="below")
 
 
 def _figure(traces: list[Trace], theme: Theme, x: Trace, y: Trace, *, entries: int, shapes: list[Trace]) -> go.Figure:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, faint, figure, margin, plain
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import band_trace, bar_trace, line_trace, marker_trace, note
 
 #: the axis of epsilon
@@ -57,7 +57,7 @@ def cost_over(
     hover = f"ε = %{{x:.3g}}: %{{y:.3g}}{sign}<extra></extra>"
     dot = {"size": 17, "color": look.colour, "line": {"color": theme.paper, "width": 2}}
     traces = [
-        band_trace(e, high, low, faint(look.colour, 0.16), **above),
+        band_trace(e, high, low, fade(look.colour, 0.16), **above),
         *_lines(levels, unit, ends, above),
         line_trace(e, mean, {"color": look.colour, "width": 4}, hover, **above),
         marker_trace([epsilon], [unit * here], dot, hover, **above),
@@ -68,7 +68,7 @@ def cost_over(
     notes = _names(levels, unit, ends, "y2" if attacked else "y")
     useful = {"range": [bottom, 108.0 if shares else 1.1 * float(np.nanmax(values))], "ticksuffix": sign}
     layout: Trace = {}
-    lower = useful | {"title": plain(title)}
+    lower = useful | {"title": escape(title)}
     if attacked:
         traces += [line_trace(e, 100 * odds, {"color": theme.noise, "width": 4}, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>")]
         traces += [marker_trace([epsilon], [100 * (right or np.nan)], dot | {"color": theme.noise})]
@@ -76,7 +76,7 @@ def cost_over(
         layout["yaxis2"] = useful | {"gridcolor": theme.grid, "linecolor": theme.majority, "domain": [0.42, 1.0]}
         left: Trace = {"paper": "xy", "xanchor": "left", "yanchor": "bottom"}
         notes.append(note("attacker’s right guesses, at most", 0.01, 0.28, **left, font=small | {"color": theme.noise}))
-        notes.append(note(plain(title), 0, 1.0, **left, xshift=-60, font=small))
+        notes.append(note(escape(title), 0, 1.0, **left, xshift=-60, font=small))
     return figure(
         theme,
         traces,
@@ -102,7 +102,7 @@ def _names(levels: Sequence[Level], unit: float, ends: tuple[float, float], axis
     places = [(ends[-1], "right") if k else (ends[0], "left") for k in range(len(levels))]
     return [
         note(
-            plain(one.name),
+            escape(one.name),
             x,
             unit * one.value,
             xanchor=side,
@@ -114,7 +114,7 @@ def _names(levels: Sequence[Level], unit: float, ends: tuple[float, float], axis
     ]
 
 
-def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, height: int = 250) -> go.Figure:
+def two_histograms(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, height: int = 250) -> go.Figure:
     """Two histograms on one axis: what an attacker sees of models trained on one dataset and on its neighbour.
 
     Args:
@@ -129,14 +129,14 @@ def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, hei
     for k, (name, colour) in enumerate(zip(sides, (theme.noise, theme.majority), strict=True)):
         share = np.histogram(np.clip(u[side == k], edges[0], edges[-1]), edges)[0] / max(int((side == k).sum()), 1)
         x, y = np.repeat(edges, 2), np.r_[0, np.repeat(100 * share, 2), 0]
-        traces.append(line_trace(x, y, {"color": colour, "width": 0}, fill="tozeroy", fillcolor=faint(colour, 0.3)))
+        traces.append(line_trace(x, y, {"color": colour, "width": 0}, fill="tozeroy", fillcolor=fade(colour, 0.3)))
         traces.append(line_trace(x, y, {"color": colour, "width": 2.5}, name=name))
         at = float(np.average(middle, weights=share)) if share.any() else 0.0
         notes.append((at, name, colour))
     left = notes[0][0] <= notes[1][0]
     words = [
         note(
-            f"<b>{plain(name)}</b>",
+            f"<b>{escape(name)}</b>",
             0.0 if first else 1.0,
             1.0,
             paper="xy",
@@ -158,7 +158,7 @@ def two_worlds(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *, hei
     )
 
 
-def together(totals: Sequence[float], chosen: int, epsilon: float, look: Look, theme: Theme) -> go.Figure:
+def total_bars(totals: Sequence[float], chosen: int, epsilon: float, look: Look, theme: Theme) -> go.Figure:
     """The total epsilon of 1, 2, ... trainings as bars beside the plain sum.
 
     Args:
@@ -168,7 +168,7 @@ def together(totals: Sequence[float], chosen: int, epsilon: float, look: Look, t
     """
     finite = [total for total in totals if math.isfinite(total)]
     counts = list(range(1, len(finite) + 1))
-    colours = [look.colour if k == chosen else faint(look.colour, 0.35) for k in counts]
+    colours = [look.colour if k == chosen else fade(look.colour, 0.35) for k in counts]
     bars = bar_trace(counts, finite, {"color": colours}, "%{x} trainings: ε = %{y:.3g}<extra></extra>", width=0.75)
     plain_sum = line_trace([1, chosen], [epsilon, chosen * epsilon], {"color": theme.majority, "width": 2, "dash": "dot"})
     end = marker_trace([chosen], [chosen * epsilon], {"size": 9, "color": theme.majority})

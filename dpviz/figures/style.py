@@ -190,7 +190,7 @@ def channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def named_rows(names: Sequence[str]) -> dict[str, Any]:
+def named_axis(names: Sequence[str]) -> dict[str, Any]:
     """A y axis whose lines, from 0 upwards, carry long names instead of numbers."""
     return {
         "tickvals": list(range(len(names))),
@@ -201,12 +201,12 @@ def named_rows(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def faint(colour: str, alpha: float) -> str:
+def fade(colour: str, alpha: float) -> str:
     """A colour at an opacity in [0, 1]."""
     return f"rgba({','.join(map(str, channels(colour)))},{alpha:g})"
 
 
-def plain(text: str) -> str:
+def escape(text: str) -> str:
     """Text whose markup is shown and not obeyed."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -219,11 +219,11 @@ def shorten(name: str, length: int = 22) -> str:
     """
     end = re.search(r"\(\w+\)$", name)
     tail = end[0] if end and len(end[0]) < length - 5 else ""
-    return plain(name if len(name) <= length else f"{name[: length - 1 - len(tail)].rstrip()}…{tail}")
+    return escape(name if len(name) <= length else f"{name[: length - 1 - len(tail)].rstrip()}…{tail}")
 
 
 def room_for(names: Sequence[str]) -> int:
-    """Pixels of the left margin that the longest name of `named_rows` takes."""
+    """Pixels of the left margin that the longest name of `named_axis` takes."""
     return 24 + 8 * max(len(shorten(name)) for name in names)
 
 

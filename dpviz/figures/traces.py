@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpviz.figures.style import FONT_SIZE, Floats, Theme, Trace, plain
+from dpviz.figures.style import FONT_SIZE, Floats, Theme, Trace, escape
 
 
 def line_trace(x: Any, y: Any, line: Trace, hover: Any = "", **more: Any) -> Trace:
@@ -43,7 +43,7 @@ def bar_trace(x: Any, y: Any, marker: Trace, hover: Any = "", **more: Any) -> Tr
     return {"type": "bar", "x": x, "y": y, "marker": marker, **_hovering(hover), **more}
 
 
-def lying_bars(lengths: Any, texts: list[str], marker: Trace, hover: str, font: Trace, **more: Any) -> Trace:
+def horizontal_bars(lengths: Any, texts: list[str], marker: Trace, hover: str, font: Trace, **more: Any) -> Trace:
     """Horizontal bars, one for each row, with a text at the end of each."""
     labels: Trace = {"text": texts, "textposition": "outside", "cliponaxis": False, "textfont": font, "showlegend": False}
     return bar_trace(lengths, list(range(len(texts))), marker, hover, orientation="h", **labels, **more)
@@ -65,7 +65,7 @@ def segments(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return np.c_[low, high, gap].ravel(), np.c_[rows, rows, gap].ravel()
 
 
-def upright(at: float, line: Trace, **more: Any) -> Trace:
+def vertical_line(at: float, line: Trace, **more: Any) -> Trace:
     """A shape: the line across the plot at a value of the x axis."""
     return {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line, **more}
 
@@ -86,7 +86,7 @@ def axis_title_above(title: str, left: int, above: int) -> Trace:
         left, above: pixels from the upper left corner of the plot.
     """
     place: Trace = {"xanchor": "left", "xshift": -left, "yanchor": "bottom", "yshift": above, "font": {"size": FONT_SIZE}}
-    return note(plain(title), 0, 1, paper="xy", **place)
+    return note(escape(title), 0, 1, paper="xy", **place)
 
 
 def reference_line(
@@ -107,7 +107,7 @@ def reference_line(
     at = (value - span[0]) / (span[1] - span[0])
     side = "left" if at < 0.3 else "right" if at > 0.7 else "center"
     place: Trace = {"yanchor": "bottom", "yshift": 4 + 22 * level, "xanchor": side}
-    return upright(value, line), note(text, value, 1, paper="y", **place, font={"size": FONT_SIZE, "color": theme.ink})
+    return vertical_line(value, line), note(text, value, 1, paper="y", **place, font={"size": FONT_SIZE, "color": theme.ink})
 
 
 def _hovering(hover: Any) -> Trace:

@@ -21,8 +21,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, one_of, whole
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import InvalidInput, check_choice, check_integer
 from dpviz.influence.hessian import InverseHessian
 from dpviz.influence.leave_one_out import Retrained, retrain, row_gradients
 from dpviz.models import Derivatives, Rows, derivatives_of, margins
@@ -49,7 +49,7 @@ def influence_of(
     Raises:
         InvalidInput: theta has another length or is not finite, or the model gives no derivatives or has no such solver.
     """
-    one_of("solver", solver, ("auto", "dense", "cg", "factored"))
+    check_choice("solver", solver, ("auto", "dense", "cg", "factored"))
     factored = derivatives_of(problem.model).factored
     if solver == "auto":
         solver = "dense" if problem.m <= _DENSE_LIMIT else "cg"
@@ -177,7 +177,7 @@ class Influence:
         Args:
             kind: "influence" (IF), "newton" (NS) or "published" (Kang-PIDP eq. (11)).
         """
-        one_of("kind", kind, ("influence", "newton", "published"))
+        check_choice("kind", kind, ("influence", "newton", "published"))
         at = self.positions(index)
         rows = self.problem.rows.take(at)
         out = self.solve(row_gradients(self.problem.model, self.theta, rows) / self.problem.n)
@@ -234,7 +234,7 @@ class Influence:
         """(n, t) effects on the scores of t rows, for example one chosen test row."""
         return self.effect(self._derivatives.score_gradients(self.theta, rows))
 
-    def leave_one_out(self, index: ArrayLike | None = None, *, tolerance: float = 1e-9, monitor: Monitor = silent) -> Retrained:
+    def leave_one_out(self, index: ArrayLike | None = None, *, tolerance: float = 1e-9, monitor: Monitor = ignore) -> Retrained:
         """The exact minimisers without each of these rows (all n by default), each with a proved error bound.
 
         Args: as in `dpviz.influence.leave_one_out.retrain`.
@@ -264,7 +264,7 @@ class Influence:
         """Checked positions of training rows, 0 <= i < n; all of them for None."""
         if index is None:
             return np.arange(self.problem.n)
-        return np.array([whole("index", i, 0, self.problem.n - 1) for i in np.atleast_1d(np.asarray(index))], np.intp)
+        return np.array([check_integer("index", i, 0, self.problem.n - 1) for i in np.atleast_1d(np.asarray(index))], np.intp)
 
     def _need_minimiser(self) -> None:
         if self.residual <= (1e-8 if self.problem.model.convex else _TRAINED):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.models import Model, Rows, Setting, derivatives_of
 from dpviz.models.problem import Problem
 
@@ -107,7 +107,7 @@ class Correction:
 
 
 def retrain(
-    problem: Problem, theta: Floats, solve: Solve, index: NDArray[np.intp], *, tolerance: float = 1e-9, monitor: Monitor = silent
+    problem: Problem, theta: Floats, solve: Solve, index: NDArray[np.intp], *, tolerance: float = 1e-9, monitor: Monitor = ignore
 ) -> Retrained:
     """Minimisers without each of the rows `index`.
 

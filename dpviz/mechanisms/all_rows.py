@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor
-from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_streams, summed
+from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_streams, parallel_sum
 from dpviz.mechanisms.base import Floats, Training
 from dpviz.models import Noise, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
@@ -85,7 +85,7 @@ class AllRows:
         at, parts = theta.astype(self._precision, copy=False), [rows for _, rows in self._parts]
         rules = [rule_of_part(rule, first) for first, _ in self._parts]
         work = lambda k: self._model.sum_gradient(at, parts[k], clip_norm=clip_norm, rule=rules[k])  # noqa: E731
-        return summed(self.team.each, work, len(parts))
+        return parallel_sum(self.team.each, work, len(parts))
 
     def noisy_gradients(self, noise: Noise, scale: Floats) -> Callable[[Floats], Floats]:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""
@@ -95,7 +95,7 @@ class AllRows:
 
         def gradient(theta: Floats) -> Floats:
             at = theta.astype(self._precision, copy=False)
-            return summed(self.team.each, lambda k: noisy.noisy_gradient(at, *parts[k], scale), len(parts))
+            return parallel_sum(self.team.each, lambda k: noisy.noisy_gradient(at, *parts[k], scale), len(parts))
 
         return gradient
 
@@ -103,7 +103,7 @@ class AllRows:
         """`LineLosses` of all rows."""
         losses = line_losses_of(self._model)
         parts = [rows for _, rows in self._parts]
-        return summed(self.team.each, lambda k: losses(theta, direction, reach, count, parts[k], clip=clip), len(parts))
+        return parallel_sum(self.team.each, lambda k: losses(theta, direction, reach, count, parts[k], clip=clip), len(parts))
 
 
 def _parts_of(problem: Problem, replicas: int) -> int:

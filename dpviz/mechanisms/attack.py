@@ -105,7 +105,7 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     relation, event = calibration.neighbouring, None
     # what removing a row changes in preparations is not known
     if isinstance(mechanism, DeclaresEvent) and (relation is Neighbouring.REPLACE_ONE or not calibration.preparation_mu):
-        event = protection.released(mechanism, setting, calibration)
+        event = protection.released_event(mechanism, setting, calibration)
     prepared = isinstance(event, Composed) and calibration.preparation_mu > 0
     if event is not None:
         # total variations of preparations and of what follows add up
@@ -131,7 +131,7 @@ def allowed_accuracy(mechanism: Mechanism, setting: Setting, calibration: Calibr
     return None if calibration.claimed_budget is None else attack_accuracy(calibration.claimed_budget)
 
 
-def alike(a: Attack, b: Attack) -> tuple[float, float]:
+def comparable_bounds(a: Attack, b: Attack) -> tuple[float, float]:
     """Two bounds of one kind, for a comparison: by (epsilon, delta) alone where one of the two rests on nothing else."""
     if ALONE in (a.basis, b.basis):
         return a.accuracy_by_budget, b.accuracy_by_budget

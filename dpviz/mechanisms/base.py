@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.calibration import Calibration, StepSize
 from dpviz.mechanisms.conditions import with_conditions
@@ -38,8 +38,8 @@ __all__ = [
     "RuleView",
     "Streams",
     "Training",
+    "ignore",
     "knob",
-    "silent",
 ]
 
 Streams = Sequence[np.random.SeedSequence]
@@ -65,7 +65,7 @@ class Training:
     calibrations: Sequence[Calibration]
     streams: Streams
     record: bool = True
-    monitor: Monitor = silent
+    monitor: Monitor = ignore
     problems: Sequence[Problem] = ()
 
     def __post_init__(self) -> None:

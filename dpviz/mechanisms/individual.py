@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpviz.common.progress import Monitor
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.influence import influence_of
-from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training, silent
+from dpviz.mechanisms.base import Calibration, Floats, NoiseRecord, Training
 from dpviz.models import derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.rdp import epsilons
@@ -25,7 +25,7 @@ _ODOMETER: str = (
 )
 
 
-def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEpsilon | None:
+def minimiser_epsilon(problem: Problem, calibration: Calibration) -> IndividualEpsilon | None:
     """For noise added to the exact minimiser of a strongly convex objective."""
     setting, scale = problem.setting, calibration.noise_scale
     if scale <= 0 or not problem.model.convex or problem.model.derivatives is None:
@@ -52,7 +52,7 @@ def around_minimiser(problem: Problem, calibration: Calibration) -> IndividualEp
     )
 
 
-def along_gradients(
+def gradients_epsilon(
     problem: Problem, calibration: Calibration, record: NoiseRecord, steps: int, bound: float
 ) -> IndividualEpsilon | None:
     """For full-batch noisy gradients whose `calibration.noise_scale` is the noise on the mean gradient."""
@@ -77,7 +77,7 @@ def room_for_path(training: Training, steps: int) -> Floats | None:
     return np.empty((budgets, fits, steps, m)) if fits else None
 
 
-def along_path(
+def path_epsilon(
     problem: Problem,
     calibration: Calibration,
     path: Floats,
@@ -109,7 +109,7 @@ def along_path(
             out[block] = epsilons(divergence(norms, chosen[s]), calibration.budget.delta, ORDERS)
         return out
 
-    epsilon = np.stack(map_streams(work, len(chosen), silent, parallel=n * steps * problem.m >= THREADS_FROM))
+    epsilon = np.stack(map_streams(work, len(chosen), ignore, parallel=n * steps * problem.m >= THREADS_FROM))
     part = "" if len(chosen) == seeds else f" Paths of the first {len(chosen)} of {seeds} noise draws."
     return IndividualEpsilon(
         epsilon=np.minimum(epsilon, worst),

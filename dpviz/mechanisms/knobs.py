@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.validate import in_range, number_from_text, one_of, truth, whole
+from dpviz.common.validate import check_bool, check_choice, check_integer, check_range, number_from_text
 from dpviz.privacy.budget import Neighbouring
 
 #: what stands for a mechanism's own rule in an address or on the command line
@@ -223,7 +223,7 @@ class Number(Knob):
     _least = 0.0  # of a curve
 
     def _checked(self, name: str, value: object) -> Any:
-        return in_range(name, value, self.low, self.high)
+        return check_range(name, value, self.low, self.high)
 
     def _typed(self, value: float) -> Any:
         return float(value)
@@ -255,7 +255,7 @@ class Whole(Number):
     _least = 1.0
 
     def _checked(self, name: str, value: object) -> Any:
-        return whole(name, value, int(self.low), int(self.high))
+        return check_integer(name, value, int(self.low), int(self.high))
 
     def _typed(self, value: float) -> Any:
         return round(value)
@@ -283,7 +283,7 @@ class Choice(Knob):
     names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def check(self, name: str, value: object) -> Any:
-        return one_of(name, value, self.options)
+        return check_choice(name, value, self.options)
 
     def in_words(self, value: Any) -> str:
         return self.names.get(value, str(value))
@@ -303,10 +303,10 @@ class Switch(Knob):
     """On or off."""
 
     def check(self, name: str, value: object) -> Any:
-        return truth(name, value)
+        return check_bool(name, value)
 
     def parse(self, name: str, text: str) -> Any:
-        return one_of(name, text.lower(), ("true", "false")) == "true"
+        return check_choice(name, text.lower(), ("true", "false")) == "true"
 
     def text(self, value: Any) -> str:
         return "true" if value else "false"

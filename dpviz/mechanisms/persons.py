@@ -29,7 +29,7 @@ WEIGHTS: str = (
 )
 
 
-def of_group(row: Budget, rows: int) -> Budget:
+def budget_of_group(row: Budget, rows: int) -> Budget:
     """The budget of `rows` rows together, from that of one.
 
     >>> print(of_group(Budget(0.5, 1e-6), 2))
@@ -40,7 +40,7 @@ def of_group(row: Budget, rows: int) -> Budget:
     return Budget(rows * row.epsilon, min(math.exp(min(log_delta, 0.0)), 1 - 1e-16))
 
 
-def of_row(person: Budget, rows: int) -> Budget:
+def budget_of_row(person: Budget, rows: int) -> Budget:
     """The largest budget of one row at epsilon/rows with which all of a person's rows are within `person`.
 
     Args:
@@ -58,14 +58,14 @@ def _log_sum(epsilon: float, rows: int) -> float:
     return (rows - 1) * epsilon + math.log(sum(math.exp(-i * epsilon) for i in range(rows)))
 
 
-def in_words(person_rows: int) -> str:
+def privacy_unit(person_rows: int) -> str:
     """The unit that epsilon protects."""
     if person_rows <= 1:
         return "one person, of whom at most one row is kept" if person_rows else "one row"
     return f"one person, of whom at most {person_rows:,} rows are kept"
 
 
-def for_person(method: Callable[[Budget], Calibration], budget: Budget, rows: int) -> Calibration:
+def calibrate_person(method: Callable[[Budget], Calibration], budget: Budget, rows: int) -> Calibration:
     """The calibration for a person with at most so many rows, from `method`, which calibrates for one row.
 
     Raises:
@@ -74,7 +74,7 @@ def for_person(method: Callable[[Budget], Calibration], budget: Budget, rows: in
     if rows == 1:
         row = method(budget)
         return replace(row, person_rows=1, row_calibration=row)
-    each = of_row(budget, rows)
+    each = budget_of_row(budget, rows)
     by_delta = budget.delta == 0 or each.delta > 0  # otherwise exp(epsilon) is beyond double precision
     gaussian = gaussian_budget(gaussian_mu(budget) / rows, budget) if budget.delta else each
     row = method(each if by_delta else gaussian)
@@ -91,7 +91,7 @@ def _lifted(cal: Calibration, budget: Budget, rows: int) -> Calibration:
 
     def lifted(row: Budget | None) -> Budget | None:
         """The person's budget; that of the row was chosen so that it is the one that was asked for."""
-        return row if row is None else budget if row == cal.budget else of_group(row, rows)
+        return row if row is None else budget if row == cal.budget else budget_of_group(row, rows)
 
     proved, mu = lifted(cal.proved_budget), None if cal.mu is None else rows * cal.mu
     if mu is not None and proved is not None:
@@ -116,7 +116,7 @@ def _lifted(cal: Calibration, budget: Budget, rows: int) -> Calibration:
     )
 
 
-def for_drawn_person(cal: Calibration, rows: int) -> Calibration:
+def convert_to_person(cal: Calibration, rows: int) -> Calibration:
     """A calibration for a row as one for a person of several rows who counts as one row."""
     return replace(
         cal,

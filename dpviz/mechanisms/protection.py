@@ -20,7 +20,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.capabilities import BoundsDistance, BoundsSensitivity, DeclaresEvent, IndividualBudget, ReleasesGaussians
-from dpviz.mechanisms.persons import WEIGHTS, for_drawn_person, for_person, group_event
+from dpviz.mechanisms.persons import WEIGHTS, calibrate_person, convert_to_person, group_event
 from dpviz.mechanisms.results import NoiseRecord
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -89,9 +89,9 @@ def _for_unit(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibra
         if not setting.linear:
             cause = f"what the mean of a person's gradients costs is not derived here for {setting.model!r}"
             raise InvalidInput("batches", cause, "Choose batches of rows, or a linear model.")
-        cal = for_drawn_person(mechanism.calibrate(row, budget), rows)
+        cal = convert_to_person(mechanism.calibrate(row, budget), rows)
     else:
-        cal = for_person(lambda part: mechanism.calibrate(row, part), budget, rows)
+        cal = calibrate_person(lambda part: mechanism.calibrate(row, part), budget, rows)
     return replace(cal, notes=(*cal.notes, WEIGHTS)) if setting.weighted else cal
 
 
@@ -100,7 +100,7 @@ def row_setting(setting: Setting) -> Setting:
     return replace(setting, person_rows=0, weighted=False, preparations=(), looked_at=0)
 
 
-def without_preparation(setting: Setting, calibration: Calibration) -> tuple[Setting, Calibration]:
+def method_part(setting: Setting, calibration: Calibration) -> tuple[Setting, Calibration]:
     """Facts and calibration of what the method releases itself, and the budget that it has."""
     own = replace(calibration, preparation_mu=0.0, budget=calibration.method_budget or calibration.budget)
     return replace(setting, preparations=()), own
@@ -129,7 +129,7 @@ def knob_value(mechanism: Mechanism, knob: str, setting: Setting, budget: Budget
     return mechanism.value(knob, row_setting(setting), own)
 
 
-def settled(mechanism: Built, setting: Setting, budget: Budget, rows: int = 0) -> Built:
+def settle(mechanism: Built, setting: Setting, budget: Budget, rows: int = 0) -> Built:
     """The mechanism of a run with every automatic knob set; see `Mechanism.settled`."""
     return mechanism.settled(row_setting(setting), row_budget(mechanism, setting, budget), rows)
 
@@ -152,7 +152,7 @@ def releases(mechanism: ReleasesGaussians, setting: Setting) -> Event | None:
     return group_event(mechanism.releases(row_setting(setting)), 1 if mechanism.draws_persons else setting.person_rows)
 
 
-def released(mechanism: DeclaresEvent, setting: Setting, calibration: Calibration) -> Event | None:
+def released_event(mechanism: DeclaresEvent, setting: Setting, calibration: Calibration) -> Event | None:
     """`DeclaresEvent.released` of a run, with its preparations; None without noise or where there is no such statement."""
     if calibration.noise_scale <= 0:
         return None

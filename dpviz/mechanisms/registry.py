@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, check_choice
 from dpviz.mechanisms.base import Mechanism
 from dpviz.models import Setting
 
@@ -102,4 +102,4 @@ def get_mechanism(name: str) -> type[Mechanism]:
     >>> get_mechanism("dp-gd").label
     'DP-GD'
     """
-    return _all()[one_of("mechanism", name, _all())]
+    return _all()[check_choice("mechanism", name, _all())]

@@ -48,7 +48,7 @@ _MANY_ROWS = 10_000
 _ENTRIES = 10_000_000  # rows times parameters for which `_MOST_STEPS` passes are taken; larger problems get fewer
 
 
-def one_two_five(value: float) -> float:
+def round_lambda(value: float) -> float:
     """The nearest 1, 2 or 5 times a power of ten, by ratio, within what lambda may be.
 
     >>> one_two_five(1.4e-5), one_two_five(8e-3)
@@ -67,7 +67,7 @@ def regularisation(n: int, d: int) -> float:
         n: training rows.
         d: features, the intercept included.
     """
-    return one_two_five(1 / (n * max(_REACH**2 / d, _LEAST_VARIANCE)))
+    return round_lambda(1 / (n * max(_REACH**2 / d, _LEAST_VARIANCE)))
 
 
 LAM = "d/(400 n), at most 1/(30 n), for d features and n training rows; more where a method's noise needs it"
@@ -86,7 +86,7 @@ def against_objective_noise(setting: Setting, noise_norm: float) -> float:
     """
     wanted = noise_norm / (setting.n * _REACH)
     curvature = setting.beta / (_FLATTER * setting.d)
-    return max(setting.lam, one_two_five(wanted * min(1.0, wanted / curvature)))
+    return max(setting.lam, round_lambda(wanted * min(1.0, wanted / curvature)))
 
 
 def curvature_share(setting: Setting, epsilon: float, terms: int = 1) -> float:
@@ -131,7 +131,7 @@ def against_curvature_noise(setting: Setting, scale: float) -> float:
     Args:
         scale: sigma, of the noise on the sum over rows.
     """
-    return max(setting.lam, one_two_five(math.sqrt(setting.d) * scale / (2 * setting.n)))
+    return max(setting.lam, round_lambda(math.sqrt(setting.d) * scale / (2 * setting.n)))
 
 
 def clip_norm(setting: Setting) -> float:

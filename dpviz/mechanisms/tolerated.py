@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtri
 
-from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of, show
+from dpviz.common.validate import InvalidInput, check_choice, check_range, number_from_text, show
 from dpviz.mechanisms import protection
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.base import Mechanism
@@ -48,10 +48,10 @@ class Attacker:
     at_fpr: float = 0.0
 
     def __post_init__(self) -> None:
-        one_of("attacker", self.measure, MEASURES)
+        check_choice("attacker", self.measure, MEASURES)
         floor = {"tpr": self.at_fpr, "advantage": 0.0, "accuracy": 0.5}[self.measure]
         if self.measure == "tpr":
-            in_range("fpr", self.at_fpr, _LEAST, 1 - _LEAST)
+            check_range("fpr", self.at_fpr, _LEAST, 1 - _LEAST)
         if not floor + _LEAST <= self.most <= 1 - _LEAST:
             why = f"{self.measure} = {self.most:g} must lie above {floor:g}, which a coin toss reaches, and below 1"
             raise InvalidInput("attacker", why, _HOW)
@@ -113,7 +113,7 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
         )
     why = f"no ε from {_LIMITS[0]:g} on keeps {mechanism.label} below {attacker}"
     refusal = InvalidInput("attacker", why, "Tolerate more, choose a smaller delta, or another mechanism.")
-    return search.largest(
+    return search.largest_argument(
         excess, math.log(_guess(attacker, delta)), step=0.05, tolerance=_TOLERANCE, limits=_LIMITS, refusal=refusal
     )
 
@@ -144,6 +144,6 @@ def epsilon_by_budget(attacker: Attacker, delta: float) -> float:
     """
     why = f"δ = {delta:g} alone allows more than {attacker}"
     refusal = InvalidInput("attacker", why, "Tolerate more, or choose a smaller delta.")
-    return search.largest(
+    return search.largest_argument(
         lambda epsilon: attacker.by_budget(Budget(epsilon, delta)) - attacker.most, 0.0, limits=_LIMITS, refusal=refusal
     )

@@ -2,7 +2,7 @@
 
 import re
 
-from dpviz.common.validate import InvalidInput, one_of, show
+from dpviz.common.validate import InvalidInput, check_choice, show
 from dpviz.models.base import Model, Rule, Setting, count, derivatives_of, feature_noise_of, line_losses_of, margins, regulariser
 from dpviz.models.capabilities import Ability, Curvature, Derivatives, Noise
 from dpviz.models.linear import LinearModel
@@ -34,7 +34,7 @@ def get_model(name: str) -> Model:
     if wide is None:
         if isinstance(name, str) and name.startswith("mlp-"):
             raise InvalidInput("model", f"{show(name)} names no number of hidden units", _WIDTHS)
-        return MODELS[one_of("model", name, MODELS)]
+        return MODELS[check_choice("model", name, MODELS)]
     width = int(wide[1])
     if width > MOST_UNITS:
         raise InvalidInput("model", f"{width:,} hidden units are more than {MOST_UNITS}", _WIDTHS)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import BatchIndices
 from dpviz.common.validate import InvalidInput
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
@@ -163,7 +163,7 @@ class Model(ABC):
         return np.stack(found)
 
     @abstractmethod
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = ignore) -> Floats:
         """(m,) the non-private minimiser of the objective, searched from `start` (m,) where it is given.
 
         Args:
@@ -181,7 +181,7 @@ class Model(ABC):
     def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
         margin = self.scores(theta, rows) * rows.y[:, None]
-        hits = right(margin, rows.y[:, None])
+        hits = count_right(margin, rows.y[:, None])
         return self.loss.total(np.ascontiguousarray(margin.T)) / len(rows), hits / len(rows)
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
@@ -259,7 +259,7 @@ def regulariser(theta: Floats, lam: float) -> Floats:
     return np.asarray(0.5 * lam * np.einsum("ij,ij->i", theta, theta))
 
 
-def right(margin: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.intp]:
+def count_right(margin: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.intp]:
     """(R,) how many of the margins (b, R) of rows with labels (b, 1) belong to right predictions; a score of 0 predicts +1."""
     return np.count_nonzero(margin > 0, axis=0) + np.count_nonzero((margin == 0) & (y > 0), axis=0)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import BatchIndices
 from dpviz.models.base import Floats, Model, Rule, Setting
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
@@ -118,5 +118,5 @@ class LinearModel(Model):
         of_row = rows.norms if rows.weights is None else rows.norms * rows.weights
         return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * of_row[:, None]
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = ignore) -> Floats:
         return newton(rows.signed, self.loss, lam, start=start, weights=rows.weights)[0]

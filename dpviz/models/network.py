@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import generator, substreams
-from dpviz.models.base import Floats, Model, Rule, Setting, regulariser, right
+from dpviz.models.base import Floats, Model, Rule, Setting, count_right, regulariser
 from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
 from dpviz.models.hidden_layer import HiddenLayer
 from dpviz.models.losses import Logistic, Loss
@@ -113,7 +113,7 @@ class Network(Model):
         for block, _, s in self.layer.passes(theta, rows):
             label = rows.part("y", block)[:, None]
             margin = self.layer.top(s, theta) * label
-            hits += right(margin, label)
+            hits += count_right(margin, label)
             loss += self.loss.total(np.ascontiguousarray(margin.T))
         return loss / len(rows), hits / len(rows)
 
@@ -180,7 +180,7 @@ class Network(Model):
             out[block] = np.abs(q) * self.layer.gradient_norms(rows.part("norms", block), s, self.layer.inner(s, theta))
         return out
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = ignore) -> Floats:
         """(m,) the best of three long trainings without privacy, or the nearest minimum below `start`.
 
         There may be a better minimum: for a network that is not known.

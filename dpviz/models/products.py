@@ -46,7 +46,7 @@ def compiled() -> bool:
     return True
 
 
-def sparse(rows: Rows) -> bool:
+def uses_kernels(rows: Rows) -> bool:
     """True where kernels sum these rows, which are many and mostly zeros."""
 
     def decide() -> bool:
@@ -58,7 +58,7 @@ def sparse(rows: Rows) -> bool:
 
 def products(rows: Rows, precision: type[np.floating]) -> "Products":
     """The sums over these rows in single or double precision: by kernels where rows are mostly zeros and numba is installed."""
-    return SparseProducts(rows, precision) if sparse(rows) else Products(rows, precision)
+    return SparseProducts(rows, precision) if uses_kernels(rows) else Products(rows, precision)
 
 
 class Products:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.threads import groups, map_streams
 
 _BLOCK_ROWS = 2048  # at once: rows and margins stay in the processor's cache between two products
@@ -108,7 +108,7 @@ class Rows:
         return {}
 
     def once(self, key: str, make: Callable[[], T]) -> T:
-        """What `make` gives, kept with the rows: of threads that ask at once for what is not there the first makes it."""
+        """The cached result of `make`; of several threads that ask at the same time only one computes it."""
         if key not in self._derived:
             with _making:
                 if key not in self._derived:
@@ -212,7 +212,7 @@ def gram(rows: Floats, weight: Floats) -> Floats:
     def part(k: int, _: Monitor) -> Floats:
         return _gram(rows[parts[k]], weight[parts[k]])
 
-    total: Floats = np.sum(map_streams(part, len(parts), silent, parallel=many), axis=0)
+    total: Floats = np.sum(map_streams(part, len(parts), ignore, parallel=many), axis=0)
     return total
 
 

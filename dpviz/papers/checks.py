@@ -13,8 +13,8 @@ import pandas as pd
 
 from dpviz.experiments.sweeps.curves import QUANTITIES
 from dpviz.models import get_model
-from dpviz.papers.numbers import Floats, Interval, Missing, difference, draws, log_ratio, paired, places, there
-from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, over_splits, summary
+from dpviz.papers.numbers import Floats, Interval, Missing, complete_draws, difference, draws, log_ratio, paired_mean, places
+from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, combine_splits, summary
 
 MARGIN = 0.005  # a lead counts from half a point
 CLOSE = 0.01  # accuracies within one point are almost the same
@@ -65,10 +65,10 @@ class Check:
         """The comparisons at one place; those of several splits (column split) are made on each of them."""
         if "split" in part and part["split"].nunique() > 1:
             each = [self._at(place, one) for _, one in part.groupby("split")]
-            return [over_splits(same) for same in zip(*each, strict=False)]
+            return [combine_splits(same) for same in zip(*each, strict=False)]
         try:
             here = self.compare(place, part)
-            why = too_close(part, self.methods, self.quantity) if self.methods else ""
+            why = tie_reason(part, self.methods, self.quantity) if self.methods else ""
         except Missing as missing:
             return [Comparison(place, None, str(missing))]
         return [replace(one, holds=None, numbers=f"{one.numbers}, where {why}") for one in here] if why else here
@@ -94,16 +94,18 @@ def points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f} points"  # never −0.0
 
 
-def too_close(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str:
+def tie_reason(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str:
     """The reason for which nothing can be distinguished at one place, whatever the methods do; "" where something can."""
-    means = np.concatenate([values.mean(axis=1).to_numpy() for values in there(part, list(methods), quantity).values()] or [[]])
+    means = np.concatenate(
+        [values.mean(axis=1).to_numpy() for values in complete_draws(part, list(methods), quantity).values()] or [[]]
+    )
     first = part.iloc[0]
     if percent(quantity):
         all_of_them = [*means, first["non_private_accuracy"], first["majority_accuracy"]]
         words = f"majority, non-private and all methods lie within {100 * NOTHING:g} point"
         return words if max(all_of_them) - min(all_of_them) < NOTHING else ""
     scale = learnable(part)
-    above = means if quantity == "optimality_gap" else means - least(part)
+    above = means if quantity == "optimality_gap" else means - lowest_objective(part)
     if scale < NOTHING and (above < NOTHING).all():
         return f"only {scale:.2g} of the objective can be learned"
     if quantity == "optimality_gap" and len(above) and (above < TINY * scale).all():
@@ -115,7 +117,7 @@ def _ratio(log: float) -> str:
     return f"{math.exp(min(log, 700.0)):.2g}"
 
 
-def ahead(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope = Scope.EVERY, margin: float = MARGIN) -> Check:
+def leads(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope = Scope.EVERY, margin: float = MARGIN) -> Check:
     """Better than another method on average over the grid of epsilon."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -138,7 +140,7 @@ def ahead(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope =
     )
 
 
-def as_good(
+def matches(
     mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY, margin: float = CLOSE
 ) -> Check:
     """At every epsilon as good as each of the others, or better: behind by `margin` at most."""
@@ -147,7 +149,7 @@ def as_good(
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         own = draws(part, mechanism, quantity)
         comparisons = []
-        for other, theirs in there(part, list(others), quantity).items():
+        for other, theirs in complete_draws(part, list(others), quantity).items():
             for epsilon in own.index:
                 lead = difference(sign * own.loc[epsilon].to_numpy(), sign * theirs.loc[epsilon].to_numpy())
                 size = points(lead.mean) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
@@ -161,13 +163,13 @@ def as_good(
     return Check(f"At every ε at most {size} worse than each of the others", scope, compare, (mechanism, *others), quantity)
 
 
-def similar(mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
+def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
     """Like at least one of the others, on average over the grid."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         own = draws(part, mechanism, quantity)
         comparisons = []
-        for other, theirs in there(part, list(others), quantity).items():
+        for other, theirs in complete_draws(part, list(others), quantity).items():
             if percent(quantity):
                 each, limit = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index], CLOSE
             else:
@@ -194,13 +196,13 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = 
 
     def change(values: pd.DataFrame, start: int, end: int) -> Interval:
         if percent(quantity):
-            return paired(sign * (values.iloc[end] - values.iloc[start]).to_numpy())
+            return paired_mean(sign * (values.iloc[end] - values.iloc[start]).to_numpy())
         ratio = log_ratio(values.iloc[[end]].to_numpy(), values.iloc[[start]].to_numpy())
         return Interval(sign * ratio.mean, ratio.half)
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         comparisons = []
-        for mechanism, values in there(part, list(mechanisms), quantity).items():
+        for mechanism, values in complete_draws(part, list(mechanisms), quantity).items():
             if len(values) < 2:
                 continue
             whole = change(values, 0, -1)
@@ -255,7 +257,7 @@ def close_at_start(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Ch
     )
 
 
-def least(part: pd.DataFrame) -> float:
+def lowest_objective(part: pd.DataFrame) -> float:
     """F(minimum) of one place, from a training that did not run away.
 
     Raises:
@@ -269,10 +271,10 @@ def least(part: pd.DataFrame) -> float:
 
 def learnable(part: pd.DataFrame) -> float:
     """F(0) - F(minimum) of one place: the objective of the model that says nothing, above the best objective."""
-    return float(get_model(str(part["model"].iloc[0])).loss.value(np.zeros(1))[0] - least(part))
+    return float(get_model(str(part["model"].iloc[0])).loss.value(np.zeros(1))[0] - lowest_objective(part))
 
 
-def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
+def has_small_gap(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
     """The optimality gap at the largest epsilon is at most 1 % of what there is to be learned."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -281,7 +283,7 @@ def almost_zero(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
         if scale < NOTHING:
             raise Missing(f"only {scale:.2g} of the objective can be learned")
         share = gaps.iloc[0].to_numpy() / scale
-        gap = paired(share) if np.isfinite(share).all() else Interval(math.inf, 0.0)
+        gap = paired_mean(share) if np.isfinite(share).all() else Interval(math.inf, 0.0)
         message = f"the gap is {100 * gap.mean:.2g} % of F(0) − F(θ*) at ε = {gaps.index[0]:g}"
         return [Comparison(place, gap.at_most(ALMOST_ZERO), message, gap.mean)]
 
@@ -297,12 +299,12 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
     def steps(values: pd.DataFrame) -> list[Interval]:
         pairs = [(values.iloc[k], values.iloc[k + 1]) for k in range(len(values) - 1)]
         if percent(quantity):
-            return [paired((b - a).to_numpy()) for a, b in pairs]
+            return [paired_mean((b - a).to_numpy()) for a, b in pairs]
         return [log_ratio(b.to_numpy()[None], a.to_numpy()[None]) for a, b in pairs]
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         comparisons = []
-        for mechanism, values in there(part, list(mechanisms), quantity).items():
+        for mechanism, values in complete_draws(part, list(mechanisms), quantity).items():
             if len(values) < 2 or not np.isfinite(values.to_numpy()).any():
                 continue
             each = steps(values)
@@ -336,7 +338,7 @@ def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
         step = np.diff(mean)
         near = np.flatnonzero(top - mean[1:] <= CLOSE)  # steps that end where the paper's surge does
         at = int(near[step[near].argmax()]) if len(near) else int(step.argmax())
-        change = paired((values.iloc[at + 1] - values.iloc[at]).to_numpy())
+        change = paired_mean((values.iloc[at + 1] - values.iloc[at]).to_numpy())
         half_way = change.at_least(SURGE * way)
         holds = False if not len(near) else half_way
         message = f"its largest step{' that ends there' if len(near) else ''} is {100 * step[at] / way:.0f} % of the way"

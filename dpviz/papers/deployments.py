@@ -36,7 +36,7 @@ _FILE = Path(__file__).with_suffix(".toml")
 DEPLOYMENTS = tuple(Deployment(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["deployment"])
 
 
-def nearest(epsilon: float, count: int = 3) -> Sequence[Deployment]:
+def nearest_deployments(epsilon: float, count: int = 3) -> Sequence[Deployment]:
     """The uses whose epsilon is nearest by ratio, smallest epsilon first.
 
     >>> [deployment.epsilon for deployment in nearest(1.0)]

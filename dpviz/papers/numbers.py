@@ -65,7 +65,7 @@ def difference(one: Floats, other: Floats) -> Interval:
     return Interval(mean, quantile(freedom) * float(a + b) ** 0.5)
 
 
-def paired(change: Floats) -> Interval:
+def paired_mean(change: Floats) -> Interval:
     """Mean of (S,) changes that share their noise draws, for one mechanism at two budgets."""
     if len(change) < 2:
         return Interval(float(change.mean()), math.inf)
@@ -125,7 +125,7 @@ def draws(part: pd.DataFrame, mechanism: str, quantity: str) -> pd.DataFrame:
     return wide
 
 
-def there(part: pd.DataFrame, mechanisms: tuple[str, ...] | list[str], quantity: str) -> dict[str, pd.DataFrame]:
+def complete_draws(part: pd.DataFrame, mechanisms: tuple[str, ...] | list[str], quantity: str) -> dict[str, pd.DataFrame]:
     """`draws` of those mechanisms that have complete numbers."""
     values = {}
     for mechanism in mechanisms:

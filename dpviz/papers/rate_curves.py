@@ -17,7 +17,7 @@ from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
 
 
-def speaks_of(spec: RunSpec) -> bool:
+def applies_to(spec: RunSpec) -> bool:
     """True where the rates say anything about a run's model: they need G, L and mu, which a network has none of."""
     return get_model(spec.model).convex
 
@@ -25,7 +25,7 @@ def speaks_of(spec: RunSpec) -> bool:
 def facts_of(spec: RunSpec) -> rates.Facts:
     """The arguments of the rates at this run."""
     s = setting_of(spec)
-    mechanism = protection.settled(spec.build(), s, resolve(spec).budget)
+    mechanism = protection.settle(spec.build(), s, resolve(spec).budget)
     # a method that takes no gradient steps of its own has no T in the sense of the tables
     steps = mechanism.step_count(s) if isinstance(mechanism, CountsSteps) else 50
     finite = s.beta < np.inf
@@ -64,7 +64,7 @@ class RateCurve:
 
 def rate_curves(spec: RunSpec, over: Axis, measured: Sequence[Excess]) -> list[RateCurve]:
     """Every published rate of excess empirical risk over the axis, the run's own mechanism first; none for networks."""
-    if not speaks_of(spec):
+    if not applies_to(spec):
         return []
     base, middle = facts_of(spec), len(measured) // 2
     x, out = [over.of(e) for e in measured], []

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dpviz.common.validate import InvalidInput, in_range, one_of, positive, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, check_range, positive
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Facts:
         for name in ("epsilon", "G", "L", "mu"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         for name, low in (("n", 2), ("d", 1), ("steps", 1), ("inner", 0), ("influential", 0)):
-            object.__setattr__(self, name, whole(name, getattr(self, name), low, 10**12))
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), low, 10**12))
         for name in ("delta", "failure"):
-            object.__setattr__(self, name, in_range(name, getattr(self, name), 1e-300, 1 - 1e-12))
+            object.__setattr__(self, name, check_range(name, getattr(self, name), 1e-300, 1 - 1e-12))
         if self.mu > self.L:
             raise InvalidInput("mu", f"{self.mu:g} is above L = {self.L:g}", "A loss cannot be more convex than it is smooth.")
         # every later use sees a number
@@ -152,7 +152,7 @@ class Evaluated:
 
 def evaluate(rows: tuple[Row, ...], facts: Facts, sort_by: str = "excess") -> list[Evaluated]:
     """Every row as numbers; rows that apply come first, smallest first, and rows without a number last."""
-    one_of("sort_by", sort_by, tuple(QUANTITIES))
+    check_choice("sort_by", sort_by, tuple(QUANTITIES))
     results = [
         Evaluated(r, value(r.noise, facts), value(r.excess, facts), value(r.population, facts), tuple(r.broken(facts)))
         for r in rows

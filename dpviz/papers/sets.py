@@ -37,7 +37,7 @@ def choose(names: Sequence[str], uploads: Mapping[str, str], rows: int = 0, feat
     own = dict(uploads) | {name: name for name in folder.names()}
     there: list[str] = []
     for wanted in names[:-1]:
-        mine = uploaded(wanted, own)
+        mine = uploaded_names(wanted, own)
         # an upload was brought for this; a public set by its own name is surer than a table of the folder called like it
         for name in (*(n for n in mine if n in uploads), wanted, *(n for n in mine if n not in uploads)):
             try:
@@ -63,13 +63,13 @@ def features_of(name: str) -> int:
     return load_dataset(name).d - 1
 
 
-def uploaded(wanted: str, files: Mapping[str, str]) -> list[str]:
+def uploaded_names(wanted: str, files: Mapping[str, str]) -> list[str]:
     """Names among `files` (name to file name) whose file is called like a set."""
     stems = (wanted, *FILES.get(wanted, ()))
     return [name for name, file in files.items() if _stem(file.removeprefix(folder.PREFIX)) in stems]
 
 
-def present(name: str) -> bool:
+def is_present(name: str) -> bool:
     """True where a set is in the catalogue of this machine and can be read."""
     try:
         rows_of(canonical_name(name))
@@ -85,10 +85,10 @@ def _stem(file: str) -> str:
 
 def build(mechanism: str, knobs: Mapping[str, Any]) -> Mechanism:
     """A mechanism with these knobs in the papers' panels and claims."""
-    return get_mechanism(mechanism).from_params(pinned(mechanism) | dict(knobs))
+    return get_mechanism(mechanism).from_params(pinned_values(mechanism) | dict(knobs))
 
 
-def pinned(mechanism: str) -> dict[str, float]:
+def pinned_values(mechanism: str) -> dict[str, float]:
     """Clip norm and sampling rate in the papers' panels and claims, where a method has rules for them.
 
     At this clip norm no gradient of a linear model is clipped, as in the papers.

@@ -135,7 +135,7 @@ def combine(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Ou
     return against if n > 1 and refuted else Outcome.CANNOT_TELL
 
 
-def over_splits(same: Sequence[Comparison]) -> Comparison:
+def combine_splits(same: Sequence[Comparison]) -> Comparison:
     """One comparison from the same one on several splits: it holds, or fails, only where it does on all of them.
 
     A finding that another split turns round says more about the split than about the methods.

@@ -1,6 +1,6 @@
 """Preparations: what a part of a run's budget finds in its rows before training, and what is done to the rows with it."""
 
-from dpviz.common.validate import one_of
+from dpviz.common.validate import check_choice
 from dpviz.preparing.base import Preparation
 from dpviz.preparing.ranges import RangesFound
 from dpviz.preparing.scaling import ScalingChosen
@@ -16,4 +16,4 @@ def get_preparation(name: str) -> Preparation:
     Raises:
         InvalidInput: there is none.
     """
-    return PREPARATIONS[one_of("preparation", name, tuple(PREPARATIONS))]
+    return PREPARATIONS[check_choice("preparation", name, tuple(PREPARATIONS))]

@@ -17,7 +17,7 @@ from dpviz.privacy.budget import Budget
 
 
 class Preparation(ABC):
-    """What is found in the training rows with Gaussian noise before training, and what follows for all rows.
+    """Facts about the training rows, released with Gaussian noise before training, and the transformation that follows.
 
     Attributes:
         id: by which rows and settings name it.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, chdtr, chdtri, ndtr, ndtri
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, number, whole
+from dpviz.common.validate import InvalidInput, check_integer, check_range, number
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
@@ -59,7 +59,7 @@ class Counts:
     trials: int
 
     def __post_init__(self) -> None:
-        whole("trials", self.trials, 1, 10**12)
+        check_integer("trials", self.trials, 1, 10**12)
         for field in ("false_positives", "false_negatives"):
             value = number(field, getattr(self, field))
             if not 0 <= value <= self.trials:
@@ -190,7 +190,7 @@ def power(budget: Budget, trials: int, share: float, confidence: float = 0.95) -
     from scipy.stats import binom  # a quarter of a second, which the first page does not need
 
     claim = gaussian_mu(budget)
-    mu = claim / in_range("share", share, 1e-3, 1.0)
+    mu = claim / check_range("share", share, 1e-3, 1.0)
     errors = binom.ppf(1 - _confidence(confidence), 2 * trials, ndtr(-claim / 2)) - 1  # the largest count that refutes
     counted = float(binom.cdf(errors, 2 * trials, ndtr(-mu / 2)))
     side = 1 - (1 - confidence) / 2

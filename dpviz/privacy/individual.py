@@ -14,7 +14,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, positive
+from dpviz.common.validate import InvalidInput, check_range, positive
 from dpviz.privacy.accounting.events import Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.rdp import sampled_gaussian
@@ -198,5 +198,5 @@ def objective_publishable(slope: Floats, curvature: Floats, norm: Floats, lam_su
     """
     scale = positive("sigma", sigma)
     g_norm = np.abs(slope) * norm
-    quantile = -ndtri(in_range("rho", rho, 1e-300, 1.0) / 2)
+    quantile = -ndtri(check_range("rho", rho, 1e-300, 1.0) / 2)
     return np.log1p(curvature * norm**2 / positive("lam_sum", lam_sum)) + g_norm**2 / (2 * scale**2) + g_norm * quantile / scale

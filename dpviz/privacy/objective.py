@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr
 
-from dpviz.common.validate import InvalidInput, one_of, positive
+from dpviz.common.validate import InvalidInput, check_choice, positive
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import smallest
@@ -98,7 +98,7 @@ class PerturbedObjective:
     bound: str = "two-sided"
 
     def __post_init__(self) -> None:
-        one_of("bound", self.bound, BOUNDS)
+        check_choice("bound", self.bound, BOUNDS)
         positive("G", self.G)
         positive("Lam", self.Lam)
         if not 0 <= self.beta < math.inf:

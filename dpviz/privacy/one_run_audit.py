@@ -29,7 +29,7 @@ two rows.
 
 import math
 
-from dpviz.common.validate import InvalidInput, in_range, whole
+from dpviz.common.validate import InvalidInput, check_integer, check_range
 from dpviz.privacy.search import smallest
 
 
@@ -47,10 +47,10 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, epsilon: float, d
     """
     from scipy.stats import binom  # a quarter of a second, which the first page does not need
 
-    m = whole("canaries", canaries, 1, 10**7)
-    r = whole("guesses", guesses, 1, m)
-    v = whole("correct", correct, 0, r)
-    p = 1 / (1 + math.exp(-in_range("epsilon", epsilon, 0.0, 700.0)))
+    m = check_integer("canaries", canaries, 1, 10**7)
+    r = check_integer("guesses", guesses, 1, m)
+    v = check_integer("correct", correct, 0, r)
+    p = 1 / (1 + math.exp(-check_range("epsilon", epsilon, 0.0, 700.0)))
     if not 0 <= delta < 1:
         raise InvalidInput("delta", f"must lie in [0, 1), got {delta:g}", "Give the delta of the guarantee.")
     above = float(binom.sf(v - 1, r, p))
@@ -67,7 +67,7 @@ def one_run_epsilon_lower_bound(correct: int, guesses: int, canaries: int, delta
     The smallest epsilon at which `one_run_p_value` reaches 1 - confidence. The p-value grows with epsilon as long as the
     right guesses are more than the mean of B, which is where it is small.
     """
-    level = 1 - in_range("confidence", confidence, 0.5, 1 - 1e-12)
+    level = 1 - check_range("confidence", confidence, 0.5, 1 - 1e-12)
     if one_run_p_value(correct, guesses, canaries, 0.0, delta) >= level:
         return 0.0
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 from scipy.special import ndtr, ndtri
 
-from dpviz.common.validate import in_range, whole
+from dpviz.common.validate import check_integer, check_range
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.search import smallest
 
@@ -38,9 +38,9 @@ def possible(correct: int, guesses: int, canaries: int, chance: float, inverse: 
         chance: t, in (0, 1).
         inverse: B^-1: the fewest false alarms with which so many detections are possible.
     """
-    m = whole("canaries", canaries, 1, 10**7)
-    r = whole("guesses", guesses, 1, m)
-    v = whole("correct", correct, 0, r)
+    m = check_integer("canaries", canaries, 1, 10**7)
+    r = check_integer("guesses", guesses, 1, m)
+    v = check_integer("correct", correct, 0, r)
     right, wrong = chance * v / m, chance * (r - v) / m
     for i in range(v - 1, -1, -1):
         more = inverse(right) - wrong
@@ -57,7 +57,7 @@ def one_run_mu_lower_bound(correct: int, guesses: int, canaries: int, confidence
 
     For a fair coin between two forms of each canary; B^-1(x) = Phi(Phi^-1(x) - mu) (Dong, Roth, Su 2022, eq. (6)).
     """
-    level = 1 - in_range("confidence", confidence, 0.5, 1 - 1e-12)
+    level = 1 - check_range("confidence", confidence, 0.5, 1 - 1e-12)
 
     def refuted(mu: float) -> bool:
         return not possible(correct, guesses, canaries, level, lambda x: float(ndtr(ndtri(x) - mu)))

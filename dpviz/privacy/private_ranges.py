@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, ndtri_exp
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, instance, show
+from dpviz.common.validate import InvalidInput, check_instance, show
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -117,14 +117,14 @@ def private_ranges(
     ({'age': (16.0, 100.0)}, {'work': ('none', 'private', 'public')})
     """
     others = {name: _counted(name, column) for name, column in (categories or {}).items()}
-    if not instance("columns", columns, Mapping) and not others:
+    if not check_instance("columns", columns, Mapping) and not others:
         raise InvalidInput("columns", "there is no column", "Name at least one.")
     twice = next((name for name in others if name in columns), None)
     if twice is not None:
         raise InvalidInput(f"categories[{show(twice)}]", "is among the numbers, too", "Name each column once.")
     source = source or random.SystemRandom()
     values = {name: _numbers(name, column) for name, column in columns.items()}
-    noise = planned(len(values), len(others), instance("budget", budget, Budget))
+    noise = plan_noise(len(values), len(others), check_instance("budget", budget, Budget))
     sigma = noise.sigma
     coarse = {name: _seen(name, column, EDGES, sigma, len(values), source, unseen) for name, column in values.items()}
     fine = {}
@@ -139,7 +139,7 @@ def private_ranges(
     return PrivateRanges(fine, listed, noise, budget, least)
 
 
-def planned(numbers: int, categories: int, budget: Budget) -> Noise:
+def plan_noise(numbers: int, categories: int, budget: Budget) -> Noise:
     """The noise for so many columns of numbers and of categories.
 
     Raises:
@@ -179,7 +179,7 @@ def shares(total: Budget) -> tuple[Budget, Budget]:
     return of_ranges, of_model
 
 
-def together(model: Budget | None, of_ranges: Budget | None) -> Budget | None:
+def total_budget(model: Budget | None, of_ranges: Budget | None) -> Budget | None:
     """The budget of a model with its private ranges, by basic composition; None where the model has none."""
     if model is None or of_ranges is None:
         return model

@@ -1,7 +1,7 @@
 """One search for the noise that a budget needs: where a monotone function of a positive number crosses 0.
 
-`smallest` is for noise scales, and for the epsilon of a given noise; `largest` is for sensitivity over noise (mu) and for
-local budgets. Both search on a logarithmic scale and never stop on the side where the budget is exceeded.
+`smallest` is for noise scales, and for the epsilon of a given noise; `largest_argument` is for sensitivity over noise (mu) and
+for local budgets. Both search on a logarithmic scale and never stop on the side where the budget is exceeded.
 """
 
 import math
@@ -22,7 +22,7 @@ NO_NOISE = InvalidInput(
 
 
 class How(TypedDict, total=False):
-    """The arguments of `smallest` that `largest` has too."""
+    """The arguments of `smallest` that `largest_argument` has too."""
 
     step: float
     tolerance: float
@@ -58,7 +58,7 @@ def smallest(
         even: all steps are equal, and the bracket reaches back to `log_start`: for cheap functions and known brackets.
         limits: (lowest, highest) x; the lowest is returned where it is enough.
         refusal: the error raised where even the highest x is not enough.
-        towards: the direction of ln x in which excess falls; -1 is `largest`.
+        towards: the direction of ln x in which excess falls; -1 is `largest_argument`.
 
     Raises:
         InvalidInput: `refusal`.
@@ -99,7 +99,7 @@ def _bracket(
     return None if over else (last, last)
 
 
-def largest(excess: Callable[[float], float], log_start: float, **how: Unpack[How]) -> float:
+def largest_argument(excess: Callable[[float], float], log_start: float, **how: Unpack[How]) -> float:
     """The largest x at which excess(x) <= 0, for a function that grows with x; never above it.
 
     The mirror image of `smallest`: the highest x is returned where it is allowed, `refusal` is raised where even the lowest

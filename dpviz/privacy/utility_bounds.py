@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, number, positive, whole
+from dpviz.common.validate import InvalidInput, check_integer, number, positive
 from dpviz.privacy.noise import GAUSSIAN, Noise
 
 
@@ -19,7 +19,7 @@ def output_excess(scale: float, d: int, L: float, family: Noise = GAUSSIAN) -> f
         scale: standard deviation per coordinate (gaussian: E|b|^2 = d scale^2) or 1/beta (gamma-sphere: d (d+1) scale^2).
         d: parameters.
     """
-    s, dims = positive("scale", scale), whole("d", d, 1, 10**12)
+    s, dims = positive("scale", scale), check_integer("d", d, 1, 10**12)
     return positive("L", L) / 2 * s * s * family.mean_square(dims)
 
 
@@ -41,10 +41,10 @@ def descent_excess(start: float, steps: int, scale: float, d: int, mu: float, L:
         raise InvalidInput("mu", f"must lie in (0, L = {L:g}], got {mu!r}", "Use a strongly convex objective.")
     if eta >= 2 / L:
         raise InvalidInput("step", f"{eta:g} does not contract: it must lie below 2/L = {2 / L:.4g}", "Choose a smaller step.")
-    count = whole("steps", steps, 1, 10**12)
+    count = check_integer("steps", steps, 1, 10**12)
     shrink = mu * eta * (2 - L * eta)  # 1 - c
     left = math.exp(count * math.log1p(-shrink)) if shrink < 1 else 0.0
-    noise = L * eta**2 * whole("d", d, 1, 10**12) * number("scale", scale) ** 2 / 2
+    noise = L * eta**2 * check_integer("d", d, 1, 10**12) * number("scale", scale) ** 2 / 2
     return left * number("start", start) + noise * (1 - left) / shrink
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
@@ -27,7 +27,7 @@ from dpviz.experiments.run.setup import class_weights, rows_in
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
 from dpviz.mechanisms import Training, protection
-from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.persons import budget_of_row
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
 from dpviz.preparing.ranges import numbers_of, with_ranges
@@ -63,7 +63,7 @@ class Compared:
     of_model: Budget
 
 
-def compare(spec: RunSpec, widths: Sequence[float] = WIDTHS, monitor: Monitor = silent) -> Compared:
+def compare(spec: RunSpec, widths: Sequence[float] = WIDTHS, monitor: Monitor = ignore) -> Compared:
     """The run with declared ranges, with those of its rows, with private ones for a tenth of its budget, and with other widths.
 
     Private ranges are found anew for each noise draw. Categories are found with them where they were read from the rows.
@@ -189,7 +189,7 @@ class _Trial:
     def privately(self, budget: Budget, source: random.Random) -> Encoder:
         """The encoder with private ranges, and private categories where they were read from the rows."""
         names = [c.name for c in self.encoder.columns if c.kind != NUMBER and c.name in self.dataset.looked_at]
-        for_row = of_row(budget, self.dataset.person_rows)
+        for_row = budget_of_row(budget, self.dataset.person_rows)
         found = private_ranges(self.numbers, for_row, source, categories=texts_of(self.dataset.frame, names))
         return with_ranges(self.encoder, found.ranges, found.categories)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from dpviz.auditing import AuditResult
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset
-from dpviz.datasets.catalogue import only_here
+from dpviz.datasets.catalogue import is_in_memory
 from dpviz.experiments.run.resolve import resolve
 from dpviz.mechanisms import protection
-from dpviz.mechanisms.persons import in_words
+from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import MODELS, get_model
-from dpviz.privacy.accounting.selection import composed
+from dpviz.privacy.accounting.selection import composed_budget
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE
 from dpviz.releasing.grid import EXACTLY, PROTECTION
@@ -61,7 +61,7 @@ def card(made: Release) -> str:
 def _privacy(family: str, made: Release) -> list[str]:
     cal = made.calibration
     return [
-        f"- Unit of privacy: {in_words(cal.person_rows)}; neighbouring relation: {cal.neighbouring.value}.",
+        f"- Unit of privacy: {privacy_unit(cal.person_rows)}; neighbouring relation: {cal.neighbouring.value}.",
         f"- Claimed: {cal.claimed_budget or 'nothing'}.",
         f"- Proved: {cal.proved_budget or 'nothing'} ({cal.sentence}).",
         *[f"- Only if: {condition}." for condition in cal.conditions],
@@ -86,7 +86,7 @@ def _arithmetic(family: str, made: Release) -> str:
 
 def _named(dataset: Dataset) -> str:
     """The name of the rows; that of a table in memory means nothing elsewhere."""
-    return "A table of the person who released it" if only_here(dataset.name) else _plain(dataset.name)
+    return "A table of the person who released it" if is_in_memory(dataset.name) else _plain(dataset.name)
 
 
 def _looked_at(dataset: Dataset, of_ranges: Budget | None) -> str:
@@ -115,7 +115,7 @@ def _selection(made: Release) -> str:
         return message
     return (
         f"{message} If each was trained at the same ε and nothing else was looked at, scores on held-out rows included, they add "
-        f"up to {composed(each, min(tried, 10_000))}, by plain addition."
+        f"up to {composed_budget(each, min(tried, 10_000))}, by plain addition."
     )
 
 

@@ -103,7 +103,7 @@ def publish(mechanism: Mechanism, setting: Setting, cal: Calibration, fit: Fit, 
     if noise is not None and noise.family.id in EXACT and noise.scale[0] > 0:
         scale, centre = float(noise.scale[0]), np.atleast_2d(noise.centre)[0]
         step = step_of(scale)
-        return Published(added(centre, scale, noise.family.id, cal.sensitivity, source), step, True)
+        return Published(add_on_grid(centre, scale, noise.family.id, cal.sensitivity, source), step, True)
     step = public_step(setting.n, cal.budget.epsilon, setting.lam)
     return Published(_doubles(_multiples(fit.theta[0, 0], step), step), step, False)
 
@@ -145,7 +145,7 @@ def public_step(n: int, epsilon: float, lam: float) -> float:
     return max(math.ldexp(1.0, math.frexp(share)[1] - 1 - _COARSE), _LEAST)
 
 
-def added(centre: Floats, scale: float, family: str, sensitivity: float, source: random.Random) -> Floats:
+def add_on_grid(centre: Floats, scale: float, family: str, sensitivity: float, source: random.Random) -> Floats:
     """(m,) R(centre) + R(noise), exact multiples of `step_of(scale)`.
 
     Args:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, as_path, check_text, in_range, number, show, truth
+from dpviz.common.validate import InvalidInput, check_bool, check_range, check_text, number, parse_path, show
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
@@ -147,7 +147,7 @@ class ReleasedModel:
         label = values.get("constant_label")
         if label is not None and number("constant_label", label, fix=_DAMAGED) not in (-1, 1):
             raise InvalidInput("constant_label", f"must be -1 or 1, got {show(label)}", _DAMAGED)
-        privacy, intercept = values.get("privacy"), truth("intercept", values.get("intercept"))
+        privacy, intercept = values.get("privacy"), check_bool("intercept", values.get("intercept"))
         made, model = Encoder.from_dict(encoder), str(values.get("model"))
         needed = get_model(model).setting(10, len(made.names) + intercept, 1.0).m
         if len(theta) != needed:  # before they are read one by one
@@ -155,7 +155,7 @@ class ReleasedModel:
         check_text(FILE, json.dumps(values | {"theta": []}, ensure_ascii=False))
         return cls(
             model=model,
-            theta=np.array([in_range("theta", value, -_LARGEST, _LARGEST) for value in theta]),
+            theta=np.array([check_range("theta", value, -_LARGEST, _LARGEST) for value in theta]),
             constant_label=None if label is None else float(label),
             intercept=intercept,
             classes=(classes[0], classes[1]),
@@ -170,7 +170,7 @@ def load_model(path: str | os.PathLike[str]) -> ReleasedModel:
     Raises:
         InvalidInput: there is none, or its file is damaged.
     """
-    file = as_path("path", path)
+    file = parse_path("path", path)
     if os.path.isdir(file):
         file = file / FILE
     if not os.path.isfile(file):  # a pipe or a device would be read for ever

@@ -15,10 +15,10 @@ from dpviz.datasets.table.encoder import NUMBER
 from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
-from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.persons import budget_of_row
 from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.private_ranges import private_ranges, together
+from dpviz.privacy.private_ranges import private_ranges, total_budget
 from dpviz.spending.ledger import Entry
 
 
@@ -27,13 +27,13 @@ def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
     return {name: frame[name].map(word, na_action="ignore").astype(object) for name in names}
 
 
-def asked(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bool]:
+def parse_ranges(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bool]:
     """(the run with ranges as declared, whether some are to be found privately, whether those of all number columns are)."""
     every = spec.ranges == PRIVATE
     return replace(spec, ranges=AS_DECLARED), private_ranges or every, every
 
 
-def undeclared(dataset: Dataset, every: bool = False) -> tuple[list[str], list[str]]:
+def undeclared_columns(dataset: Dataset, every: bool = False) -> tuple[list[str], list[str]]:
     """(columns of numbers, columns of categories) whose range or categories were read from the rows.
 
     Args:
@@ -60,25 +60,25 @@ def undeclared(dataset: Dataset, every: bool = False) -> tuple[list[str], list[s
     return [n for n, kind in kinds.items() if kind == NUMBER], [n for n, kind in kinds.items() if kind != NUMBER]
 
 
-def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: random.Random, every: bool = False) -> RunSpec:
+def declare_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: random.Random, every: bool = False) -> RunSpec:
     """The run on the same rows, whose undeclared ranges and categories are now private ones.
 
     Of a table of persons only the rows that are kept are looked at, at most k of a person, so that a row has the budget of
-    which k together are within `budget` (`of_row`).
+    which k together are within `budget` (`budget_of_row`).
 
     Args:
         spec: a run on a table of one's own.
         dataset: of that run.
         budget: of all ranges and categories together, for a person where the table names persons.
         source: of their noise.
-        every: as of `undeclared`.
+        every: as of `undeclared_columns`.
 
     Raises:
-        InvalidInput: see `undeclared`; or nothing can be seen at this budget.
+        InvalidInput: see `undeclared_columns`; or nothing can be seen at this budget.
     """
-    numbers, categories = undeclared(dataset, every)
+    numbers, categories = undeclared_columns(dataset, every)
     content, frame = own.get(spec.dataset), dataset.frame
-    values, for_row = {name: frame[name].to_numpy(float) for name in numbers}, of_row(budget, dataset.person_rows)
+    values, for_row = {name: frame[name].to_numpy(float) for name in numbers}, budget_of_row(budget, dataset.person_rows)
     found = private_ranges(values, for_row, source, categories=texts_of(frame, categories))
     table = replace(
         content.spec,
@@ -89,7 +89,7 @@ def declared_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: 
     return replace(spec, dataset=own.hold(replace(content, spec=table)))
 
 
-def beside(dataset: Dataset, budget: Budget) -> pd.DataFrame:
+def compare_ranges(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     """Private ranges and categories of all columns beside what the rows hold; it shows private rows.
 
     Returns:
@@ -102,7 +102,7 @@ def beside(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     columns = () if dataset.encoder is None else dataset.encoder.columns
     numbers = {c.name: dataset.frame[c.name].to_numpy(float) for c in columns if c.kind == NUMBER}
     texts = texts_of(dataset.frame, [c.name for c in columns if c.kind != NUMBER])
-    found = private_ranges(numbers, of_row(budget, dataset.person_rows), categories=texts)
+    found = private_ranges(numbers, budget_of_row(budget, dataset.person_rows), categories=texts)
     lines = []
     for name, values in numbers.items():
         low, high = found.ranges[name]
@@ -124,8 +124,8 @@ def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None) -> Ca
     made = replace(  # by basic composition: with categories it is no Gaussian release
         cal,
         budget=whole,
-        claimed_budget=together(cal.claimed_budget, of_ranges),
-        proved_budget=together(cal.proved_budget, of_ranges),
+        claimed_budget=total_budget(cal.claimed_budget, of_ranges),
+        proved_budget=total_budget(cal.proved_budget, of_ranges),
         mu=None,
         details={},
         notes=(*cal.notes, note),
@@ -133,7 +133,7 @@ def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None) -> Ca
     return made if made.proved_budget is None else made.conditional(*cal.conditions, PUBLIC_KINDS)
 
 
-def of_both(cal: Calibration, of_ranges: Budget, call: str) -> Entry:
+def joint_entry(cal: Calibration, of_ranges: Budget, call: str) -> Entry:
     """The entry of a model with its private ranges in a ledger."""
     made = with_ranges(cal, cal.budget, of_ranges)
     total = made.proved_budget or made.claimed_budget or cal.budget

@@ -19,9 +19,9 @@ from dpviz.auditing import AuditResult, audit
 from dpviz.auditing.game import LEAST_RUNS, MAX_RUNS
 from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
-from dpviz.common.persons import chosen_by
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, instance, whole
+from dpviz.common.persons import choose_rows_by
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import InvalidInput, check_instance, check_integer
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
@@ -33,7 +33,7 @@ from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, protection
 from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
-from dpviz.mechanisms.persons import in_words
+from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, check_public_n, row_budget
@@ -41,7 +41,7 @@ from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, on_grid, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
-from dpviz.releasing.ranges import asked, declared_privately, of_both, undeclared, with_ranges
+from dpviz.releasing.ranges import declare_privately, joint_entry, parse_ranges, undeclared_columns, with_ranges
 from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.of_run import entry_of
 
@@ -133,21 +133,21 @@ P = ParamSpec("P")
 REFUTED = 0.999  # confidence of an audit that refuses a release: its noise is fixed, so that a wrong refusal would stay
 
 
-def choosing_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
+def choose_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
     """Releases take no seed, and on tables of persons they keep rows that the operating system chooses: both must be secret."""
 
     @wraps(make)
     def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
-        refuse_seed(instance("spec", spec, RunSpec))
+        refuse_seed(check_instance("spec", spec, RunSpec))
         if how.get("ledger") is not None:
-            instance("ledger", how["ledger"], Ledger)
-        with chosen_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
+            check_instance("ledger", how["ledger"], Ledger)
+        with choose_rows_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
             return make(spec, *rest, **how)
 
     return made
 
 
-@choosing_secretly
+@choose_secretly
 def release(
     spec: RunSpec,
     *,
@@ -158,7 +158,7 @@ def release(
     tried: int | None = None,
     audit_runs: int = 0,
     public_n: int | None = None,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
     ledger: Ledger | None = None,
     call: str = "dpviz.release",
 ) -> Release:
@@ -181,8 +181,8 @@ def release(
         InvalidInput: the run does not fit what is there, what is asked for needs one of the switches, or the audit refutes it.
         FloatingPointError: training or the audit diverges.
     """
-    spec, private_ranges, every = asked(spec, private_ranges)
-    declared = resolve(spec if public_n is None else _without_n(spec, whole("public_n", public_n, 2, 10**9), all_rows))
+    spec, private_ranges, every = parse_ranges(spec, private_ranges)
+    declared = resolve(spec if public_n is None else _without_n(spec, check_integer("public_n", public_n, 2, 10**9), all_rows))
     dataset, problem = _rows_of(declared, all_rows, public_n)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
@@ -191,32 +191,32 @@ def release(
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
-        entry = _entry(built, problem, supposing(cal, dataset, exact=False), of_ranges, call)
+        entry = _entry(built, problem, add_conditions(cal, dataset, exact=False), of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
     audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
         before = built, protection.row_setting(problem.setting)
-        ranged = resolve(declared_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
+        ranged = resolve(declare_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, public_n, settled=True)
         if (built, protection.row_setting(problem.setting)) != before:
             audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
     fit = train(built, Training(problem, [cal], [np.random.SeedSequence()], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    cal = supposing(with_ranges(cal, budget, of_ranges), dataset, made.exact)
+    cal = add_conditions(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
 
 
 def _entry(built: Mechanism, problem: Problem, cal: Calibration, of_ranges: Budget | None, call: str) -> Entry:
     """The cost of a release with what it supposes, as far as that is known before training."""
-    return entry_of(built, problem.setting, cal, call) if of_ranges is None else of_both(cal, of_ranges, call)
+    return entry_of(built, problem.setting, cal, call) if of_ranges is None else joint_entry(cal, of_ranges, call)
 
 
 def _divided(budget: Budget, dataset: Dataset, every: bool) -> tuple[Budget, Budget]:
-    """The budgets of private ranges and of the model, where the rows can have such ranges (`undeclared`)."""
-    undeclared(dataset, every)
+    """The budgets of private ranges and of the model, where the rows can have such ranges (`undeclared_columns`)."""
+    undeclared_columns(dataset, every)
     return shares(budget)
 
 
@@ -226,7 +226,7 @@ def _calibrated(
     """A run with its calibration at a budget; `settled` where automatic hyperparameters follow from that one, too."""
     if settled:
         run = resolve(replace(run.spec, epsilon=budget.epsilon, delta=budget.delta))
-        built = protection.settled(run.spec.build(), _rows_of(run, all_rows, public_n)[1].setting, budget)
+        built = protection.settle(run.spec.build(), _rows_of(run, all_rows, public_n)[1].setting, budget)
         run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
     built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows, public_n)
     cal = on_grid(built, protection.calibrate(built, problem.setting, budget), problem.setting.m)
@@ -266,7 +266,7 @@ def refuse_seed(spec: RunSpec) -> None:
         raise InvalidInput("seed", cause, "Leave it out.")
 
 
-def supposing(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:
+def add_conditions(cal: Calibration, dataset: Dataset, exact: bool) -> Calibration:
     """The calibration with what this release supposes: real-valued noise where it is not exact, and what the rows decided."""
     more = [*([] if exact else [REAL_NOISE, SECRET_RANDOMNESS]), *(f"public: {what}" for what in dataset.taken_as_public)]
     return cal if cal.proved_budget is None or not more else cal.conditional(*cal.conditions, *more)
@@ -311,13 +311,13 @@ def _audited(
         InvalidInput: it cannot be made, or it refutes the proved guarantee.
         FloatingPointError: outputs are not finite.
     """
-    if whole("audit_runs", runs, 0, MAX_RUNS) == 0:
+    if check_integer("audit_runs", runs, 0, MAX_RUNS) == 0:
         return None
     if runs < LEAST_RUNS:
         raise InvalidInput("audit_runs", f"needs at least {LEAST_RUNS} models, got {runs}", "Give 1000, for example.")
     k = cal.person_rows
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
-    built = protection.settled(run.spec.build(), setting, cal.budget, n)
+    built = protection.settle(run.spec.build(), setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
     audited = audit(built, pair.first, pair.second, cal.budget, runs, confidence=REFUTED, monitor=monitor)
     proved = audited.calibration.proved_budget
@@ -356,7 +356,7 @@ def privacy_of(run: ResolvedRun, cal: Calibration, rows: int, made: Published) -
         "status": cal.status.value,
         "sentence": cal.sentence,
         "relation": cal.neighbouring.value,
-        "unit": in_words(cal.person_rows),
+        "unit": privacy_unit(cal.person_rows),
         "conditions": list(cal.conditions),
         "accountant": cal.accountant,
         "rows": rows,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, in_range, instance, one_of
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import InvalidInput, check_choice, check_instance, check_range
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import ResolvedRun, resolve
@@ -30,8 +30,8 @@ from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.grid import Published, publish
-from dpviz.releasing.ranges import asked, declared_privately, undeclared, with_ranges
-from dpviz.releasing.training import Release, choosing_secretly, encoder_of, model_of, supposing
+from dpviz.releasing.ranges import declare_privately, parse_ranges, undeclared_columns, with_ranges
+from dpviz.releasing.training import Release, add_conditions, choose_secretly, encoder_of, model_of
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
 from dpviz.spending.private_search import Candidate, Plan, plan, search
@@ -51,8 +51,8 @@ def settings_of(spec: RunSpec, values: Mapping[str, Sequence[Any]]) -> list[RunS
     >>> [run.lam for run in settings_of(RunSpec(mechanism="output-gaussian"), {"lam": [0.1, 0.01]})]
     [0.1, 0.01]
     """
-    for name, some in instance("values", values, Mapping).items():
-        one_of("grid", name, tuning.declared(spec))
+    for name, some in check_instance("values", values, Mapping).items():
+        check_choice("grid", name, tuning.declared_knobs(spec))
         if not some:
             raise InvalidInput("grid", f"{name} has no value", "Give at least one.")
     count = int(np.prod([len(some) for some in values.values()])) if values else 0
@@ -71,7 +71,7 @@ def default_values(spec: RunSpec) -> dict[str, list[Any]]:
     return {name: list(dict.fromkeys(tuning.values(spec, name, 5))) for name in names}
 
 
-@choosing_secretly
+@choose_secretly
 def private_search(
     spec: RunSpec,
     values: Mapping[str, Sequence[Any]],
@@ -84,7 +84,7 @@ def private_search(
     private_ranges: bool = False,
     ledger: Ledger | None = None,
     call: str = "dpviz.private_search",
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> Release:
     """Releases the best of a random number of private models with random settings; its epsilon pays for the choice, too.
 
@@ -103,13 +103,13 @@ def private_search(
     Raises:
         InvalidInput: the run does not fit what is there, or its method cannot be searched privately.
     """
-    one_of("distribution", distribution, KINDS)
-    share = in_range("held_out", held_out, 0.05, 0.5)
-    spec, private_ranges, every = asked(spec, private_ranges)
+    check_choice("distribution", distribution, KINDS)
+    share = check_range("held_out", held_out, 0.05, 0.5)
+    spec, private_ranges, every = parse_ranges(spec, private_ranges)
     run = resolve(spec)
     encoder = None if private_ranges else encoder_of(setup_for(run.spec).dataset, ranges_from_data)
     if private_ranges:
-        undeclared(setup_for(run.spec).dataset, every)  # what cannot be mended is said before anything is spent
+        undeclared_columns(setup_for(run.spec).dataset, every)  # what cannot be mended is said before anything is spent
     tried = _Tried.of(run.spec, values, all_rows, share)
     whole = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
     of_ranges, total = shares(whole) if private_ranges else (None, whole)
@@ -119,13 +119,13 @@ def private_search(
         made.enter(ledger, call, of_ranges, *_supposed(made, tried.dataset, of_ranges))
     source = random.SystemRandom()
     if of_ranges is not None:  # the number of features follows from the categories that were found
-        tried = _Tried.of(declared_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
+        tried = _Tried.of(declare_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
         made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     encoder = encoder or encoder_of(tried.dataset, ranges_from_data)
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
     if best is None:
         raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
-    cal = supposing(with_ranges(made.calibration(index), whole, of_ranges), tried.dataset, best[1].exact)
+    cal = add_conditions(with_ranges(made.calibration(index), whole, of_ranges), tried.dataset, best[1].exact)
     fit, published = best
     chosen, n = tried.settled(index, made.each), tried.candidates[index].setting.n
     released = model_of(chosen, tried.dataset, encoder, cal, n, fit, published)
@@ -152,7 +152,7 @@ class Compared:
     naive: float
 
 
-def compared(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: Monitor = silent) -> Compared:
+def compare_search(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: Monitor = ignore) -> Compared:
     """A private search of the values, and what it is compared with.
 
     Raises:
@@ -172,11 +172,11 @@ def compared(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: Monito
 
 def _supposed(made: Plan, dataset: Dataset, of_ranges: Budget | None) -> tuple[str, ...]:
     """The conditions of a search, as far as they are known before training."""
-    supposed = supposing(made.calibration(0), dataset, exact=False).conditions
+    supposed = add_conditions(made.calibration(0), dataset, exact=False).conditions
     return supposed if of_ranges is None else (*supposed, PUBLIC_KINDS)
 
 
-def parted(n: int, share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def split_positions(n: int, share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(positions to train on, positions to score on) of n rows, which do not depend on what is in the rows."""
     order = np.random.default_rng(seed).permutation(n)
     cut = n - max(1, round(share * n))
@@ -208,7 +208,7 @@ class _Tried:
         of = all_rows_of(spec, shared.dataset) if all_rows else shared.problem.rows
         # for a row, also where the total is for a person: `plan` takes care of it
         rows = Rows(of.X, of.y, class_weights=of.class_weights, looked_at=of.looked_at)
-        training, scoring = map(rows.take, parted(len(rows), share, spec.split_seed))
+        training, scoring = map(rows.take, split_positions(len(rows), share, spec.split_seed))
         model = get_model(spec.model)
         lams = [resolve(each).lam for each in runs]
         by_lam = {lam: Problem(training, model, lam) for lam in set(lams)}
@@ -229,7 +229,7 @@ class _Tried:
     def settled(self, index: int, each: Budget) -> ResolvedRun:
         """The run with one setting: automatic hyperparameters followed from the budget of one run, and not from the total."""
         candidate = self.candidates[index]
-        built = protection.settled(candidate.mechanism, candidate.setting, each)
+        built = protection.settle(candidate.mechanism, candidate.setting, each)
         return resolve(replace(self.runs[index], params={name: getattr(built, name) for name in built.knobs()}))
 
     def right(self, trained: tuple[Fit, Published] | None) -> int:

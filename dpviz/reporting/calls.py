@@ -7,10 +7,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from dpviz.datasets.sources import own, uploads
-from dpviz.datasets.table.delimiters import DELIMITERS, joined
+from dpviz.datasets.table.delimiters import DELIMITERS, join_words
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run import links
-from dpviz.experiments.run.spec import RunSpec, shared
+from dpviz.experiments.run.spec import RunSpec, shared_fields
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
 
@@ -46,7 +46,7 @@ def sweep_shell_call(sweep: SweepSpec) -> str:
     """The same sweep from a shell: what differs from the default, and always dataset, mechanisms and budgets."""
     several = {"mechanisms": ",".join(sweep.named), "epsilons": ",".join(map(repr, sweep.epsilons))}
     knobs = {f"set={key}": value for run in sweep.runs() for key, value in run.to_query().items() if "." in key}
-    query = RunSpec(**shared(sweep)).to_query() | several | knobs
+    query = RunSpec(**shared_fields(sweep)).to_query() | several | knobs
     return _shell("sweep", sweep.dataset, query, [*(f"--metric={one}" for one in sweep.metrics), "--out=sweep.csv"])
 
 
@@ -138,15 +138,15 @@ def _flags(spec: TableSpec, reading: Mapping[str, Any]) -> list[str]:
     if spec.above is not None:
         flags.append(f"--above={spec.above!r}")
     if spec.columns is not None:
-        flags.append(f"--columns={joined(spec.columns, ',')}")
+        flags.append(f"--columns={join_words(spec.columns, ',')}")
     flags += [f"--drop={name}" for name in spec.drop]
     flags += [f"--range={_name(name)}={low!r},{high!r}" for name, (low, high) in spec.ranges.items()]
     flags += [f"--round-range={name}" for name in spec.proposed]
-    flags += [f"--categories={_name(name)}={joined(levels, '|')}" for name, levels in spec.categories.items()]
+    flags += [f"--categories={_name(name)}={join_words(levels, '|')}" for name, levels in spec.categories.items()]
     words: dict[str, dict[Any, str]] = {"header": {True: "names", False: "data", 2: "second"}, "delimiter": DELIMITERS}
     flags += [f"--{name}={words.get(name, {}).get(value, value)}" for name, value in reading.items()]
     flags += ["--missing="] if spec.missing == () else [f"--missing={_name(value)}" for value in spec.missing or ()]
-    flags += [f"--missing={_name(name)}={joined(values, '|')}" for name, values in spec.missing_in.items()]
+    flags += [f"--missing={_name(name)}={join_words(values, '|')}" for name, values in spec.missing_in.items()]
     return flags + [f"--fill={_name(name)}={value}" for name, value in spec.defaults.items()]
 
 
@@ -162,9 +162,9 @@ def _file(name: str) -> str:
 
 def address(spec: RunSpec) -> str:
     """The part of the address that holds a run, percent-encoded."""
-    return written(spec.to_query())
+    return address_text(spec.to_query())
 
 
-def written(query: Mapping[str, str]) -> str:
+def address_text(query: Mapping[str, str]) -> str:
     """An address as text, with the version of its defaults; "/" for the defaults themselves."""
     return f"?{urlencode(links.add_version(query), quote_via=quote)}" if query else "/"

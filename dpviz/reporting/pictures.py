@@ -58,14 +58,14 @@ def accuracies(run: Any, cost: Cost, theme: Theme, overlay: Cost | None = None) 
         shares=measure.shares,
         overlay=None if overlay is None else overlay.private,
     )
-    over_all = "" if expected is None else f", {words.measured(measure, expected)} expected over all draws"
+    over_all = "" if expected is None else f", {words.metric_value(measure, expected)} expected over all draws"
     summary = (
-        f"Each dot is one noise draw, the triangle their mean: {words.measured(measure, float(cost.private.mean()))} "
-        f"({words.spread(cost.private, shares=measure.shares)}{', one standard deviation' * (len(cost.private) > 1)}){over_all}; "
-        f"non-private {words.measured(measure, cost.non_private)}, majority label {words.measured(measure, cost.majority)}, "
-        "all on the test rows."
+        f"Each dot is one noise draw, the triangle their mean: {words.metric_value(measure, float(cost.private.mean()))} "
+        f"({words.spread_text(cost.private, shares=measure.shares)}{', one standard deviation' * (len(cost.private) > 1)})"
+        f"{over_all}; non-private {words.metric_value(measure, cost.non_private)}, "
+        f"majority label {words.metric_value(measure, cost.majority)}, all on the test rows."
     )
-    return Chart(fig, summary, lambda: per_draw(run, cost))
+    return Chart(fig, summary, lambda: draw_table(run, cost))
 
 
 def plane(run: Any, theme: Theme, overlay: Any = None, *, without: Floats | None = None, rings: bool = True, **more: Any) -> Any:
@@ -97,7 +97,7 @@ def plane(run: Any, theme: Theme, overlay: Any = None, *, without: Floats | None
     )
 
 
-def per_draw(run: Any, cost: Cost) -> pd.DataFrame:
+def draw_table(run: Any, cost: Cost) -> pd.DataFrame:
     """One row per noise draw of a trained run."""
     name = cost.metric.column
     measured = ("accuracy", "train_accuracy", "objective", "optimality_gap", "expected_accuracy")
@@ -159,7 +159,7 @@ def gaps(run: Any) -> Floats:
     return np.maximum(run.optimality_gap, 0.0) if get_model(run.spec.model).convex else np.asarray(run.optimality_gap)
 
 
-def without_gap(run: Any) -> str:
+def gap_reason(run: Any) -> str:
     """The reason why a trained run has no optimality gap to be drawn; "" where it has one."""
     convex = get_model(run.spec.model).convex
     return f"The gap is zero: this is {words.minimum(convex)} itself." if np.abs(gaps(run)).max() < 1e-12 else ""
@@ -172,16 +172,16 @@ def gap(run: Any, cost: Cost, theme: Theme) -> Chart:
     fig = accuracy.optimality_gap(found, method_look(run.spec.mechanism, theme), theme, reference=reference)
     least = f"{setup_for(run.spec).problem.optimal_value:.4g}"
     summary = (
-        f"Training objective of each noise draw minus {least}, that of {words.minimum(convex)}{at_lambda(run.spec)}: "
+        f"Training objective of each noise draw minus {least}, that of {words.minimum(convex)}{lambda_note(run.spec)}: "
         f"{words.three(float(found.mean()))} on average, from {words.three(found.min())} to {words.three(found.max())}."
     )
     if not convex:
         below = int((found < 0).sum())
         summary += f" {words.NO_MINIMUM}" + (f" Here {below} of {len(found)} draws did." if below else "")
-    return Chart(fig, summary, lambda: per_draw(run, cost))
+    return Chart(fig, summary, lambda: draw_table(run, cost))
 
 
-def at_lambda(spec: RunSpec) -> str:
+def lambda_note(spec: RunSpec) -> str:
     """The run's λ where the method's rule asks for another one than the non-private model has; "" elsewhere."""
     mine, reference = resolve(spec).lam, setup_for(spec).reference.setting.lam
     return (

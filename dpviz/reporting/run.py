@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pandas as pd
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.experiments.run.metrics import default_metric, get_metric, rarer_share
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import Result, run
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
+from dpviz.experiments.studies.cost import Cost, cost_in_metric, split_cost
 from dpviz.experiments.studies.scores import scores
 from dpviz.figures import scores as score_figures
 from dpviz.figures.style import LIGHT
 from dpviz.mechanisms import get_mechanism, protection
 from dpviz.mechanisms.attack import Attack, strongest_attack
-from dpviz.mechanisms.persons import in_words
+from dpviz.mechanisms.persons import privacy_unit
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import address, python_call, shell_call
 from dpviz.reporting.document import Chart, Document, Part, Table, Text
@@ -25,7 +25,7 @@ from dpviz.reporting.document import Chart, Document, Part, Table, Text
 QUESTION = "What does privacy cost a model, and does it protect anyone?"
 
 
-def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metric: str = "") -> Document:
+def report_of(spec: RunSpec, monitor: Monitor = ignore, *, link: str = "", metric: str = "") -> Document:
     """Trains a run and writes down what it gave.
 
     Args:
@@ -43,7 +43,7 @@ def report_of(spec: RunSpec, monitor: Monitor = silent, *, link: str = "", metri
     models = result.theta, result.labels
     cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy, models=models)
     measure = metric or default_metric(result.setup.dataset.y)
-    cost = in_metric(result.spec, cost, result.theta, result.labels, measure)
+    cost = cost_in_metric(result.spec, cost, result.theta, result.labels, measure)
     cost = replace(cost, expected=result.expected(measure))
     attack = strongest_attack(result.spec.build(), result.setup.problem.setting, result.calibration)
     title, cal, built = words.title(result.spec), result.calibration, result.spec.build()
@@ -83,7 +83,7 @@ def _parts(result: Result, cost: Cost, attack: Attack | None) -> list[Part]:
     parts += _scored(result)
     if not pictures.without_weights(result):
         parts += [Text("Weights", heading=True), pictures.weights(result, LIGHT)]
-    if not pictures.without_gap(result):
+    if not pictures.gap_reason(result):
         parts += [Text("Optimality gap", heading=True), pictures.gap(result, cost, LIGHT)]
     return parts
 
@@ -121,7 +121,7 @@ def _guarantee(result: Result) -> pd.DataFrame:
         ("claimed", str(cal.claimed_budget or "nothing")),
         ("proved", f"{cal.proved_budget or 'nothing'} ({cal.sentence})"),
         ("relation", f"{cal.neighbouring.value}; the number of rows is public"),
-        ("unit", f"ε is for {in_words(cal.person_rows)}"),
+        ("unit", f"ε is for {privacy_unit(cal.person_rows)}"),
         ("accountant", cal.accountant),
         ("noise", cal.noise_text),
         ("sensitivity", f"{cal.sensitivity_text}: {cal.sensitivity_source}"),

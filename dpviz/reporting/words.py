@@ -55,14 +55,14 @@ def minimum(convex: bool) -> str:
     return "the minimum without privacy" if convex else f"the best of {STARTS} long trainings without privacy"
 
 
-def together(text: str) -> str:
+def keep_together(text: str) -> str:
     """The same text in which no line ends between a number and its sign."""
     return _SIGNS.sub("\u00a0", text)
 
 
 def sentence(text: str) -> str:
     """The same Markdown in which no line ends within "ε = 1" or "DP-GD" either, for large type."""
-    return _HYPHEN.sub("\u2060", _EQUATION.sub("\u00a0", together(text)))
+    return _HYPHEN.sub("\u2060", _EQUATION.sub("\u00a0", keep_together(text)))
 
 
 def title(spec: RunSpec) -> str:
@@ -90,7 +90,7 @@ def budget(value: Budget) -> str:
     return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")
 
 
-def spread(values: np.ndarray, *, shares: bool = True) -> str:
+def spread_text(values: np.ndarray, *, shares: bool = True) -> str:
     """ "± 0.3 over 10 noise draws", one standard deviation (as every ± of the pages), in points where values are shares."""
     draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
     return f"in {draws}" if len(values) == 1 else f"± {deviation(values, shares=shares)} over {draws}"
@@ -132,7 +132,7 @@ def split(cost: Cost) -> str:
     return ", ".join(filter(None, parts(cost).values())) or "no part that can be seen"
 
 
-def against(cost: Cost) -> str:
+def privacy_cost(cost: Cost) -> str:
     """The cost of privacy: "privacy costs 5.3 points"; what the test rows and draws cannot tell from 0 is no measurable cost."""
     if not cost.measurable:
         return "no measurable cost"
@@ -150,8 +150,8 @@ def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) ->
     second = f"{limit[:1].upper()}{limit[1:]}."
     if not cost.there:
         return f"{title}: {cost.metric.within} has no value here: {NO_VALUE[cost.metric.needs]}.", second
-    without = measured(cost.metric, cost.non_private)
-    return f"{title} has {wanted(cost.metric, cost.mean)}; without privacy, {without}: {against(cost)}.", second
+    without = metric_value(cost.metric, cost.non_private)
+    return f"{title} has {target_text(cost.metric, cost.mean)}; without privacy, {without}: {privacy_cost(cost)}.", second
 
 
 #: what is said wherever a metric on test rows is read
@@ -165,19 +165,19 @@ NO_VALUE = {
 }
 
 
-def measured(metric: Metric, value: float) -> str:
+def metric_value(metric: Metric, value: float) -> str:
     """A value of a metric: "82.1 %", or "0.412" for a loss; "no value" where it has none."""
     if math.isnan(value):
         return "no value"
     return percent(value) if metric.shares else f"{value:.3f}"
 
 
-def wanted(metric: Metric, value: float) -> str:
+def target_text(metric: Metric, value: float) -> str:
     """A value of a metric that is asked for: "80.0 % accuracy", "a log loss of 0.412"."""
     return f"{percent(value)} {metric.within}" if metric.shares else f"a {metric.within} of {value:.3f}"
 
 
-def between(metric: Metric, low: float, high: float) -> str:
+def metric_range(metric: Metric, low: float, high: float) -> str:
     """A range of a metric's values, in points for shares: "80.1 to 82.3"."""
     if math.isnan(low) or math.isnan(high):
         return "no value"
@@ -233,15 +233,15 @@ def preprocessing(declared: bool, private: bool = False) -> str:
 def markdown(text: str) -> str:
     """Text from outside (an address, a file) as Markdown that shows it as it is: no emphasis, link, icon or formula.
 
-    No line ends between a number and its sign (`together`). Signs that Markdown obeys get a backslash. Links that are written out
-    (www., http:, @) and icons (:name:) are found in the finished text, where no backslash is left; a word joiner, which is not
-    seen, stands in them.
+    No line ends between a number and its sign (`keep_together`). Signs that Markdown obeys get a backslash. Links that are
+    written out (www., http:, @) and icons (:name:) are found in the finished text, where no backslash is left; a word joiner,
+    which is not seen, stands in them.
     """
-    flat = _WRITTEN_OUT.sub(lambda match: match.group() + "\u2060", together(" ".join(text.split())))
+    flat = _WRITTEN_OUT.sub(lambda match: match.group() + "\u2060", keep_together(" ".join(text.split())))
     return "".join("\\" + sign if sign in _SPECIAL else sign for sign in flat)
 
 
-def best_at(
+def best_method(
     best: Mapping[str, Any] | None,
     labels: Mapping[str, str],
     floor: float,
@@ -267,13 +267,13 @@ def best_at(
     spread = "" if math.isnan(half) else f" ± {100 * half:.1f}" if measure.shares else f" ± {half:.3f}"
     name = labels.get(str(best["mechanism"]), str(best["mechanism"]))
     name += f" ({LABELS[Status(best['status'])][0]})"
-    end = ", worse than guessing" if measure.higher_is_better and worse(mean, floor) else ""
-    value = f"{percent(mean)}{spread}" if measure.id == "accuracy" else f"{measure.within} {measured(measure, mean)}{spread}"
+    end = ", worse than guessing" if measure.higher_is_better and is_worse(mean, floor) else ""
+    value = f"{percent(mean)}{spread}" if measure.id == "accuracy" else f"{measure.within} {metric_value(measure, mean)}{spread}"
     of = (f" of {among}" if among > 1 else "") + ("" if over else " so far")
     return f"Best{of} at ε = {three(float(best['epsilon']))}: {name}, {value}{end}."
 
 
-def least_for(
+def needed_budget(
     least: Needed | None,
     target: float,
     labels: Mapping[str, str],
@@ -292,13 +292,13 @@ def least_for(
     """
     if least is None or least.epsilon is None:
         reached = "" if least is None else f" up to ε = {three(least.largest)}"
-        none = f"For {wanted(measure, target)}: no proved method reaches it{reached}."
+        none = f"For {target_text(measure, target)}: no proved method reaches it{reached}."
         out_of_reach = top < target if measure.higher_is_better else top > target
         if not out_of_reach:
             return none
-        return f"{none} Nor does the non-private model, with {measured(measure, top)}: choose another target, or lower λ."
+        return f"{none} Nor does the non-private model, with {metric_value(measure, top)}: choose another target, or lower λ."
     name = "it" if least.mechanism == named else labels.get(least.mechanism, least.mechanism)
-    return f"For {wanted(measure, target)}: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
+    return f"For {target_text(measure, target)}: {name} needs ε {'' if least.below else '≥ '}{read_off(least, interval)}."
 
 
 def read_off(one: Needed, interval: tuple[float | None, float | None] | None) -> str:
@@ -312,7 +312,7 @@ def read_off(one: Needed, interval: tuple[float | None, float | None] | None) ->
     return f"{value} ({low} to {high})" if low != high else value
 
 
-def worse(mean: float, floor: float) -> bool:
+def is_worse(mean: float, floor: float) -> bool:
     """True where a mean lies below that of the majority label by more than what is shown."""
     return mean < floor - 0.0005
 
@@ -329,7 +329,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f}\u00a0min" if seconds < 5400 else f"{seconds / 3600:.1f}\u00a0h"
 
 
-def labelled(text: str) -> str:
+def label_ids(text: str) -> str:
     """Mechanism ids in a sentence as labels; long ids first, since some are parts of others."""
     labels = {name: cls.label for name, cls in list_mechanisms().items() if cls.family != "reference"}
     for name in sorted(labels, key=len, reverse=True):

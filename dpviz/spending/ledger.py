@@ -31,8 +31,17 @@ import tomli_w
 from filelock import FileLock, Timeout
 
 from dpviz.common import files, toml
-from dpviz.common.progress import Monitor, each, silent
-from dpviz.common.validate import InvalidInput, as_path, in_range, instance, one_of, show, visible, whole
+from dpviz.common.progress import Monitor, ignore, track
+from dpviz.common.validate import (
+    InvalidInput,
+    check_choice,
+    check_instance,
+    check_integer,
+    check_range,
+    escape_controls,
+    parse_path,
+    show,
+)
 from dpviz.privacy.accounting.events import Event, PureEpsilon, steps_of
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring, Status
@@ -74,17 +83,17 @@ class Entry:
     person_rows: int = 0
 
     def __post_init__(self) -> None:
-        instance("release", self.release, *RELEASES)
+        check_instance("release", self.release, *RELEASES)
         if not isinstance(self.release, Budget) and sum(step.count for step in steps_of(self.release)) > _MOST_RELEASES:
             raise InvalidInput("release", f"stands for more than {_MOST_RELEASES:,} releases", "Enter its budget instead.")
-        one_of("what", self.what, WHAT)
-        instance("status", self.status, Status)
-        whole("person_rows", self.person_rows, 0, 2**31)
-        texts = {"call": (self.call,), "when": (self.when,), "conditions": instance("conditions", self.conditions, tuple)}
+        check_choice("what", self.what, WHAT)
+        check_instance("status", self.status, Status)
+        check_integer("person_rows", self.person_rows, 0, 2**31)
+        texts = {"call": (self.call,), "when": (self.when,), "conditions": check_instance("conditions", self.conditions, tuple)}
         for name, some in texts.items():
-            if any(len(instance(name, text, str)) > _MOST_TEXT for text in some):
+            if any(len(check_instance(name, text, str)) > _MOST_TEXT for text in some):
                 raise InvalidInput(name, f"must be a text of at most {_MOST_TEXT:,} characters", "Shorten it.")
-            shown = tuple(map(visible, some))
+            shown = tuple(map(escape_controls, some))
             object.__setattr__(self, name, shown if name == "conditions" else shown[0])
 
     @classmethod
@@ -95,10 +104,10 @@ class Entry:
             InvalidInput: they are not those of an entry; `name` stands before the field.
         """
         try:
-            values = {"conditions": [], "what": "other", "when": ""} | instance("table", values, dict)
-            conditions = tuple(instance("conditions", values["conditions"], list))
+            values = {"conditions": [], "what": "other", "when": ""} | check_instance("table", values, dict)
+            conditions = tuple(check_instance("conditions", values["conditions"], list))
             release = from_record(values.get("release"), "release")
-            status = Status(one_of("status", values.get("status"), [s.value for s in Status]))
+            status = Status(check_choice("status", values.get("status"), [s.value for s in Status]))
             return cls(**values | {"release": release, "status": status, "conditions": conditions})
         except TypeError as error:
             raise InvalidInput(name, f"holds something else than an entry has: {show(list(values))}", _FIX) from error
@@ -176,13 +185,13 @@ class Contents:
                 raise InvalidInput("ledger", f"{name!r} has no {key}", "Make a ledger with dpviz ledger FILE --limit.")
         if values.get("version") != _VERSION:
             raise InvalidInput("ledger", f"is of version {show(values.get('version'))}", f"This dpviz reads version {_VERSION}.")
-        relation = Neighbouring(one_of("ledger.relation", values["relation"], [r.value for r in Neighbouring]))
-        epsilon = in_range("ledger.limit.epsilon", values["limit"].get("epsilon"), 1e-12, 1e12)
-        limit = Budget(epsilon, in_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12))
+        relation = Neighbouring(check_choice("ledger.relation", values["relation"], [r.value for r in Neighbouring]))
+        epsilon = check_range("ledger.limit.epsilon", values["limit"].get("epsilon"), 1e-12, 1e12)
+        limit = Budget(epsilon, check_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12))
         entries = tuple(Entry.read(one, f"ledger entry {index}") for index, one in enumerate(values["entry"], 1))
         return cls(_text("table", values["table"]), _text("unit", values["unit"]), relation, limit, entries)
 
-    def total(self, *further: Entry, monitor: Monitor = silent) -> Total:
+    def total(self, *further: Entry, monitor: Monitor = ignore) -> Total:
         """The total cost of all entries and of `further` ones; `monitor` raises to cancel."""
         entries = (*self.entries, *further)
         unproved = tuple(entry for entry in entries if not entry.proved)
@@ -190,12 +199,12 @@ class Contents:
         supposed = conditions or any(entry.status is Status.PROVED_IF for entry in entries)
         status = Status.CLAIM if unproved else Status.PROVED_IF if supposed else Status.PROVED
         alone = {}
-        for release, inside in each(monitor, {entry.release for entry in entries}):
+        for release, inside in track(monitor, {entry.release for entry in entries}):
             alone[release] = total_epsilon([release], self.limit.delta, self.relation, inside)
         parts = tuple((entry, alone[entry.release]) for entry in entries)
         return Total(self._budget(entries, monitor) if entries else None, status, unproved, conditions, parts)
 
-    def _budget(self, entries: tuple[Entry, ...], monitor: Monitor = silent) -> Budget | None:
+    def _budget(self, entries: tuple[Entry, ...], monitor: Monitor = ignore) -> Budget | None:
         """The budget of all entries, with delta = 0 where that costs no more; None where no finite epsilon holds."""
         releases = [entry.release for entry in entries]
         epsilon = total_epsilon(releases, self.limit.delta, self.relation, monitor)
@@ -210,8 +219,8 @@ class Contents:
         Raises:
             InvalidInput: it is one of these.
         """
-        instance("entry", entry, Entry)
-        if instance("relation", relation, Neighbouring) is not self.relation:
+        check_instance("entry", entry, Entry)
+        if check_instance("relation", relation, Neighbouring) is not self.relation:
             cause = f"this release is about {relation.value}, and the ledger counts {self.relation.value}"
             raise InvalidInput("ledger", cause, f"Choose a method with a guarantee for {self.relation.value}, or another ledger.")
         if self.unit != "row" and not entry.person_rows:
@@ -249,7 +258,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(os.path.realpath(as_path("path", path)))  # one lock for all links to it
+        self.path = Path(os.path.realpath(parse_path("path", path)))  # one lock for all links to it
         self.contents()  # refuses what is no ledger
 
     @classmethod
@@ -274,11 +283,11 @@ class Ledger:
             InvalidInput: the file is there already or cannot be written, or delta is 0.
         """
         cause = "a ledger's limit needs delta > 0: most releases have no pure epsilon"
-        instance("limit", limit, Budget).need_delta(cause, "Give 1e-6.")
-        counted = instance("relation", relation, Neighbouring)
+        check_instance("limit", limit, Budget).need_delta(cause, "Give 1e-6.")
+        counted = check_instance("relation", relation, Neighbouring)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": counted.value}
         content = _toml(head | {"limit": {"epsilon": limit.epsilon, "delta": limit.delta}, "entry": []})
-        _refuse_existing(as_path("path", path))  # without the lock first, which leaves a file beside it
+        _refuse_existing(parse_path("path", path))  # without the lock first, which leaves a file beside it
         target = Path(os.path.realpath(path))
         with _lock(target):
             _refuse_existing(target)

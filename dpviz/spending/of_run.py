@@ -45,7 +45,7 @@ def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, bud
     """
     event: Event | None = None
     if isinstance(mechanism, DeclaresEvent):
-        event = protection.released(mechanism, setting, calibration)
+        event = protection.released_event(mechanism, setting, calibration)
     elif calibration.mu is not None:
         event = Gaussian(calibration.mu)
     if event is None or budget.delta == 0:

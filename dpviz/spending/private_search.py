@@ -6,7 +6,7 @@ curve is the larger one of training and score. What the best of all runs costs i
 
 Where epsilon is for a person with at most k rows, neighbours differ in up to k rows at the same positions (`common.persons`),
 some of them trained on and some scored on. They are joined by k tables that differ in one row each, and the whole search is
-(e, d)-DP for a row: so it is (k e, d (1 + exp(e) + ... + exp((k-1) e)))-DP for the person (`mechanisms.persons.of_group`).
+(e, d)-DP for a row: so it is (k e, d (1 + exp(e) + ... + exp((k-1) e)))-DP for the person (`mechanisms.persons.budget_of_group`).
 """
 
 import math
@@ -18,17 +18,17 @@ from typing import TypeVar
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
-from dpviz.mechanisms.persons import of_group, of_row
+from dpviz.mechanisms.persons import budget_of_group, budget_of_row
 from dpviz.models import Setting
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
 from dpviz.privacy.budget import Budget, check_public_n
-from dpviz.privacy.private_ranges import together
-from dpviz.privacy.search import largest
+from dpviz.privacy.private_ranges import total_budget
+from dpviz.privacy.search import largest_argument
 from dpviz.spending.ledger import Entry, Ledger
 
 Model = TypeVar("Model")
@@ -105,7 +105,7 @@ class Plan:
     def enter(self, ledger: Ledger, call: str, of_ranges: Budget | None = None, *conditions: str) -> None:
         """Writes the search into a ledger, with private ranges before it where there are some, or refuses it."""
         cal = self.calibration(0).conditional(*dict.fromkeys((*self.conditions, *conditions)))
-        total = together(self.total, of_ranges) or self.total
+        total = total_budget(self.total, of_ranges) or self.total
         ledger.spend(Entry(total, "search", cal.status, cal.conditions, call, person_rows=cal.person_rows), cal.neighbouring)
 
 
@@ -126,7 +126,7 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
         raise ValueError("candidates are for a row; group privacy is of the whole search")
     total.need_delta("a private search needs delta > 0", "Give a delta, for example 1e-6.")
     count = max(1, person_rows)
-    row = of_row(total, count)
+    row = budget_of_row(total, count)
     if row.delta <= 0:
         cause = f"{total.epsilon:g} is so large that group privacy leaves no δ for one of {count:,} rows"
         raise InvalidInput("epsilon", cause, "Choose a smaller epsilon, or keep fewer rows of a person.")
@@ -138,13 +138,13 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
         # the score may cost what training costs: sigma^2 = max a/(2 R(a)), for a count that one row changes by at most 1
         sigma = math.sqrt(float(np.max(np.asarray(rdp.ORDERS) / (2 * np.maximum(curve, 1e-300)))))
         cost = Budget(max(best_of(curve, repetitions, row.delta), 1e-12), row.delta)
-        whole = of_group(cost, count) if count > 1 else cost
+        whole = budget_of_group(cost, count) if count > 1 else cost
         return Plan(whole, each, calibrations, sigma, repetitions, person_rows)
 
     cause = f"{total} is too small for a search: a single run would be left with less than a thousandth of it"
     refusal = InvalidInput("epsilon", cause, "Choose a larger epsilon or fewer runs.")
     limits = (row.epsilon * _LEAST_SHARE, row.epsilon)
-    epsilon = largest(
+    epsilon = largest_argument(
         lambda e: planned(e).total.epsilon - total.epsilon,
         math.log(row.epsilon / 2),
         tolerance=1e-4,
@@ -169,7 +169,7 @@ def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration])
         mechanism = candidate.mechanism
         event = None
         if isinstance(mechanism, DeclaresEvent) and cal.proved_budget is not None:
-            event = protection.released(mechanism, candidate.setting, cal)
+            event = protection.released_event(mechanism, candidate.setting, cal)
         if event is None:
             cause = f"{mechanism.id} states no proved release that a search could count"
             raise InvalidInput("mechanism", cause, "Choose output-gaussian or dp-gd, for example.")
@@ -178,7 +178,7 @@ def _curve(candidates: Sequence[Candidate], calibrations: Sequence[Calibration])
 
 
 def search(
-    made: Plan, train: Callable[[int], Model], right: Callable[[Model], int], source: random.Random, monitor: Monitor = silent
+    made: Plan, train: Callable[[int], Model], right: Callable[[Model], int], source: random.Random, monitor: Monitor = ignore
 ) -> tuple[int, Model]:
     """(index of the setting, model) of the best run. Everything else of the search must stay secret, the number of runs too.
 

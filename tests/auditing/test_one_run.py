@@ -10,7 +10,7 @@ from scipy.stats import binom
 from support import make_problem
 
 import dpviz
-from dpviz.auditing import EXCEEDED, NO_CLAIM, NO_VIOLATION, among_rows, audit_one_run, on_axes
+from dpviz.auditing import EXCEEDED, NO_CLAIM, NO_VIOLATION, audit_one_run, axis_canaries, row_canaries
 from dpviz.auditing.one_run import judge_one_run, plan
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
@@ -35,7 +35,7 @@ class Weak(OutputGaussian):
 def exactly_gaussian(budget: Budget) -> tuple[Mechanism, Any]:
     """Output perturbation that spends all of its sensitivity on every canary: the SVM's loss is straight there."""
     mechanism = OutputGaussian()
-    canaries = on_axes(mechanism, get_model("svm"), BUDGET, 200, 0.1)
+    canaries = axis_canaries(mechanism, get_model("svm"), BUDGET, 200, 0.1)
     minima = [canaries.drawn(np.full(200, form)).optimum for form in (True, False)]
     noise = mechanism.calibrate(canaries.problem.setting, budget).noise_scale
     assert np.allclose((minima[0] - minima[1]) / noise, gaussian_mu(budget), rtol=1e-3)
@@ -130,7 +130,7 @@ def test_how_many_guesses_does_not_depend_on_the_outcome() -> None:
 )
 def test_mechanisms_are_audited_as_they_are(name: str, params: dict[str, object], verdict: str) -> None:
     mechanism = dpviz.list_mechanisms()[name].from_params(params)
-    canaries = on_axes(mechanism, get_model("logistic"), BUDGET, 200)
+    canaries = axis_canaries(mechanism, get_model("logistic"), BUDGET, 200)
     assert canaries.neighbouring == params.get("relation", "replace-one")
     result = dpviz.audit_one_run(mechanism, canaries, BUDGET, seed=3)
     assert result.verdict == verdict
@@ -142,7 +142,7 @@ def test_mechanisms_are_audited_as_they_are(name: str, params: dict[str, object]
 
 def test_rows_of_real_data_and_networks_can_be_canaries() -> None:
     problem = make_problem(n=200, d=6)
-    canaries = among_rows(DPGD(), problem, BUDGET, 150, seed=1)
+    canaries = row_canaries(DPGD(), problem, BUDGET, 150, seed=1)
     assert len(canaries) == 150
     assert (canaries.y == -canaries.first.y).all()
     drawn = canaries.drawn(np.arange(150) < 75)
@@ -150,7 +150,7 @@ def test_rows_of_real_data_and_networks_can_be_canaries() -> None:
     assert np.array_equal(changed, canaries.positions[75:])
     assert audit_one_run(DPGD(), canaries, BUDGET).verdict == NO_VIOLATION
     sgd = dpviz.list_mechanisms()["dp-sgd"].from_params({"epochs": 2.0})
-    assert audit_one_run(sgd, on_axes(sgd, get_model("mlp-4"), BUDGET, 50), BUDGET).canaries == 50
+    assert audit_one_run(sgd, axis_canaries(sgd, get_model("mlp-4"), BUDGET, 50), BUDGET).canaries == 50
 
 
 def test_the_attacker_knows_the_point_at_which_a_network_starts() -> None:
@@ -162,19 +162,19 @@ def test_the_attacker_knows_the_point_at_which_a_network_starts() -> None:
             return super().fit(training)
 
     mechanism, model = Watched(steps=2), get_model("mlp-2")
-    audit_one_run(mechanism, on_axes(mechanism, model, BUDGET, 20), BUDGET, seed=5)
+    audit_one_run(mechanism, axis_canaries(mechanism, model, BUDGET, 20), BUDGET, seed=5)
     known = model.from_one_start(5).initial(starts[0].shape[1], spawn(1, 1))
     np.testing.assert_array_equal(starts[0], np.repeat(known, 2, axis=0))
 
 
 def test_rows_of_zeros_stand_for_absent_ones() -> None:
     mechanism = dpviz.list_mechanisms()["dp-sgd"].from_params({"relation": "add-remove"})
-    canaries = on_axes(mechanism, get_model("logistic"), BUDGET, 20)
+    canaries = axis_canaries(mechanism, get_model("logistic"), BUDGET, 20)
     assert canaries.neighbouring is Neighbouring.ADD_REMOVE
     drawn = canaries.drawn(np.arange(20) < 5)
     assert np.array_equal(np.flatnonzero(drawn.rows.X.any(axis=1)), np.arange(5))
     with pytest.raises(InvalidInput, match="row of zeros"):
-        on_axes(mechanism, get_model("mlp-4"), BUDGET, 20)
+        axis_canaries(mechanism, get_model("mlp-4"), BUDGET, 20)
     with pytest.raises(InvalidInput, match="canaries"):
         audit_one_run(DPGD(), canaries, BUDGET)
 
@@ -182,11 +182,11 @@ def test_rows_of_zeros_stand_for_absent_ones() -> None:
 def test_what_cannot_be_audited_is_said() -> None:
     majority = dpviz.list_mechanisms()["majority"].from_params({"private": True})
     with pytest.raises(InvalidInput, match="one label"):
-        audit_one_run(majority, on_axes(majority, get_model("logistic"), BUDGET, 20), BUDGET)
+        audit_one_run(majority, axis_canaries(majority, get_model("logistic"), BUDGET, 20), BUDGET)
     for count in (3, 10**6):
         with pytest.raises(InvalidInput, match="canaries"):
-            on_axes(DPGD(), get_model("logistic"), BUDGET, count)
+            axis_canaries(DPGD(), get_model("logistic"), BUDGET, count)
     with pytest.raises(InvalidInput, match="canaries"):
-        on_axes(DPGD(), get_model("mlp"), BUDGET, 2000)
+        axis_canaries(DPGD(), get_model("mlp"), BUDGET, 2000)
     with pytest.raises(InvalidInput, match="confidence"):
-        audit_one_run(DPGD(), on_axes(DPGD(), get_model("logistic"), BUDGET, 20), BUDGET, confidence=0.3)
+        audit_one_run(DPGD(), axis_canaries(DPGD(), get_model("logistic"), BUDGET, 20), BUDGET, confidence=0.3)

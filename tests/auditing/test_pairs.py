@@ -6,7 +6,7 @@ from support import make_problem
 from support_game import BUDGET, SVM
 
 import dpviz
-from dpviz.auditing import PAIRS, audit, battery, label_flip, most_influential, replace_by, without, worst_case
+from dpviz.auditing import PAIRS, audit, battery, label_flip, most_influential, pair_without, replace_by, worst_case
 from dpviz.auditing.pairs import differing_rows, make
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.common.validate import InvalidInput
@@ -61,8 +61,8 @@ def test_add_remove_is_audited_on_a_row_that_is_there_or_not() -> None:
     with pytest.raises(InvalidInput, match="replaces one"):
         audit(relation, replaced.first, replaced.second, budget, runs=40)
     problem = make_problem(n=20, d=2, lam=0.2)
-    gone = without(problem, 3)
+    gone = pair_without(problem, 3)
     assert audit(relation, gone.first, gone.second, budget, runs=40).verdict == NO_VIOLATION
-    network = without(make_problem(n=20, d=2, lam=0.2, model="mlp"), 3)
+    network = pair_without(make_problem(n=20, d=2, lam=0.2, model="mlp"), 3)
     with pytest.raises(InvalidInput, match="row of zeros"):
         audit(relation, network.first, network.second, budget, runs=40)

@@ -13,7 +13,7 @@ from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import survey, table
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.run.setup import settled_for, setup_for
+from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.knobs import Number
 from dpviz.models import get_model
@@ -102,7 +102,7 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
             share = n / run.n_train if isinstance(knob, Number) and knob.share_of_rows else 1.0
             assert getattr(other, name) == pytest.approx(share * getattr(chosen, name), abs=0.5 if share < 1 else 0)
 
-    same(settled_for(spec, 1000), 1000)
+    same(mechanism_for_rows(spec, 1000), 1000)
     same(Halves.of(spec).mechanism, run.n_train // 2)
     if network:
         assert chosen.sampling_rate == 0.02 != built.settled(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
@@ -113,6 +113,6 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
 def test_the_batches_of_a_claim_stay_those_of_the_run() -> None:
     """PIDP claims single rows only: on more rows than the run's they are no larger share, and the claim is audited."""
     spec = dpviz.RunSpec("teaching", mechanism="pidp-sgd", seeds=1)
-    assert settled_for(spec, 1000).batch_size == 1
+    assert mechanism_for_rows(spec, 1000).batch_size == 1
     assert spec.build().knobs()["batch_size"].unit == "rows", "what keeps its share of the rows is declared, not read off a unit"
     assert one_run_of(spec, 1000)[1].calibration.claimed_budget is not None

@@ -29,9 +29,9 @@ job = watching.watch(short(st.session_state.setdefault("mine", uuid.uuid4().hex)
 
 def part(name, alone=False):
     def draw():
-        if watching.over(job) or not alone:
-            st.text(f"{name} {'final' if watching.over(job) else 'grows'}")
-    watching.live(job, draw, every=1.0)
+        if watching.is_over(job) or not alone:
+            st.text(f"{name} {'final' if watching.is_over(job) else 'grows'}")
+    watching.draw_live(job, draw, every=1.0)
 
 part("headline")
 part("picture")

@@ -25,7 +25,7 @@ def test_reports_work_offline_and_print(chromium: Any, tmp_path: Path, monkeypat
     view.on("pageerror", lambda error: wrong.append(str(error)))
     view.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     for name in PAGES:
-        found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), QUERY)
+        found = headless.record_page(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), QUERY)
         assert found.run is not None
         file = tmp_path / "report.html"
         html = found.html(*found.run)

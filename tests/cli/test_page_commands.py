@@ -114,7 +114,7 @@ def test_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) ->
 
 def test_what_json_cannot_say() -> None:
     values = {"a": np.float64("nan"), "b": [np.inf, -np.inf, np.int64(3)], "c": np.array([1.5]), "d": Path("x"), "e": True}
-    assert answers.plain(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
+    assert answers.json_value(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
 
 
 def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:

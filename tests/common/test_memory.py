@@ -30,7 +30,7 @@ def test_it_holds_no_more_bytes_than_it_may_and_drops_what_was_used_least_recent
     for key in range(5):
         kept.put(key, bytes(30))
         kept.get(0)
-        assert memory.held()["of a test"] <= 100
+        assert memory.held_bytes()["of a test"] <= 100
     assert [key for key in range(5) if key in kept] == [0, 3, 4]
     kept.put("large", bytes(101))
     assert "large" not in kept, "a value that alone is too large is not kept"
@@ -99,10 +99,10 @@ def test_an_owner_who_goes_takes_everything_along_from_all_caches() -> None:
         kept.put("hers", b"1", owner="ann")
         kept.put("his", b"2", owner="bob")
         kept.put("nobody's", b"3")
-    assert memory.owned("ann") == {"of a test": 1}
+    assert memory.owned_entries("ann") == {"of a test": 1}
     memory.forget("ann")
-    assert memory.owned("ann") == {}
-    assert memory.gone("ann")
+    assert memory.owned_entries("ann") == {}
+    assert memory.is_forgotten("ann")
     for kept in (first, second):
         assert [key in kept for key in ("hers", "his", "nobody's")] == [False, True, True]
 
@@ -152,7 +152,7 @@ def test_a_finaliser_inside_the_lock_waits_for_its_end() -> None:
 
     class Last:
         def __del__(self) -> None:
-            memory.finalised("eve")
+            memory.finalise("eve")
 
     with memory._guard:
         Last()  # as the garbage collector may do in the middle of anything; a second lock would stand still here
@@ -160,7 +160,7 @@ def test_a_finaliser_inside_the_lock_waits_for_its_end() -> None:
         assert "hers" in kept._kept
     assert "hers" not in kept
     kept.put("again", b"1", owner="frank")
-    memory.finalised("frank")
+    memory.finalise("frank")
     assert "again" not in kept, "outside it is done at once"
 
 

@@ -10,8 +10,8 @@ import pytest
 from support import LIMIT
 
 from dpviz.common import threads
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import Team, groups, map_streams, processor_seconds, side_by_side
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.threads import Team, groups, map_streams, parallel_map, processor_seconds
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +69,9 @@ def test_pieces_come_in_order_with_the_share_of_each(workers: int) -> None:
         tick(0.5)
         return k * k
 
-    assert list(side_by_side(work, 4, lambda shares: heard.append(list(shares)), workers=workers)) == [0, 1, 4, 9]
+    assert list(parallel_map(work, 4, lambda shares: heard.append(list(shares)), workers=workers)) == [0, 1, 4, 9]
     assert heard[-1] == [1.0] * 4
-    assert map_streams(work, 7, silent, parallel=workers > 1) == [k * k for k in range(7)]
+    assert map_streams(work, 7, ignore, parallel=workers > 1) == [k * k for k in range(7)]
 
 
 def test_no_more_streams_at_once_than_asked_for() -> None:
@@ -87,7 +87,7 @@ def test_no_more_streams_at_once_than_asked_for() -> None:
 
     for most, together in ((2, 2), (None, 3)):
         meeting, peak[0] = threading.Barrier(together), 0
-        map_streams(work, 6, silent, most=most)
+        map_streams(work, 6, ignore, most=most)
         assert peak[0] == together
 
 
@@ -107,7 +107,7 @@ def test_a_monitor_that_raises_ends_all_pieces(workers: int) -> None:
             raise KeyError("enough")
 
     with pytest.raises(KeyError, match="enough"):
-        list(side_by_side(work, 5, listen, workers=workers))
+        list(parallel_map(work, 5, listen, workers=workers))
     assert sorted(over) == sorted(started)
     assert 0 < len(started) <= workers
 
@@ -125,7 +125,7 @@ def test_who_wants_no_more_pieces_leaves_no_work_behind(workers: int) -> None:
                 at_work.remove(k)
         return k
 
-    pieces = side_by_side(work, 3, lambda shares: None, workers=workers)
+    pieces = parallel_map(work, 3, lambda shares: None, workers=workers)
     assert next(pieces) == 0
     pieces.close()  # type: ignore[attr-defined]
     assert not at_work
@@ -142,7 +142,7 @@ def test_a_mistake_in_a_later_piece_is_not_kept_back() -> None:
         ended.append(k)
 
     with pytest.raises(ValueError, match="piece 1"):
-        list(side_by_side(work, 2, lambda shares: None, workers=2))
+        list(parallel_map(work, 2, lambda shares: None, workers=2))
     assert not ended, "all of the first piece was waited for"
 
 
@@ -158,10 +158,10 @@ def test_work_inside_a_piece_starts_no_threads_and_processor_time_is_that_of_all
 
         with Team(2) as team:
             team.each(look, 2)
-        map_streams(look, 2, silent)
+        map_streams(look, 2, ignore)
         return len(seen)
 
-    assert list(side_by_side(lambda k, tick: threads_used(), 2, lambda shares: None, workers=2)) == [1, 1]
+    assert list(parallel_map(lambda k, tick: threads_used(), 2, lambda shares: None, workers=2)) == [1, 1]
     start = processor_seconds()
     assert threads_used() > 1, "the control"
     assert processor_seconds() - start >= 0.12

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.common.validate import InvalidInput, number, number_from_text, whole
+from dpviz.common.validate import InvalidInput, check_integer, number, number_from_text
 
 TAKEN: list[Any] = [1, 1.0, np.float32(1), np.float64(1), np.int64(1), Fraction(1), Decimal(1), Decimal("1.0")]
 
@@ -20,8 +20,8 @@ TAKEN: list[Any] = [1, 1.0, np.float32(1), np.float64(1), np.int64(1), Fraction(
 def test_numbers_of_all_kinds_are_taken_alike(value: Any) -> None:
     assert number("x", value) == 1.0
     assert type(number("x", value)) is float
-    assert whole("x", value, 0, 5) == 1
-    assert type(whole("x", value, 0, 5)) is int
+    assert check_integer("x", value, 0, 5) == 1
+    assert type(check_integer("x", value, 0, 5)) is int
     assert dpviz.RunSpec(epsilon=value, lam=value) == dpviz.RunSpec(epsilon=1.0, lam=1.0)
 
 
@@ -76,7 +76,7 @@ def test_any_text_is_a_finite_number_or_one_clear_error(text: str) -> None:
 
 def test_huge_whole_numbers_are_refused_in_words() -> None:
     with pytest.raises(InvalidInput, match="must lie between 0 and 5, got a number with thousands of digits"):
-        whole("x", 10**5000, 0, 5)
+        check_integer("x", 10**5000, 0, 5)
 
 
 @pytest.mark.parametrize("seed", ["nan", "-1"])

@@ -41,7 +41,7 @@ def test_a_demonstration_has_limits_of_its_own(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_links_of_a_demonstration_train_no_more_models_than_it_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    for of, key, asked in ((attack.of, "runs", "20000"), (ordinary_rows.of, "shadows", "4096")):
+    for of, key, asked in ((attack.fields_of, "runs", "20000"), (ordinary_rows.fields_of, "shadows", "4096")):
         monkeypatch.setenv(DEMO, "0")
         (field,) = (one for one in of(dpviz.RunSpec()) if one.key == key)
         assert field.read(asked) == asked

@@ -46,17 +46,17 @@ SPEC = RunSpec("teaching", mechanism="rsgd-ar", seeds=2)
 Make = Callable[[RunSpec], Iterable[Field[Any]]]
 #: page's folder -> (its fields for a run, the page)
 PAGES: dict[str, tuple[Make, str]] = {
-    "trade_off": (trade_off.of, "2_Trade-off"),
-    "sensitivity": (sensitivity.of, "8_Sensitivity"),
-    "rows": (selection.of, "4_Person"),
-    "accounting": (accounting.of, "6_Accounting"),
-    "audit": (attack.of, "5_Audit"),
-    "claims": (verdicts.of, "91_Claims"),
-    "guarantees": (guarantees.of, "7_Guarantees"),
-    "lessons": (lessons.of, "93_Lessons"),
-    "groups": (groups.of, "3_Groups"),
-    "one_run": (one_run.of, "1_One_model"),
-    "story": (story.of, "../app"),
+    "trade_off": (trade_off.fields_of, "2_Trade-off"),
+    "sensitivity": (sensitivity.fields_of, "8_Sensitivity"),
+    "rows": (selection.fields_of, "4_Person"),
+    "accounting": (accounting.fields_of, "6_Accounting"),
+    "audit": (attack.fields_of, "5_Audit"),
+    "claims": (verdicts.fields_of, "91_Claims"),
+    "guarantees": (guarantees.fields_of, "7_Guarantees"),
+    "lessons": (lessons.fields_of, "93_Lessons"),
+    "groups": (groups.fields_of, "3_Groups"),
+    "one_run": (one_run.fields_of, "1_One_model"),
+    "story": (story.fields_of, "../app"),
     "data": (lambda spec: (data.FIRST,), "92_Data"),
 }
 
@@ -161,7 +161,7 @@ def test_nonsense_is_reported_once_and_dropped(page: str, session: dict[str, Any
 @pytest.mark.parametrize("mechanism", list_mechanisms())
 def test_every_control_of_the_sidebar_is_a_field_whose_values_are_read_back(mechanism: str, session: dict[str, Any]) -> None:
     run = RunSpec("teaching", mechanism=mechanism)
-    address.put(run)
+    address.set_run(run)
     _, fields = sidebar.controls(session)
     assert set(fields) == {f.name for f in dataclasses.fields(RunSpec)} - {"params"} | {
         f"{mechanism}.{name}" for name in list_mechanisms()[mechanism].knobs()

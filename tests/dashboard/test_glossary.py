@@ -41,7 +41,7 @@ def missing(text: str) -> list[str]:
     methods = {part for cls in dpviz.list_mechanisms().values() for part in re.split(r"[\W_]+", cls.label)}
     signs = re.findall(r"\b[A-Z]{2,}[A-Za-z]*\b|[α-ωΑ-Ω]", text)
     used = [*signs, *(word for word in FIELD if re.search(rf"\b{re.escape(word)}\b", text))]
-    return [term for term in used if term not in PLAIN | methods and not glossary.found(term)]
+    return [term for term in used if term not in PLAIN | methods and not glossary.find_terms(term)]
 
 
 def test_every_term_on_a_page_has_an_entry() -> None:
@@ -69,7 +69,7 @@ def test_entries_are_short_sourced_and_unique() -> None:
         assert entry.source
         assert 1 <= len(re.findall(r"[.](?:\s|$)", entry.text)) <= 2, entry.term
         assert all(len(part.split()) <= 22 for part in entry.text.split(". ")), entry.term
-        assert glossary.found(f"The {entry.term} here.")[0] is entry
+        assert glossary.find_terms(f"The {entry.term} here.")[0] is entry
 
 
 def test_a_sentence_is_explained_by_its_terms() -> None:

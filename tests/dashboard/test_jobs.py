@@ -107,12 +107,12 @@ def test_a_job_that_another_place_of_the_session_has_left_goes_on_while_it_is_wa
 ) -> None:
     looks = []
     monkeypatch.setattr(watching.st, "fragment", lambda **how: lambda look: looks.append(look) or look)
-    monkeypatch.setattr(watching, "me", lambda: "me")
+    monkeypatch.setattr(watching, "session_name", lambda: "me")
     job = start(jobs.pool())
-    watching.live(job, lambda: None)
+    watching.draw_live(job, lambda: None)
     jobs.pool().leave(job, "me")
     assert job.over
-    assert not watching.over(job)
+    assert not watching.is_over(job)
     looks[0]()
     until(lambda: job.state is State.RUNNING)
     jobs.pool().cancel(job, "me")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dpviz
-from dpviz.dashboard.components.on_page import on_page
+from dpviz.dashboard.components.on_page import page_message
 
 ROOM = Path(dpviz.__file__).parent
 #: of files that only the shell writes
@@ -34,7 +34,7 @@ def messages(folder: str) -> list[str]:
 def test_messages_about_tables_and_releases_name_controls_on_pages() -> None:
     all_of_them = [*messages("datasets"), *messages("releasing")]
     assert len(all_of_them) > 15
-    left = [text for text in all_of_them if "--" in on_page(text) and not any(sign in text for sign in SHELL)]
+    left = [text for text in all_of_them if "--" in page_message(text) and not any(sign in text for sign in SHELL)]
     assert not left
 
 
@@ -53,4 +53,4 @@ def test_messages_about_tables_and_releases_name_controls_on_pages() -> None:
     ],
 )
 def test_an_option_becomes_its_control(message: str, page: str | None) -> None:
-    assert on_page(message) == (page or "say: “The first line holds”.")
+    assert page_message(message) == (page or "say: “The first line holds”.")

@@ -41,16 +41,16 @@ def page_of(script: str) -> AppTest:
 
 
 def test_outside_of_a_page_nothing_is_known() -> None:
-    assert not private.in_session()
+    assert not private.is_session()
     assert private.session_id() is None
     assert private.main_script() is None
-    assert private.through_history()
+    assert private.came_by_history()
     assert not private.browser_knows("a")
     private.release_files()
 
 
 def test_a_page_knows_its_session_and_its_script() -> None:
-    page = page_of("st.json([private.in_session(), isinstance(private.main_script().name, str), private.through_history()])")
+    page = page_of("st.json([private.is_session(), isinstance(private.main_script().name, str), private.came_by_history()])")
     assert page.json[0].value == "[true, true, false]"
 
 

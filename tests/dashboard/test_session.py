@@ -91,9 +91,9 @@ def test_uploads_of_a_session_go_with_it_whoever_holds_the_object(clock: Clock) 
     clock.come("b").uploads.add(other.name)
     clock.leave("a")
     assert clock.goes_on(LINGER) == ["A"]
-    assert not uploads.there(mine.name)
+    assert not uploads.is_held(mine.name)
     assert mine.table.frame.empty
-    assert uploads.there(other.name)
+    assert uploads.is_held(other.name)
 
 
 def test_work_that_only_a_session_wants_that_was_left_is_cancelled(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +125,10 @@ def test_a_page_that_is_loaded_again_takes_its_uploads_along_and_another_browser
     session._take_over(new)
     assert state[session._KEY] == {mine.name: mine}
     assert clock.goes_on(LINGER) == ["A"]
-    assert uploads.there(mine.name), "it belongs to the new session now"
+    assert uploads.is_held(mine.name), "it belongs to the new session now"
     clock.leave("b")
     assert clock.goes_on(2 * LINGER) == ["B"]
-    assert not uploads.there(mine.name)
+    assert not uploads.is_held(mine.name)
 
 
 def test_streamlit_tells_when_a_session_is_left_and_keeps_it_for_longer() -> None:

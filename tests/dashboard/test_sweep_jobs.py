@@ -16,13 +16,13 @@ from dpviz.dashboard.jobs import sweep
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.experiments.sweeps.cells import Cell, CellStore
-from dpviz.experiments.sweeps.sweep import in_order, run_sweep
+from dpviz.experiments.sweeps.sweep import run_sweep, sort_rows
 
 
 def test_a_job_gives_what_a_sweep_gives(tmp_path: Path, pool: jobs.Pool) -> None:
     job = start(pool, store=CellStore(tmp_path))
     until(lambda: job.over)
-    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+    pd.testing.assert_frame_equal(sort_rows(job.table(), SPEC), run_sweep(SPEC))
     status = job.status()
     assert (status.state, status.done, status.problems, status.notices) == (State.DONE, 1.0, (), ())
     assert start(pool) is job, "equal keys are one job"
@@ -93,7 +93,7 @@ def test_what_was_finished_is_not_computed_again_and_needs_no_store(monkeypatch:
     pool.submit(SweepJob("a", SPEC.cells(), None), "me")
     until(lambda: job.over)
     assert len(computed) <= len(job.cells) + 1, "at most the cell under way is lost"
-    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+    pd.testing.assert_frame_equal(sort_rows(job.table(), SPEC), run_sweep(SPEC))
 
 
 def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job_stops(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job
     go.set()
     pool.go_on(job, "me")
     until(lambda: job.over)
-    pd.testing.assert_frame_equal(in_order(job.table(), SPEC), run_sweep(SPEC))
+    pd.testing.assert_frame_equal(sort_rows(job.table(), SPEC), run_sweep(SPEC))
 
 
 def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def come_and_go(seed: int) -> None:
     table = read_csv(content)
     mine = Upload(table, TableSpec(last_column(table.frame)))
     dpviz.run(dpviz.RunSpec(mine.name, seeds=2, params={"steps": 5}))
-    assert memory.owned(mine.name)
+    assert memory.owned_entries(mine.name)
     mine.forget()
 
 
@@ -43,8 +43,8 @@ def come_and_go(seed: int) -> None:
 def test_a_hundred_uploads_leave_no_memory() -> None:
     for seed in range(5):
         come_and_go(seed)
-    before, counted = resident(), uploads.held()
+    before, counted = resident(), uploads.held_bytes()
     for seed in range(100):
         come_and_go(seed)
-    assert uploads.held() <= counted
+    assert uploads.held_bytes() <= counted
     assert resident() - before < MOST, "one table alone is 0.8 MB, so that all of them would be more"

@@ -86,11 +86,11 @@ def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went() -> None:
     mine = upload()
     name = mine.name
     fill(name)
-    assert set(memory.owned(name)) == {*memory.held()} - NEVER, "every cache of the program holds something of it"
+    assert set(memory.owned_entries(name)) == {*memory.held_bytes()} - NEVER, "every cache of the program holds something of it"
     assert sum(id(thing) not in others for thing in holding_rows()) > 10, "a test that sees none would see none afterwards either"
     mine.forget()  # its session may hold the object for longer
     assert jobs.pool().find(f"of {name}") is None
-    assert memory.owned(name) == {}
+    assert memory.owned_entries(name) == {}
     assert [type(thing) for thing in holding_rows() if id(thing) not in others] == []
 
 

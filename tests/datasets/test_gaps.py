@@ -11,7 +11,7 @@ from support_tables import made, table
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.table.gaps import decisions, doubtful
+from dpviz.datasets.table.gaps import decisions, doubtful_words
 from dpviz.datasets.table.spec import TableSpec
 
 
@@ -43,7 +43,7 @@ def test_no_word_is_a_gap_in_the_label() -> None:
     assert made(content, TableSpec("label", ("None",))).dataset.label_names == ("other", "None")
     gaps = made(content, TableSpec("label", ("yes",), missing_in={"label": ("None",)}))
     assert (gaps.dataset.n, gaps.dropped) == (40, 20)
-    assert doubtful(pd.DataFrame({"label": pd.Categorical(["None", "a"])}), "label") == {"None": {"label": 1}}
+    assert doubtful_words(pd.DataFrame({"label": pd.Categorical(["None", "a"])}), "label") == {"None": {"label": 1}}
 
 
 def test_words_and_numbers_can_be_named_for_all_columns_or_one() -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.common.persons import bounded, chosen_by
+from dpviz.common.persons import bound_rows, choose_rows_by
 from dpviz.common.validate import InvalidInput
 
 
@@ -48,7 +48,7 @@ def test_no_person_is_trained_on_and_tested_on(folds: int) -> None:
 def test_which_rows_are_kept_is_uniform_and_positions_tell_nothing() -> None:
     """One person has 10 rows, first in the file, 20 others have one: each is as likely, and stands anywhere as often."""
     names = pd.Series(["many"] * 10 + [f"p{i}" for i in range(20)])
-    found = [bounded(names, 1, np.random.SeedSequence(s))[0] for s in range(2000)]
+    found = [bound_rows(names, 1, np.random.SeedSequence(s))[0] for s in range(2000)]
     chosen = np.array([kept[kept < 10][0] for kept in found])
     places = np.array([int(np.flatnonzero(kept < 10)[0]) for kept in found])
     # a mean of 2,000 uniform draws is within four standard errors
@@ -63,7 +63,7 @@ def test_others_keep_their_rows_and_places_whatever_one_person_has() -> None:
         names = pd.Series(["p"] * rows + ["q", "q", "r"])
         seen = np.zeros(4)
         for s in range(3000):
-            kept, _ = bounded(names, 1, np.random.SeedSequence(s))
+            kept, _ = bound_rows(names, 1, np.random.SeedSequence(s))
             others = kept[kept >= rows] - rows  # 0 and 1 are rows of q, 2 is the row of r
             seen[int(others[0] == 2) + 2 * int(1 in others)] += 1
         return seen / 3000
@@ -75,9 +75,9 @@ def test_the_choice_is_the_same_at_each_reading_and_another_one_for_another_seed
     rows = made(2)
     again = dpviz.load_dataset(rows.name, intercept=False)
     assert np.array_equal(rows.frame, again.frame)
-    with chosen_by(1):
+    with choose_rows_by(1):
         other = dpviz.load_dataset(rows.name)
-        with chosen_by(1):
+        with choose_rows_by(1):
             inner = dpviz.load_dataset(rows.name)
     assert len({one.sha256 for one in (rows, other, inner)}) == 3
     assert rows.n == other.n

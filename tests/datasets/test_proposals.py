@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpviz.datasets.table.proposals import outside, round_range
+from dpviz.datasets.table.proposals import count_outside, round_range
 
 
 def test_outliers_are_clipped_and_ends_are_round() -> None:
@@ -13,8 +13,8 @@ def test_outliers_are_clipped_and_ends_are_round() -> None:
     low, high = round_range(income) or (0, 0)
     assert low == 0
     assert 70_000 <= high <= 90_000
-    assert outside(income, low, high) < 0.02 * len(income)
-    assert outside(income, low, high) >= 3
+    assert count_outside(income, low, high) < 0.02 * len(income)
+    assert count_outside(income, low, high) >= 3
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_outliers_are_clipped_and_ends_are_round() -> None:
 def test_ranges(values: np.ndarray, expected: tuple[float, float] | None) -> None:
     assert round_range(values) == expected
     if expected is not None:
-        assert outside(values, *expected) <= 0.03 * len(values)
+        assert count_outside(values, *expected) <= 0.03 * len(values)

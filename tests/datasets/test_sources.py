@@ -186,7 +186,7 @@ def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
     assert [ref() for ref in rows] == [None] * 4
     with pytest.raises(dpviz.InvalidInput, match="does not hold"):
         dpviz.run(spec)
-    assert not uploads.there(name)
+    assert not uploads.is_held(name)
 
 
 def test_only_the_holder_may_see_an_upload() -> None:
@@ -229,10 +229,10 @@ def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_others")
 def test_all_uploads_together_are_bounded() -> None:
     held = [upload(seed, 200) for seed in range(3)]
-    assert uploads.held() >= sum(map(uploads.table_bytes, (u.table for u in held)))
+    assert uploads.held_bytes() >= sum(map(uploads.table_bytes, (u.table for u in held)))
     limits = Limits(uploads_megabytes=4)
     first = Upload(read_csv(csv(12_000)), TableSpec("label"), limits=limits)
-    assert uploads.held() >= uploads.cost_of(first.rows, first.dataset(True).d) > 4 * first.dataset(True).X.nbytes - 1
+    assert uploads.held_bytes() >= uploads.cost_of(first.rows, first.dataset(True).d) > 4 * first.dataset(True).X.nbytes - 1
     with pytest.raises(
         dpviz.InvalidInput, match=r"needs about 2 MB \(12,000 rows of 5 features\), and all sessions together hold"
     ):
@@ -244,15 +244,15 @@ def test_all_uploads_together_are_bounded() -> None:
 
 @pytest.mark.usefixtures("no_others")
 def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = uploads.held()
+    before = uploads.held_bytes()
     monkeypatch.setattr("dpviz.datasets.table.prepare.unit_rows_of", None)  # calling it would fail in another way
     table = read_csv(csv(12_000))
     with pytest.raises(dpviz.InvalidInput, match="needs about 2 MB"):
         Upload(table, TableSpec("label"), limits=Limits(uploads_megabytes=1))
-    assert uploads.held() - before == uploads.table_bytes(table), "the table that was read counts as long as it is there"
+    assert uploads.held_bytes() - before == uploads.table_bytes(table), "the table that was read counts as long as it is there"
     del table
     gc.collect()
-    assert uploads.held() <= before
+    assert uploads.held_bytes() <= before
 
 
 def test_a_rare_class_and_rows_that_went_are_said(data: Path) -> None:

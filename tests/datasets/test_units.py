@@ -6,7 +6,7 @@ import pytest
 
 import dpviz
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.rows.selection import Condition, matching
+from dpviz.dashboard.rows.selection import Condition, matching_rows
 from dpviz.datasets import list_datasets, load_dataset
 from dpviz.datasets.table.units import Units
 
@@ -79,7 +79,7 @@ FRAME = pd.DataFrame({"age": [20, 61, 75, 61], "status": ["never married", "marr
     ],
 )
 def test_people_who_meet_all_conditions(conditions: list[Condition], want: list[int]) -> None:
-    assert np.flatnonzero(matching(FRAME, conditions)).tolist() == want
+    assert np.flatnonzero(matching_rows(FRAME, conditions)).tolist() == want
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_people_who_meet_all_conditions(conditions: list[Condition], want: list[
 )
 def test_bad_conditions_are_named(condition: Condition) -> None:
     with pytest.raises(InvalidInput):
-        matching(FRAME, [condition])
+        matching_rows(FRAME, [condition])

@@ -12,7 +12,7 @@ from support_estimator import rows
 import dpviz
 from dpviz import PrivateClassifier
 from dpviz.common.validate import InvalidInput
-from dpviz.estimator.guarantee import share, together
+from dpviz.estimator.guarantee import share, total_budgets
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
@@ -66,8 +66,8 @@ def test_models_of_three_classes_have_a_third_of_a_pure_budget_and_noise_of_thei
     assert len(np.unique(noise.round(6), axis=0)) == 3
     cal = mechanism.calibrate(setting, each)
     more = dataclasses.replace(cal, proved_budget=dpviz.Budget(2.5), claimed_budget=None)
-    assert together(cal, each, budget, 3, True) == (dpviz.Budget(6.0), dpviz.Budget(6.0))
-    assert together(more, each, budget, 3, True) == (None, dpviz.Budget(7.5)), "what each proves beyond its share adds up"
+    assert total_budgets(cal, each, budget, 3, True) == (dpviz.Budget(6.0), dpviz.Budget(6.0))
+    assert total_budgets(more, each, budget, 3, True) == (None, dpviz.Budget(7.5)), "what each proves beyond its share adds up"
 
 
 def by_engine(seed: int | None, mechanism: str, **options: object) -> PrivateClassifier:

@@ -26,7 +26,7 @@ def test_axes_carry_names_of_quantities_and_the_legend_those_of_models(diagonal:
 
 def test_methods_of_one_technique_are_told_apart() -> None:
     points = [guarantees.Point(cls.label, "proved", 0.8, LOOK) for cls in list_mechanisms().values()]
-    names = guarantees.ranked(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
+    names = guarantees.ranking(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
     assert len(set(names)) == len(points)
     assert max(map(len, names)) <= 17
 

@@ -20,7 +20,7 @@ def length(x: np.ndarray, y: np.ndarray) -> float:
 
 def test_a_circle_is_one_closed_line_of_its_length() -> None:
     loose = plane.zero_lines((X**2 + Y**2 - 0.5)[None], (AXIS, AXIS))
-    x, y = plane.joined(*loose)
+    x, y = plane.join_segments(*loose)
     assert np.isnan(x).sum() == 1
     assert np.isnan(loose[0]).sum() > 100
     assert (x[0], y[0]) == (x[-2], y[-2])
@@ -32,7 +32,7 @@ def test_a_circle_is_one_closed_line_of_its_length() -> None:
 def test_lines_that_do_not_meet_stay_apart() -> None:
     values = np.stack([X - 0.31, (X - 0.52) * (X + 0.47), Y + 3.0])
     loose = plane.zero_lines(values, (AXIS, AXIS))
-    x, y = plane.joined(*loose)
+    x, y = plane.join_segments(*loose)
     parts = np.split(x, np.flatnonzero(np.isnan(x)) + 1)
     assert sorted(round(float(np.nanmean(p)), 2) for p in parts if len(p)) == [-0.47, 0.31, 0.52]
     assert length(x, y) == pytest.approx(6.0)
@@ -40,13 +40,13 @@ def test_lines_that_do_not_meet_stay_apart() -> None:
 
 
 def test_no_line_and_too_many_segments_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [len(v) for v in plane.joined(*plane.zero_lines((Y + 3.0)[None], (AXIS, AXIS)))] == [0, 0]
+    assert [len(v) for v in plane.join_segments(*plane.zero_lines((Y + 3.0)[None], (AXIS, AXIS)))] == [0, 0]
     corner = np.ones((1, 41, 41))
     corner[0, 20, 20] = -1e-30  # changes sign in one point only
-    assert [len(v) for v in plane.joined(*plane.zero_lines(corner, (AXIS, AXIS)))] == [0, 0]
+    assert [len(v) for v in plane.join_segments(*plane.zero_lines(corner, (AXIS, AXIS)))] == [0, 0]
     monkeypatch.setattr(plane, "_MOST", 5)
     loose = plane.zero_lines((X - 0.31)[None], (AXIS, AXIS))
-    assert plane.joined(*loose)[0] is loose[0]
+    assert plane.join_segments(*loose)[0] is loose[0]
 
 
 def test_training_has_a_frame_for_each_iterate_and_changes_the_private_lines_only() -> None:

@@ -78,7 +78,7 @@ def test_dark_figures_become_light() -> None:
         for rank in range(12 if family != "reference" else 1):
             pair = []
             for theme in (style.LIGHT, style.DARK):
-                line = {"color": style.faint(style.look(theme, "a", family, rank).colour, 0.5)}
+                line = {"color": style.fade(style.look(theme, "a", family, rank).colour, 0.5)}
                 marker = {"color": list(theme.labels), "line": {"color": theme.noise}}
                 pair.append(style.figure(theme, [{"x": [0], "y": [0], "line": line, "marker": marker}], x={}, y={}))
             assert light_theme(pair[1]).to_json() == pair[0].to_json()

@@ -9,7 +9,16 @@ import pytest
 import dpviz
 from dpviz.common.random import spawn, standard_gamma_sphere
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.mechanisms.attack import ALONE, DISTANCE, GAUSSIAN, Attack, alike, allowed_accuracy, attack_on_person, strongest_attack
+from dpviz.mechanisms.attack import (
+    ALONE,
+    DISTANCE,
+    GAUSSIAN,
+    Attack,
+    allowed_accuracy,
+    attack_on_person,
+    comparable_bounds,
+    strongest_attack,
+)
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -137,5 +146,5 @@ def test_two_bounds_are_compared_in_one_kind() -> None:
     alone, exact, distance = (
         Attack(accuracy, 0.7, budget, basis) for accuracy, basis in ((0.7, ALONE), (0.55, GAUSSIAN), (0.6, DISTANCE))
     )
-    assert alike(alone, exact) == alike(exact, alone) == (0.7, 0.7)
-    assert alike(exact, distance) == (0.55, 0.6)
+    assert comparable_bounds(alone, exact) == comparable_bounds(exact, alone) == (0.7, 0.7)
+    assert comparable_bounds(exact, distance) == (0.55, 0.6)

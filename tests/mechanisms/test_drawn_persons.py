@@ -96,7 +96,7 @@ def test_the_guarantee_is_that_of_one_row_and_says_so() -> None:
     rows_drawn = protection.calibrate(DPSGD(), person, BUDGET)
     assert (cal.person_rows, cal.proved_budget) == (K, BUDGET)
     assert cal.noise_scale == row.noise_scale < rows_drawn.noise_scale / (K - 0.5)
-    assert protection.released(mechanism, person, cal) == protection.released(mechanism, person, row) is not None
+    assert protection.released_event(mechanism, person, cal) == protection.released_event(mechanism, person, row) is not None
     assert protection.releases(mechanism, person) == protection.releases(mechanism, replace(person, person_rows=0))
     assert protection.sensitivity_bounds(mechanism, person)[0].value == cal.sensitivity
     assert any("together count as one row" in note for note in cal.notes)

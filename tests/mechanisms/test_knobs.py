@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, check_choice
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Form, Knob, Number, Pick, Switch, Whole, declare, knob
@@ -77,7 +77,7 @@ class Power(Knob):
     most: int
 
     def check(self, name: str, value: object) -> Any:
-        return int(one_of(name, str(value), [str(2**k) for k in range(self.most)]))
+        return int(check_choice(name, str(value), [str(2**k) for k in range(self.most)]))
 
     def parse(self, name: str, text: str) -> Any:
         return self.check(name, text)

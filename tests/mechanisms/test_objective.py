@@ -13,7 +13,7 @@ from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, IndividualBudget, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.mechanisms.objective.amp import split
-from dpviz.mechanisms.objective.perturbed_objective import at_most
+from dpviz.mechanisms.objective.perturbed_objective import cap_epsilon
 from dpviz.models import get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
@@ -196,8 +196,8 @@ def test_amp_splits_epsilon_as_its_proof_needs(epsilon: float) -> None:
 
 def test_a_budget_is_kept_up_to_rounding_and_no_further() -> None:
     budget = Budget(2.0, 1e-5)
-    assert at_most(budget, 2.0 * (1 + 5e-10)) is budget
-    assert at_most(budget, 2.0 * (1 + 2e-9)) == Budget(2.0 * (1 + 2e-9), 1e-5)
+    assert cap_epsilon(budget, 2.0 * (1 + 5e-10)) is budget
+    assert cap_epsilon(budget, 2.0 * (1 + 2e-9)) == Budget(2.0 * (1 + 2e-9), 1e-5)
 
 
 def test_joint_slack_is_called_balanced_where_it_is_that() -> None:

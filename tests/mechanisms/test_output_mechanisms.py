@@ -17,7 +17,7 @@ from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import BoundsSensitivity
 from dpviz.mechanisms.knobs import Choice, Switch
-from dpviz.mechanisms.output.minimiser_noise import proved_by_gaussian
+from dpviz.mechanisms.output.minimiser_noise import proved_budget
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE
@@ -106,9 +106,9 @@ def test_noise_a_little_below_what_is_needed_proves_less() -> None:
     budget = Budget(2.0, 1e-6)
     needed = 3.0 / gaussian_mu(budget)
     for share in (1 - 1e-13, 1.0, 1.001, 2.0):
-        assert proved_by_gaussian(budget, share * needed, needed, 3.0) == budget
+        assert proved_budget(budget, share * needed, needed, 3.0) == budget
     for share in (0.5, 0.99, 0.9999):
-        proved = proved_by_gaussian(budget, share * needed, needed, 3.0)
+        proved = proved_budget(budget, share * needed, needed, 3.0)
         assert proved.epsilon == pytest.approx(gaussian_epsilon(budget.delta, gaussian_mu(budget) / share))
         assert proved.epsilon > budget.epsilon
 

@@ -14,7 +14,7 @@ from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import error_bound
 from dpviz.mechanisms import Calibration, Training
 from dpviz.mechanisms.capabilities import ChoosesStart
-from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass, refused
+from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass, refused_replicas
 from dpviz.mechanisms.single_record import SingleRecord
 from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
@@ -154,14 +154,14 @@ def test_a_row_is_refused_early_only_where_no_contribution_could_pass() -> None:
     draw[np.arange(seeds), rng.integers(3, size=seeds)] = (
         rng.choice([-1, 1], seeds) * middle * 10 ** rng.uniform(-0.5, 0.5, seeds)
     )
-    early = refused(gradients, cals, draw, PROBLEM.setting)
+    early = refused_replicas(gradients, cals, draw, PROBLEM.setting)
     for r, (e, s) in enumerate(np.ndindex(2, seeds)):
         sigma, threshold = limits[e]
         sizes = np.linspace(0, longest[r], 5001)
         doubled = np.abs(sigma * np.abs(draw[s]).max() - 2 * (sizes + error))
         assert early[r] == (not (doubled <= threshold).any())
     assert 0.2 < early.mean() < 0.8
-    assert not refused(gradients, [cal.noiseless() for cal in cals], draw, PROBLEM.setting).any()
+    assert not refused_replicas(gradients, [cal.noiseless() for cal in cals], draw, PROBLEM.setting).any()
 
 
 def test_below_the_bound_of_line_9_the_logarithm_of_line_10_exists() -> None:

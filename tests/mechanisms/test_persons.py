@@ -11,7 +11,7 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Mechanism, Training, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.attack import strongest_attack
-from dpviz.mechanisms.persons import in_words, of_group, of_row
+from dpviz.mechanisms.persons import budget_of_group, budget_of_row, privacy_unit
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import scaled
@@ -96,26 +96,26 @@ def test_random_batches_hold_some_rows_of_a_person() -> None:
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_group_privacy_is_met_exactly_by_the_worst_chain(k: int) -> None:
     """P(A) grows by p -> e^eps p + delta with every row: (eps, delta)-DP between neighbours, and at the bound for k rows."""
-    row = of_row(BUDGET, k)
-    assert of_group(row, k).epsilon == pytest.approx(BUDGET.epsilon)
+    row = budget_of_row(BUDGET, k)
+    assert budget_of_group(row, k).epsilon == pytest.approx(BUDGET.epsilon)
     p = 0.0
     for _ in range(k):
         p = math.exp(row.epsilon) * p + row.delta
     assert p == pytest.approx(BUDGET.delta, rel=1e-12)
-    assert of_group(row, k).delta == pytest.approx(p, rel=1e-12)
+    assert budget_of_group(row, k).delta == pytest.approx(p, rel=1e-12)
     assert k * row.delta < p  # plain addition of deltas would claim too much
 
 
 def test_group_privacy_is_a_budget_beyond_double_precision() -> None:
-    assert of_group(Budget(400.0, 1e-200), 2).delta == pytest.approx(math.exp(400 - 200 * math.log(10)), rel=1e-9)
-    assert of_group(Budget(1e3, 1e-5), 2).delta == 1 - 1e-16
-    assert of_group(Budget(1e3, 0.0), 2).delta == 0
+    assert budget_of_group(Budget(400.0, 1e-200), 2).delta == pytest.approx(math.exp(400 - 200 * math.log(10)), rel=1e-9)
+    assert budget_of_group(Budget(1e3, 1e-5), 2).delta == 1 - 1e-16
+    assert budget_of_group(Budget(1e3, 0.0), 2).delta == 0
 
 
 def test_of_row_holds_at_the_ends() -> None:
-    assert of_row(Budget(1e-9, 1e-5), 4).delta == pytest.approx(2.5e-6)
-    assert of_row(Budget(2.0), 4) == Budget(0.5)
-    assert of_row(Budget(1e6, 1e-5), 4).delta == 0.0
+    assert budget_of_row(Budget(1e-9, 1e-5), 4).delta == pytest.approx(2.5e-6)
+    assert budget_of_row(Budget(2.0), 4) == Budget(0.5)
+    assert budget_of_row(Budget(1e6, 1e-5), 4).delta == 0.0
 
 
 @pytest.mark.parametrize("name", list_mechanisms())
@@ -161,9 +161,9 @@ def test_one_row_a_person_costs_nothing() -> None:
     mechanism = get_mechanism("dp-sgd")()
     cal, row = (protection.calibrate(mechanism, replace(first.setting, person_rows=k), BUDGET) for k in (1, 0))
     assert cal.noise_scale == row.noise_scale
-    assert protection.released(mechanism, first.setting, cal) == protection.released(mechanism, first.setting, row)  # type: ignore[attr-defined]
-    assert "person" in in_words(cal.person_rows)
-    assert in_words(row.person_rows) == "one row"
+    assert protection.released_event(mechanism, first.setting, cal) == protection.released_event(mechanism, first.setting, row)  # type: ignore[attr-defined]
+    assert "person" in privacy_unit(cal.person_rows)
+    assert privacy_unit(row.person_rows) == "one row"
 
 
 @pytest.mark.parametrize("name", ["output-gaussian", "dp-gd", "cms-output"])
@@ -172,7 +172,7 @@ def test_what_is_stated_of_a_person_follows_a_noise_that_was_changed(name: str) 
     mechanism = get_mechanism(name)()
     cal = protection.calibrate(mechanism, first.setting, Budget(1.0) if mechanism.pure else BUDGET)
     twice = replace(cal, noise_scale=2 * cal.noise_scale)
-    event, weaker = (protection.released(mechanism, first.setting, each) for each in (cal, twice))  # type: ignore[arg-type]
+    event, weaker = (protection.released_event(mechanism, first.setting, each) for each in (cal, twice))  # type: ignore[arg-type]
     assert weaker == scaled(event, 2.0)
     assert twice.for_row().noise_scale == 2 * cal.for_row().noise_scale
-    assert protection.released(mechanism, first.setting, cal.noiseless()) is None  # type: ignore[arg-type]
+    assert protection.released_event(mechanism, first.setting, cal.noiseless()) is None  # type: ignore[arg-type]

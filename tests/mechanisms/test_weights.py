@@ -15,7 +15,7 @@ from dpviz.mechanisms.objective.perturbed_objective import Regularised
 from dpviz.models import Rows, get_model
 from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem
-from dpviz.models.products import sparse
+from dpviz.models.products import uses_kernels
 from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
@@ -191,4 +191,4 @@ def test_weights_go_with_their_rows() -> None:
     for part in (problem.rows.take(index), problem.rows.batch(index)):
         assert np.array_equal(part.weights, w[index])
     assert np.concatenate([part.weights for _, part in problem.rows.parts(4)]) == pytest.approx(w)
-    assert not sparse(Rows(np.eye(1024), np.ones(1024), weights=np.full(1024, 0.5))), "kernels know no weights"
+    assert not uses_kernels(Rows(np.eye(1024), np.ones(1024), weights=np.full(1024, 0.5))), "kernels know no weights"

@@ -63,16 +63,16 @@ def asked_anew() -> Iterator[None]:
 
 def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch, asked_anew: None) -> None:
     rows, dense = pair()
-    assert products.sparse(rows)
-    assert not products.sparse(dense)
+    assert products.uses_kernels(rows)
+    assert not products.uses_kernels(dense)
     products.compiled.cache_clear()
     with monkeypatch.context() as patch:
         found = importlib.util.find_spec
         patch.setattr(products, "find_spec", lambda name: None if name == "numba" else found(name))
-        assert not products.sparse(rows)
+        assert not products.uses_kernels(rows)
     products.compiled.cache_clear()
     monkeypatch.setenv("DPVIZ_COMPILED", "0")
-    assert not products.sparse(rows)
+    assert not products.uses_kernels(rows)
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from support import Cancelled, cancel, make_problem
 
 import dpviz
-from dpviz.common.progress import silent
+from dpviz.common.progress import ignore
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import influence_of
 from dpviz.mechanisms import Training
@@ -235,7 +235,7 @@ def test_the_first_training_is_adam_with_both_corrections() -> None:
         m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
         rate = 3e-3 * (1 + np.cos(np.pi * (t - 1) / 30)) / 2
         theta -= rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    found = _adam(problem.model, problem.rows, problem.lam, starts, silent)  # type: ignore[arg-type]
+    found = _adam(problem.model, problem.rows, problem.lam, starts, ignore)  # type: ignore[arg-type]
     assert np.abs(theta - starts).max() > 0.03
     np.testing.assert_allclose(found, theta, atol=1e-4)
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from support import ONE_OF_EACH_FAMILY
 
 import dpviz
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.models import MODELS, Derivatives, LinearModel, Model, Rows, Setting
 from dpviz.models.losses import Loss
 from dpviz.models.problem import Problem
@@ -102,7 +102,7 @@ class Toy(Model):
             factor = factor * rule(slice(0, len(y)), norms.T).T
         return factor.T @ X
 
-    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = silent) -> Floats:
+    def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = ignore) -> Floats:
         def both(theta: Floats) -> tuple[float, Floats]:
             value = self.measure(theta[None], rows)[0][0] + lam / 2 * theta @ theta
             return value, self.sum_gradient(theta[None], rows)[0] / len(rows) + lam * theta

@@ -18,7 +18,7 @@ from dpviz.auditing import survey
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.jobs import pool
 from dpviz.papers import saved
-from dpviz.papers.claims import concerning, list_claims
+from dpviz.papers.claims import claims_of, list_claims
 
 
 @pytest.fixture(autouse=True)
@@ -125,7 +125,7 @@ def test_the_board_shows_what_there_is_so_far(monkeypatch: pytest.MonkeyPatch) -
 
 def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
     page = opened("Claims", mechanism="dbdp", about="mechanism", claim="dbdp-noise-rate")
-    kept, claims = saved.load(), concerning("dbdp")
+    kept, claims = saved.load(), claims_of("dbdp")
     assert f"Of {len(claims)} claims, " in text(page)
     assert f"{kept.day.day} {kept.day:%B %Y}" in text(page) if kept.day else False
     assert kept.findings["dbdp-noise-rate"].verdict.because in text(page)

@@ -228,7 +228,7 @@ def test_forget_it_now_frees_the_rows_and_leaves_no_name_in_what_streamlit_knows
     words = {name, "=job"}
     assert all(word in known() for word in words), known()[:200]
     page.button(key=f"drop-{name}").click().run()
-    assert not uploads.there(name)
+    assert not uploads.is_held(name)
     assert mine.table.frame.empty, "whatever still holds the object"
     assert "dpviz.table" not in page.session_state, "the first rows of the file are not shown either"
     assert page.session_state["dataset"] == dpviz.RunSpec.dataset

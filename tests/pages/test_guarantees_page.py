@@ -7,7 +7,7 @@ import dpviz
 from dpviz.experiments.studies import guarantees
 from dpviz.mechanisms.tolerated import Attacker
 from dpviz.papers import saved
-from dpviz.papers.deployments import DEPLOYMENTS, nearest
+from dpviz.papers.deployments import DEPLOYMENTS, nearest_deployments
 
 _FEW = ("majority", "output-gaussian", "dp-gd", "dbdp-pi", "dbdp")
 
@@ -60,8 +60,8 @@ def test_a_tolerated_attacker_gives_every_method_its_own_epsilon() -> None:
 def test_published_deployments_are_ordered_and_sourced() -> None:
     assert [one.epsilon for one in DEPLOYMENTS] == sorted(one.epsilon for one in DEPLOYMENTS)
     assert all(one.source.startswith("https://") and one.delta < 1e-5 for one in DEPLOYMENTS)
-    assert [one.epsilon for one in nearest(17.0, 1)] == [17.14]
-    assert {one.epsilon for one in nearest(0.01, 2)} == {0.2, 1.672}
+    assert [one.epsilon for one in nearest_deployments(17.0, 1)] == [17.14]
+    assert {one.epsilon for one in nearest_deployments(0.01, 2)} == {0.2, 1.672}
 
 
 def test_the_slider_of_epsilon_names_the_nearest_published_one() -> None:

@@ -104,7 +104,7 @@ def test_bad_rows_are_explained_and_dropped() -> None:
 
 @pytest.mark.parametrize("value", ["-1", "400", "1.5", "abc", "9" * 40, "nan"])
 def test_what_is_no_row_is_refused(value: str) -> None:
-    (field,) = (one for one in selection.of(dpviz.RunSpec(dataset="teaching")) if one.key == "row")
+    (field,) = (one for one in selection.fields_of(dpviz.RunSpec(dataset="teaching")) if one.key == "row")
     with pytest.raises(dpviz.InvalidInput, match="training row"):
         field.read(value)
 

@@ -270,7 +270,7 @@ def test_what_ends_a_page_in_the_middle_is_said_in_words(error: Exception, words
     def shown(error: Exception) -> None:
         from dpviz.dashboard.frame import page
 
-        assert page.stopped(error)
+        assert page.report_stop(error)
 
     page = AppTest.from_function(shown, args=(error,)).run()
     assert [w.value.replace("\\", "") for w in page.warning] == [f"{words} The rest of this page is missing."]

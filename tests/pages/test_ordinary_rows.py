@@ -89,7 +89,7 @@ def test_a_method_that_releases_a_label_is_refused_in_words() -> None:
 def test_one_row_stays_the_default() -> None:
     page = settled(opened("Audit", mechanism="output-gaussian", runs="200"))
     assert "Which row is attacked" in [box.label for box in page.selectbox]
-    assert ordinary_rows.of(dpviz.RunSpec("iris"))[0].default == ""
+    assert ordinary_rows.fields_of(dpviz.RunSpec("iris"))[0].default == ""
 
 
 def test_curves_are_drawn_on_logarithmic_axes_and_stay_inside() -> None:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from support_pages import opened, settled, text
 
-from dpviz.dashboard.components.recorder import recorded
+from dpviz.dashboard.components.recorder import get_recorder
 from dpviz.experiments.run import links
 from dpviz.experiments.run.spec import RunSpec
 
@@ -25,7 +25,7 @@ def test_each_pitfall_has_a_link_of_this_version() -> None:
 def test_a_link_shows_it(words: str, link: str) -> None:
     address = urlsplit(link)
     page = settled(opened(address.path.strip("/"), **dict(parse_qsl(address.query))))
-    run = recorded(page.session_state).run
+    run = get_recorder(page.session_state).run
     assert run[0].to_query() == RunSpec.from_query(address.query).to_query()
     remarks = [remark.value for remark in [*page.error, *page.warning, *page.info]]
     assert not [remark for remark in remarks if "goes on without" in remark or "no version" in remark], remarks

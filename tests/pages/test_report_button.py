@@ -92,7 +92,7 @@ def test_every_page_is_here() -> None:
 
 def written(name: str, query: dict[str, str]) -> recorder.Recorder:
     """What `dpviz report` writes of a page."""
-    found = headless.drawn(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), query)
+    found = headless.record_page(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), query)
     assert found.run is not None
     return found
 

@@ -55,7 +55,7 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     assert f"one row changes {cal.query}, by at most {cal.sensitivity:.3g}; with ten times the rows" in said, (
         "a comma that opens is closed"
     )
-    assert scaling.in_use(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
+    assert scaling.used_sensitivity(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
     released = spec.build().releases(recursion.setting_of(spec))
     assert trace is not None
@@ -139,7 +139,7 @@ def never_ready(monkeypatch: pytest.MonkeyPatch, *sections: str) -> tuple[Job[An
         if section not in sections:
             return observe(section, *given, **more)
         st.session_state[f"watched.{section}"] = at_work
-        return tasks.before(section), False
+        return tasks.last_result(section), False
 
     monkeypatch.setattr(tasks, "observe", pending)
     drawn, container = list[str | None](), st.container
@@ -168,7 +168,7 @@ def test_a_curve_of_before_stays_until_the_new_one_is_there_and_reports_have_the
     assert "Until then" not in text(page.run())
     assert "The picture shows the run before: Output perturbation (Gaussian) at ε = 1." in text(page)
     assert "dpviz.drawn.relations" not in page.session_state, "jobs keep the picture, which go with an upload"
-    report = recorder.recorded(page.session_state).document(
+    report = recorder.get_recorder(page.session_state).document(
         dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=2.0), "x"
     )
     assert any("At ε = 2 the proved δ" in part.words.replace("\u00a0", " ") for part in report.parts if isinstance(part, Chart))
@@ -205,7 +205,7 @@ def test_curves_that_take_seconds_are_computed_by_jobs(
     shown = settled(opened(page))
     assert said in text(shown)
     assert all(name.startswith(THREADS) for name in threads)
-    document = recorder.recorded(shown.session_state).document(dpviz.RunSpec("teaching"), "x")
+    document = recorder.get_recorder(shown.session_state).document(dpviz.RunSpec("teaching"), "x")
     assert any(said in part.words.replace("\u00a0", " ") for part in document.parts if isinstance(part, Chart))
 
 

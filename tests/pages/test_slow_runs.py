@@ -62,7 +62,7 @@ def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None
     held()
     assert "at ε = 2 " in text(done(page))
     assert "the run before" not in text(page)
-    assert cached_runs.stored(first.spec) is first
+    assert cached_runs.stored_outcome(first.spec) is first
 
 
 def test_a_run_of_rows_that_have_changed_since_is_not_shown(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def asking(work: Work, **more: Any) -> AppTest:
         panels.headline("The answer.", of=None)
         if st.session_state.pop("again", False):
             st.rerun()
-        found = tasks.computed("x", "Counting rows", st.session_state.work, RunSpec("teaching"), **st.session_state.more)
+        found = tasks.compute_once("x", "Counting rows", st.session_state.work, RunSpec("teaching"), **st.session_state.more)
         st.text(f"found: {found}")
 
     pool.pool().clear()

@@ -5,7 +5,7 @@ from support import ONE_OF_EACH_FAMILY, mostly_long
 from support_pages import ACCOUNTING, PAGES, opened, settled
 
 import dpviz
-from dpviz.dashboard.components.recorder import Recorder, recorded
+from dpviz.dashboard.components.recorder import Recorder, get_recorder
 
 pytestmark = pytest.mark.usefixtures("fresh_pool")
 
@@ -20,7 +20,7 @@ QUERY = {"dataset": "iris", "epsilon": "0.7", "seeds": "2", "runs": "200", "meth
 def drawn(name: str, **query: str) -> Recorder:
     page = settled(opened(name, **(QUERY | query)))
     assert not page.error
-    return recorded(page.session_state)
+    return get_recorder(page.session_state)
 
 
 @pytest.mark.parametrize(("name", "mechanism"), mostly_long(CASES, *CASES[::3]))

@@ -114,7 +114,7 @@ def test_the_first_visit_needs_no_choice() -> None:
 )
 def test_bad_values_of_an_address_are_named(key: str, value: str, field: str) -> None:
     """Beside values that cannot be read, which tests/dashboard/test_fields.py tries for every field."""
-    (one,) = (one for one in settings.of(dpviz.RunSpec("teaching", mechanism="dp-gd")) if one.key == key)
+    (one,) = (one for one in settings.fields_of(dpviz.RunSpec("teaching", mechanism="dp-gd")) if one.key == key)
     with pytest.raises(dpviz.InvalidInput) as refused:
         one.read(value)
     assert refused.value.field == field

@@ -13,7 +13,7 @@ from support import mostly_long, until
 from support_pages import opened, text
 
 from dpviz.dashboard.claims import verdicts
-from dpviz.dashboard.frame.private import in_session
+from dpviz.dashboard.frame.private import is_session
 from dpviz.dashboard.jobs import cached_runs, pool, watching
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.papers.claims import check, list_claims
@@ -41,7 +41,7 @@ class Looks:
         return self._go.is_set()
 
     def state(self, job: Job) -> State:
-        page_looks = in_session() and not pool.pool()._lock._is_owned()  # type: ignore[attr-defined]
+        page_looks = is_session() and not pool.pool()._lock._is_owned()  # type: ignore[attr-defined]
         if page_looks and not self.over:
             self.left -= 1
             if self.left < 0:

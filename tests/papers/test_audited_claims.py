@@ -12,7 +12,7 @@ from dpviz.papers.verdict import Outcome
 from dpviz.privacy.audit_bounds import Counts
 from dpviz.privacy.budget import Budget
 
-PAIR = audits.pushed(60)
+PAIR = audits.misclassified_pair(60)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_all_readings_share_the_error_probability(monkeypatch: pytest.MonkeyPatc
         pass
 
     monkeypatch.setattr(audits, "audit", watched)
-    test = audits.stays_private("dbdp", {"a": {}, "b": {"average": False}}, audits.opposed, 60, (40, 40))
+    test = audits.stays_private("dbdp", {"a": {}, "b": {"average": False}}, audits.opposed_rows_pair, 60, (40, 40))
     with pytest.raises(_Next):
         test(audits.Context(full=False, seed=0, monitor=lambda done: None))
     assert told == [pytest.approx(1 - (1 - audits.CONFIDENCE) / 2)]

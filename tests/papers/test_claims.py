@@ -16,7 +16,7 @@ from dpviz.mechanisms.base import Fit, RuleView
 from dpviz.models import Setting, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.papers import numbers
-from dpviz.papers.claims import PAPERS, Outcome, check, concerning, list_claims
+from dpviz.papers.claims import PAPERS, Outcome, check, claims_of, list_claims
 from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
 from dpviz.papers.verdict import Comparison, Scope, combine, summary
@@ -29,7 +29,7 @@ def test_claims_concern_mechanisms_that_are_there() -> None:
     known = [m for claim in list_claims().values() for m in claim.mechanisms]
     assert {m for m in known if m not in dpviz.list_mechanisms()} <= {"dp-agd"}
     for mechanism in dpviz.list_mechanisms():
-        assert {c.id for c in concerning(mechanism)} == {c.id for c in list_claims().values() if mechanism in c.mechanisms}
+        assert {c.id for c in claims_of(mechanism)} == {c.id for c in list_claims().values() if mechanism in c.mechanisms}
 
 
 FAST = ["dbdp-noise-rate", "numerical-tighter", "permutation-saves", "averaging-lowers-sensitivity", "dbdp-fewer-noised"]

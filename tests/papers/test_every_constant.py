@@ -85,5 +85,5 @@ def test_enough_noise_is_not_refuted() -> None:
     def enough(context: Context, n: int, c: float) -> tuple[float, float]:
         return 0.2, float(constants.gaussian_epsilon(DELTA, 0.2))
 
-    verdict = constants.for_every_constant("dbdp", enough, 0.25)(CONTEXT)
+    verdict = constants.constant_test("dbdp", enough, 0.25)(CONTEXT)
     assert verdict.outcome is Outcome.CANNOT_TELL

@@ -48,23 +48,23 @@ CASES: list[tuple[Check, Mapping[str, object], Mapping[str, object]]] = [
     (checks.rises(["a"]), {"a": FLAT}, {"a": [0.6, 0.7, 0.65, 0.9]}),
     (checks.rises(["a"]), {"a": [0.6, 0.595, 0.7, 0.9]}, {"a": [0.6, 0.595, 0.59, 0.585]}),
     (checks.rises(["a"], GAP), {"quantity": GAP, "a": [1, 0.1, 0.12, 0.01]}, {"quantity": GAP, "a": [1, 0.01, 0.1, 0.005]}),
-    (checks.as_good("a", ["b", "c"]), {"a": FLAT, "b": [0.605, 0.5, 0.5, 0.5]}, {"a": FLAT, "b": [0.62, 0.5, 0.5, 0.5]}),
+    (checks.matches("a", ["b", "c"]), {"a": FLAT, "b": [0.605, 0.5, 0.5, 0.5]}, {"a": FLAT, "b": [0.62, 0.5, 0.5, 0.5]}),
     (
-        checks.as_good("a", ["b", "c"], OBJECTIVE),
+        checks.matches("a", ["b", "c"], OBJECTIVE),
         {"quantity": OBJECTIVE, "a": [0.505, 0.4], "b": [0.5, 0.5], "c": [0.6, 0.5]},
         {"quantity": OBJECTIVE, "a": [0.52, 0.4], "b": [0.5, 0.5], "c": [0.6, 0.5]},
     ),
-    (checks.ahead("a", "b"), {"a": FLAT, "b": [0.6, 0.7, 0.75, 0.89]}, {"a": FLAT, "b": [0.6, 0.7, 0.8, 0.91]}),
-    (checks.ahead("a", "b", GAP), {"quantity": GAP, "a": [0.1], "b": [0.2]}, {"quantity": GAP, "a": [0.2], "b": [0.1]}),
-    (checks.similar("a", ["b", "c"]), {"a": FLAT, "b": [0, 0, 0, 0], "c": FLAT}, {"a": FLAT, "b": [0.7, 0.8, 0.9, 1.0]}),
+    (checks.leads("a", "b"), {"a": FLAT, "b": [0.6, 0.7, 0.75, 0.89]}, {"a": FLAT, "b": [0.6, 0.7, 0.8, 0.91]}),
+    (checks.leads("a", "b", GAP), {"quantity": GAP, "a": [0.1], "b": [0.2]}, {"quantity": GAP, "a": [0.2], "b": [0.1]}),
+    (checks.resembles("a", ["b", "c"]), {"a": FLAT, "b": [0, 0, 0, 0], "c": FLAT}, {"a": FLAT, "b": [0.7, 0.8, 0.9, 1.0]}),
     (
-        checks.similar("a", ["b"], GAP),
+        checks.resembles("a", ["b"], GAP),
         {"quantity": GAP, "a": [0.1, 0.1], "b": [0.19, 0.06]},
         {"quantity": GAP, "a": [0.1, 0.1], "b": [0.03, 0.03]},
     ),
     (checks.grows_apart("a", "b"), {"a": FLAT, "b": [0.6, 0.7, 0.7, 0.7]}, {"a": FLAT, "b": [0.5, 0.6, 0.79, 0.89]}),
     (checks.grows_apart("a", "b"), {"a": FLAT, "b": [0.6, 0.7, 0.7, 0.7]}, {"a": FLAT, "b": [0.8, 0.8, 0.81, 0.91]}),
-    (checks.almost_zero("a"), {"quantity": GAP, "a": [1, 0.0015]}, {"quantity": GAP, "a": [0.001, 0.0025]}),
+    (checks.has_small_gap("a"), {"quantity": GAP, "a": [1, 0.0015]}, {"quantity": GAP, "a": [0.001, 0.0025]}),
     (checks.fluctuates(["a"]), {"a": [0.6, 0.8, 0.6, 0.9]}, {"a": FLAT}),
     (checks.fluctuates(["a", "b"]), {"a": FLAT, "b": [0.6, 0.8, 0.6, 0.9]}, {"a": FLAT, "b": FLAT}),
     (checks.surges("a"), {"a": [0.6, 0.6, 0.895, 0.9]}, {"a": FLAT}),
@@ -118,12 +118,12 @@ def test_one_dataset_cannot_refute_a_sentence_about_some_or_most() -> None:
         (Scope.MOST, Outcome.FAILS, Outcome.FAILS),
         (Scope.SOME, Outcome.HOLDS, Outcome.HOLDS),
     ):
-        check = checks.ahead("a", "b", scope=scope)
+        check = checks.leads("a", "b", scope=scope)
         assert check(good).outcome is Outcome.HOLDS
         assert check(bad).outcome is (Outcome.FAILS if scope is Scope.EVERY else Outcome.CANNOT_TELL)
         assert check(pd.concat([bad, good])).outcome is both
         assert check(pd.concat([bad, good, third])).outcome is all_three
-    assert checks.ahead("a", "b", scope=Scope.MOST)(pd.concat([good, good.assign(dataset="x"), bad])).outcome is Outcome.HOLDS
+    assert checks.leads("a", "b", scope=Scope.MOST)(pd.concat([good, good.assign(dataset="x"), bad])).outcome is Outcome.HOLDS
 
 
 def test_a_figure_and_the_claim_about_the_same_thing_share_one_check() -> None:
@@ -222,7 +222,7 @@ def test_a_finding_that_a_split_turns_round_is_undecided(leads: Sequence[float],
         parts = [table(a=np.add(FLAT, lead), b=FLAT).assign(split=k) for k, lead in enumerate(splits)]
         return pd.concat(parts, ignore_index=True)
 
-    check = checks.ahead("a", "b")
+    check = checks.leads("a", "b")
     assert check(on(leads)).outcome is outcome
     turned = check(on([*leads[1:], -leads[0]]))
     assert turned.outcome is Outcome.CANNOT_TELL
@@ -233,7 +233,7 @@ def test_a_finding_that_a_split_turns_round_is_undecided(leads: Sequence[float],
 @pytest.mark.parametrize(
     ("check", "better", "worse"),
     [
-        (checks.similar("a", ["b"]), {"a": np.add(FLAT, 0.05), "b": FLAT}, {"a": np.add(FLAT, -0.05), "b": FLAT}),
+        (checks.resembles("a", ["b"]), {"a": np.add(FLAT, 0.05), "b": FLAT}, {"a": np.add(FLAT, -0.05), "b": FLAT}),
         (checks.close_at_start("a", "b"), {"a": np.add(FLAT, 0.05), "b": FLAT}, None),
     ],
 )

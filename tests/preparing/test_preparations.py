@@ -122,7 +122,7 @@ def test_shares_leave_the_method_the_rest_exactly() -> None:
     assert setting_of(spec).preparations == ("ranges", "standardisation")
     assert gaussian_mu(cal.method_budget) ** 2 == pytest.approx(whole**2 - sum(squares), rel=1e-6)
     assert cal.preparation_mu**2 == pytest.approx(sum(squares))
-    event = protection.released(spec.build(), setting_of(spec), cal)  # type: ignore[arg-type]
+    event = protection.released_event(spec.build(), setting_of(spec), cal)  # type: ignore[arg-type]
     assert only_step(event).mu == pytest.approx(whole, rel=1e-6)
     free = calibration_of(replace(spec, row_scaling="centred", ranges="declared"))
     assert cal.noise_scale > free.noise_scale

@@ -157,4 +157,4 @@ def test_without_noise_nothing_is_declared(name: str, params: dict[str, str | bo
         calibration = mechanism.calibrate(SETTING, Budget(1.0, 1e-5)).noiseless()
     except InvalidInput:
         return
-    assert protection.released(mechanism, SETTING, calibration) is None
+    assert protection.released_event(mechanism, SETTING, calibration) is None

@@ -10,14 +10,14 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpviz.common.validate import InvalidInput
-from dpviz.estimator.guarantee import share, together
+from dpviz.estimator.guarantee import share, total_budgets
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.accounting.account import epsilon
-from dpviz.privacy.accounting.division import composes, divided, divided_exactly
+from dpviz.privacy.accounting.division import composes, divide, divide_exactly
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.methods import tightest
-from dpviz.privacy.accounting.selection import composed, random_search, slack_of
+from dpviz.privacy.accounting.selection import composed_budget, exact_slack, random_search
 from dpviz.privacy.budget import Budget
 
 
@@ -38,7 +38,7 @@ def worst_delta(each: Budget, k: int, epsilon: float) -> float:
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("budget", [Budget(1.0, 1e-5), Budget(0.1, 0.01), Budget(4.0, 0.05)])
 def test_whatever_the_releases_are_together_they_keep_the_budget(budget: Budget, k: int) -> None:
-    each = divided(budget, k)
+    each = divide(budget, k)
     assert each.epsilon >= budget.epsilon / k
     assert worst_delta(each, k, budget.epsilon) <= budget.delta * (1 + 1e-9)
     more = Budget(each.epsilon * 1.05, each.delta * 1.05)  # the control
@@ -61,7 +61,7 @@ def test_gaussian_models_of_several_classes_keep_the_budget_and_use_it(classes: 
     assert budget.delta * 0.99 < delta(cal.noise_scale) <= budget.delta * (1 + 1e-6)
     assert delta(0.95 * cal.noise_scale) > budget.delta
     assert "exactly" in how
-    assert each.epsilon > divided(budget, classes).epsilon
+    assert each.epsilon > divide(budget, classes).epsilon
 
 
 def slack_of_answers(each: float, k: int, epsilon: float) -> float:
@@ -81,7 +81,7 @@ def test_the_division_is_the_best_one_of_the_theorem() -> None:
             if price > delta / 2:
                 break
             best, slack = i, price
-        each = divided(Budget(whole, delta), k)
+        each = divide(Budget(whole, delta), k)
         assert each.epsilon == pytest.approx(whole / (k - 2 * best), rel=1e-12)
         assert 1 - (1 - each.delta) ** k * (1 - slack) == pytest.approx(delta, rel=1e-6)
         used.add((k % 2, "none" if not best else "all" if best == (k - 1) // 2 else "some", best == 1))
@@ -90,21 +90,21 @@ def test_the_division_is_the_best_one_of_the_theorem() -> None:
 
 def test_the_share_of_delta_is_rounded_down() -> None:
     for k, delta in ((2, 1e-5), (3, 1e-9), (7, 1e-5)):
-        total = 1 - (1 - Fraction(divided(Budget(1.0, delta), k).delta)) ** k
+        total = 1 - (1 - Fraction(divide(Budget(1.0, delta), k).delta)) ** k
         assert Fraction(delta) * (1 - Fraction(1, 10**11)) < total <= Fraction(delta)
 
 
 def test_a_budget_is_divided_among_1_to_10000() -> None:
     """Of 10,000 pure answers 2 epsilon could be saved at a price that no double holds: it is no price of 0."""
-    assert divided(Budget(2.0), 1) == Budget(2.0)
-    assert divided(Budget(2.0), 10_000) == Budget(2.0 / 10_000)
-    assert divided_exactly(Budget(2.0, 1e-5), 1, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon <= 2.0
-    assert divided_exactly(Budget(2.0, 1e-5), 10_000, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon > 2.0 / 10_000
+    assert divide(Budget(2.0), 1) == Budget(2.0)
+    assert divide(Budget(2.0), 10_000) == Budget(2.0 / 10_000)
+    assert divide_exactly(Budget(2.0, 1e-5), 1, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon <= 2.0
+    assert divide_exactly(Budget(2.0, 1e-5), 10_000, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon > 2.0 / 10_000
     for wrong in (0, 10_001):
         with pytest.raises(InvalidInput, match="parts"):
-            divided(Budget(2.0), wrong)
+            divide(Budget(2.0), wrong)
         with pytest.raises(InvalidInput, match="parts"):
-            divided_exactly(Budget(2.0, 1e-5), wrong, lambda each: Gaussian(1.0, 5 / each.epsilon))
+            divide_exactly(Budget(2.0, 1e-5), wrong, lambda each: Gaussian(1.0, 5 / each.epsilon))
 
 
 @pytest.mark.parametrize("rate", [None, 0.1])
@@ -113,7 +113,7 @@ def test_releases_that_are_known_use_the_whole_budget(rate: float | None) -> Non
         return Gaussian(1.0, 4 / each.epsilon) if rate is None else Sampled(Gaussian.of_rows(0.5, 0.9 / each.epsilon), rate)
 
     budget = Budget(2.5, 1e-5)
-    each = divided_exactly(budget, 4, released)
+    each = divide_exactly(budget, 4, released)
     event = Repeated(released(each), 4)
     assert epsilon(event, tightest(event), budget.delta) <= budget.epsilon
     assert epsilon(event, tightest(event), budget.delta) > budget.epsilon * (1 - 1e-5)
@@ -122,7 +122,7 @@ def test_releases_that_are_known_use_the_whole_budget(rate: float | None) -> Non
 
 def test_a_budget_that_nothing_keeps_is_refused() -> None:
     with pytest.raises(InvalidInput, match="too small to be divided by 3 classes") as error:
-        divided_exactly(Budget(0.5, 1e-5), 3, lambda each: Gaussian(1.0, 0.1))
+        divide_exactly(Budget(0.5, 1e-5), 3, lambda each: Gaussian(1.0, 0.1))
     assert error.value.field == "epsilon"
 
 
@@ -142,20 +142,20 @@ def test_composition_is_the_best_one_of_the_theorem(each: Budget, k: int) -> Non
     """From plain addition to saving all there is to save, with the price of every step from another formula."""
     prices = [0.0] + [slack_of_answers(each.epsilon, k, (k - 2 * i) * each.epsilon) for i in range(1, k // 2 + 1)]
     for i, price in enumerate(prices):
-        got = composed(each, k, slack=price * (1 + 1e-9))
+        got = composed_budget(each, k, slack=price * (1 + 1e-9))
         assert got.epsilon == pytest.approx(max((k - 2 * i) * each.epsilon, 1e-12), rel=1e-12)
         assert got.delta == pytest.approx(1 - (1 - each.delta) ** k * (1 - price), rel=1e-9, abs=1e-15)
-    assert composed(each, k, slack=0.999).epsilon == got.epsilon
+    assert composed_budget(each, k, slack=0.999).epsilon == got.epsilon
     if k == 9:
         assert prices[2] > 0.01, "large slacks occur"
 
 
 def test_what_is_composed_is_a_budget_at_its_ends() -> None:
-    assert composed(Budget(1.0, 0.9), 10_000).delta == 1 - 1e-16
-    assert composed(Budget(1.0), 10_000).epsilon == 10_000
+    assert composed_budget(Budget(1.0, 0.9), 10_000).delta == 1 - 1e-16
+    assert composed_budget(Budget(1.0), 10_000).epsilon == 10_000
     for wrong in (0, 10_001):
         with pytest.raises(InvalidInput, match="runs"):
-            composed(Budget(1.0), wrong)
+            composed_budget(Budget(1.0), wrong)
 
 
 def test_random_search_at_other_distributions() -> None:
@@ -170,20 +170,20 @@ def test_random_search_at_other_distributions() -> None:
 def test_prices_far_below_a_rounding_of_1_keep_their_digits() -> None:
     """delta_1 = (e^(k eps) - e^((k-2) eps))/(1 + e^eps)^k in closed form; nothing saved costs nothing."""
     exact = (math.exp(20) - math.exp(19.8)) / (1 + math.exp(0.1)) ** 200
-    assert slack_of(0.1, 200, 1) == pytest.approx(exact, rel=1e-9, abs=0)
-    assert slack_of(0.1, 200, 0) == 0.0
-    assert 0.0 < slack_of(1e-4, 10_000, 1) < 1e-300
+    assert exact_slack(0.1, 200, 1) == pytest.approx(exact, rel=1e-9, abs=0)
+    assert exact_slack(0.1, 200, 0) == 0.0
+    assert 0.0 < exact_slack(1e-4, 10_000, 1) < 1e-300
 
 
 def test_models_that_keep_to_their_share_cost_the_whole_and_others_their_sum() -> None:
     setting = get_model("logistic").setting(100, 3, 0.1)
     cal = get_mechanism("output-gaussian")().calibrate(setting, Budget(1.0, 1e-6))
     each, whole = Budget(1.0, 1e-6), Budget(2.5, 1e-5)
-    assert together(cal, each, whole, 3, pure=False) == (whole, whole)
-    assert together(cal, each, whole, 1, pure=False) == (each, each)
+    assert total_budgets(cal, each, whole, 3, pure=False) == (whole, whole)
+    assert total_budgets(cal, each, whole, 1, pure=False) == (each, each)
     more = dataclasses.replace(cal, claimed_budget=Budget(1.0, 2e-6), proved_budget=Budget(1.5, 1e-6))
-    assert together(more, each, whole, 3, pure=False) == (Budget(3.0, 6e-6), Budget(4.5, 3e-6))
+    assert total_budgets(more, each, whole, 3, pure=False) == (Budget(3.0, 6e-6), Budget(4.5, 3e-6))
     pure = get_mechanism("cms-output")().calibrate(setting, Budget(1.0))
-    assert together(pure, Budget(1.0), Budget(2.5), 3, pure=True) == (Budget(2.5), Budget(2.5))
+    assert total_budgets(pure, Budget(1.0), Budget(2.5), 3, pure=True) == (Budget(2.5), Budget(2.5))
     nothing = get_mechanism("non-private")().calibrate(setting, Budget(1.0))
-    assert together(nothing, each, whole, 3, pure=False) == (None, None)
+    assert total_budgets(nothing, each, whole, 3, pure=False) == (None, None)

@@ -46,7 +46,7 @@ BATCHES: Event = Repeated(Sampled(Gaussian.of_rows(1.0, 8.0), 0.1), 20)
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Method:
     (tmp_path / "chernoff.py").write_text(TOY)
     monkeypatch.setattr(accountants, "__path__", [*accountants.__path__, str(tmp_path)])
-    found = registry.found()
+    found = registry.find_accountants()
     assert list(found)[1:] == list(registry.list_accountants()), "it adds itself and moves no other"
     monkeypatch.setattr(registry, "ACCOUNTANTS", found)
     return Method("chernoff", REPLACE, "two-hop")

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import dpviz
 from dpviz.auditing import audit_one_run
-from dpviz.auditing.one_run import on_axes
+from dpviz.auditing.one_run import axis_canaries
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -138,10 +138,10 @@ def test_bad_counts_are_refused(arguments: tuple[int, int, int]) -> None:
 def test_methods_with_declared_gaussian_noise_have_it_and_others_do_not() -> None:
     budget = Budget(4.0, 1e-5)
     mechanism = OutputGaussian()
-    result = audit_one_run(mechanism, on_axes(mechanism, get_model("svm"), budget, 300, 0.1), budget)
+    result = audit_one_run(mechanism, axis_canaries(mechanism, get_model("svm"), budget, 300, 0.1), budget)
     assert result.calibration.mu == pytest.approx(gaussian_mu(budget))
     assert result.gaussian_epsilon_lower == one_run_gaussian_epsilon(result.correct, result.guesses, 300, 1e-5)
     assert result.epsilon_lower < result.gaussian_epsilon_lower < 4  # type: ignore[operator]
     other = dpviz.list_mechanisms()["cms-output"]()
-    pure = audit_one_run(other, on_axes(other, get_model("svm"), budget, 50, 0.1), budget)
+    pure = audit_one_run(other, axis_canaries(other, get_model("svm"), budget, 50, 0.1), budget)
     assert pure.gaussian_epsilon_lower is None

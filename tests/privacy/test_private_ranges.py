@@ -17,7 +17,7 @@ from dpviz.privacy import private_ranges as module
 from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.private_ranges import EDGES, Noise, _listed, planned, private_ranges
+from dpviz.privacy.private_ranges import EDGES, Noise, _listed, plan_noise, private_ranges
 from dpviz.spending import Ledger
 
 BUDGET = Budget(0.5, 1e-6)
@@ -27,7 +27,7 @@ BUDGET = Budget(0.5, 1e-6)
 @pytest.mark.parametrize("budget", [BUDGET, Budget(3.0, 1e-3)])
 def test_all_queries_cost_the_budget(numbers: int, categories: int, budget: Budget) -> None:
     """The Gaussian part by the accountant, at the distance that one replaced row can make; the threshold by its definition."""
-    noise = planned(numbers, categories, budget)
+    noise = plan_noise(numbers, categories, budget)
     distance = math.sqrt(2 * 2 * numbers + 2 * categories)
     lifted = categories * float(norm.sf((noise.threshold - 1) / noise.sigma))
     delta = budget.delta - (1 + math.exp(budget.epsilon)) * lifted
@@ -47,7 +47,7 @@ class Recorded(random.Random):
 
 
 def test_every_bin_of_both_queries_receives_noise() -> None:
-    source, noise = Recorded(), planned(1, 0, BUDGET)
+    source, noise = Recorded(), plan_noise(1, 0, BUDGET)
     private_ranges({"x": np.full(5000, 3.0)}, BUDGET, source)
     assert source.asked == [noise.sigma] * (len(EDGES) - 1 + module._PARTS)
     source.drawn = 1e9
@@ -56,7 +56,7 @@ def test_every_bin_of_both_queries_receives_noise() -> None:
 
 def test_categories_are_those_whose_noisy_number_passes() -> None:
     budget = Budget(1.0, 1e-3)
-    noise = planned(0, 1, budget)
+    noise = plan_noise(0, 1, budget)
     enough = math.ceil(noise.threshold) + 1
     values = ["many"] * 900 + ["b"] * enough + ["a"] * (enough + 5) + ["c"] * (enough - 3) + ["queen", None, float("nan")]
     source = Recorded()
@@ -77,7 +77,7 @@ def test_categories_are_those_whose_noisy_number_passes() -> None:
 def test_a_value_of_one_row_stays_hidden_as_often_as_the_proof_says() -> None:
     """Replacing the only row of a value, with a delta that can be counted; at 0 as the threshold it is seen."""
     budget, runs = Budget(1.0, 0.2), 3000
-    noise = planned(0, 1, budget)
+    noise = plan_noise(0, 1, budget)
     source = random.Random(3)
 
     def shown(threshold: float) -> float:
@@ -154,13 +154,13 @@ def test_years_do_not_get_the_range_of_a_power_of_two() -> None:
 
 def outcomes(values: np.ndarray, runs: int, sigma_factor: float, monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
     with monkeypatch.context() as patched:
-        true = planned
+        true = plan_noise
 
         def weaker(*counts_and_budget: object) -> Noise:
             noise = true(*counts_and_budget)  # type: ignore[arg-type]
             return replace(noise, sigma=sigma_factor * noise.sigma)
 
-        patched.setattr(module, "planned", weaker)
+        patched.setattr(module, "plan_noise", weaker)
         source = random.Random(11)
         return Counter(private_ranges({"x": values}, Budget(1.0, 1e-3), source).ranges["x"] for _ in range(runs))
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.privacy.search import largest, smallest
+from dpviz.privacy.search import largest_argument, smallest
 
 
 @settings(max_examples=200)
@@ -27,7 +27,7 @@ def test_the_largest_is_met_from_below(root: float, start: float, even: bool) ->
     def excess(x: float) -> float:
         return math.log(x) - root
 
-    found = largest(excess, start, even=even, margin=1e-13)
+    found = largest_argument(excess, start, even=even, margin=1e-13)
     assert excess(found) <= 1e-12
     assert abs(math.log(found) - root) <= 2e-12
 

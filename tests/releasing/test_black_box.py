@@ -73,17 +73,17 @@ def plant(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
             draws, one = usual(len(centre), source)
             return centre + scale * np.array([draw / one for draw in draws])
 
-        monkeypatch.setattr(grid, "added", in_doubles)
+        monkeypatch.setattr(grid, "add_on_grid", in_doubles)
     elif mistake == "a reused seed":
         monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(5))
     elif mistake == "one low bit of the rows":  # rounding to every other multiple under one table
-        added = grid.added
+        added = grid.add_on_grid
 
         def parity(centre: np.ndarray, scale: float, *rest: object) -> np.ndarray:
             theta, step = added(centre, scale, *rest), grid.step_of(scale)  # type: ignore[arg-type]
             return theta - step * (np.rint(theta / step) % 2) * (np.rint(centre / step) % 2)
 
-        monkeypatch.setattr(grid, "added", parity)
+        monkeypatch.setattr(grid, "add_on_grid", parity)
 
 
 SEEN = {

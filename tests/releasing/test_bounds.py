@@ -10,7 +10,7 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components.lessons import BY_ID
 from dpviz.experiments.run.resolve import dataset_of
-from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.persons import budget_of_row
 from dpviz.preparing.ranges import ranges_matter
 from dpviz.privacy.budget import Budget
 from dpviz.releasing import bounds
@@ -87,7 +87,7 @@ def test_private_categories_replace_those_that_were_read(monkeypatch: pytest.Mon
     assert asked == [(["age"], [], made.of_ranges)] * 2
     asked.clear()
     made = compare(own(person="name", person_rows=2, ranges={"age": (0, 120)}, categories={"job": ["a", "b"]}), widths=(1.0,))
-    assert asked == [(["age"], [], of_row(made.of_ranges, 2))] * 2, "of one row, so that two together cost the tenth"
+    assert asked == [(["age"], [], budget_of_row(made.of_ranges, 2))] * 2, "of one row, so that two together cost the tenth"
 
 
 def test_persons_are_drawn_with_their_rows_at_every_width() -> None:

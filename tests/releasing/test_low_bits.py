@@ -55,7 +55,7 @@ def test_low_bits_do_not_tell_neighbours_apart(mechanism: str, count: int, monke
     monkeypatch.setattr(random, "SystemRandom", lambda: source)
     first, second = table(80), table(81)
     assert odd_and_negative(releases(first, count, mechanism)) == odd_and_negative(releases(second, count, mechanism)) == 0
-    monkeypatch.setattr(grid, "added", in_doubles)
+    monkeypatch.setattr(grid, "add_on_grid", in_doubles)
     seen = odd_and_negative(releases(first, count, mechanism)), odd_and_negative(releases(second, count, mechanism))
     assert seen[0] >= 1, "the control: without the grid this table gives the event"
     assert seen[1] == 0, "and its neighbour never does, so no (ε, δ) below that share holds"
@@ -86,7 +86,7 @@ def test_every_method_publishes_multiples_of_a_step_that_no_row_decides(mechanis
 def test_noise_and_parameters_are_added_as_whole_numbers() -> None:
     """Rounding first and adding then is rounding of the sum of the rounded parameters and the noise, exactly."""
     centre = np.array([1 / 3, -2 / 7, 1e-9, 0.0])
-    out = grid.added(centre, 0.7, "gaussian", math.nan, random.Random(3))
+    out = grid.add_on_grid(centre, 0.7, "gaussian", math.nan, random.Random(3))
     step = grid.step_of(0.7)
     draws, one = grid.EXACT["gaussian"](4, random.Random(3))
     for c, draw, value in zip(centre, draws, out, strict=True):
@@ -98,7 +98,7 @@ def test_noise_and_parameters_are_added_as_whole_numbers() -> None:
 def test_rounding_is_paid_for_by_more_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rounded parameters have the sensitivity D + g sqrt(m); a step as coarse as D shows the factor."""
     monkeypatch.setattr(grid, "step_of", lambda scale: 0.25)
-    with_, without = (grid.added(np.zeros(4), 1e6, "gaussian", d, random.Random(1)) for d in (0.5, math.nan))
+    with_, without = (grid.add_on_grid(np.zeros(4), 1e6, "gaussian", d, random.Random(1)) for d in (0.5, math.nan))
     np.testing.assert_allclose(with_ / without, 1 + 0.25 * 2 / 0.5, rtol=1e-5)
 
 
@@ -137,7 +137,7 @@ def test_the_step_follows_the_noise_and_stays_within_what_doubles_hold() -> None
 @pytest.mark.parametrize("centre", [np.array([np.nan]), np.array([np.inf]), np.array([1e30])])
 def test_what_is_no_number_or_too_large_raises(centre: np.ndarray) -> None:
     with pytest.raises(InvalidInput):
-        grid.added(centre, 1.0, "gaussian", 0.1, random.Random(0))
+        grid.add_on_grid(centre, 1.0, "gaussian", 0.1, random.Random(0))
 
 
 def test_a_hardened_release_draws_from_the_operating_system_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from dpviz.auditing import AuditResult
 from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
-from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.persons import budget_of_row
 from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget, Status
 from dpviz.releasing import ranges, training
@@ -159,7 +159,7 @@ def test_ranges_of_persons_are_for_all_their_rows(
     ((jobs, budget),) = seen
     assert len(jobs) == 3000
     assert made.of_ranges is not None
-    assert budget == of_row(made.of_ranges, 2)
+    assert budget == budget_of_row(made.of_ranges, 2)
     assert made.calibration.person_rows == 2
     assert made.calibration.proved_budget.epsilon == pytest.approx(3.0, rel=0.02)
     assert "Unit of privacy: one person, of whom at most 2 rows are kept" in made.card

@@ -61,8 +61,8 @@ def test_headlines_speak_other_metrics() -> None:
 def test_parts_have_their_sign_and_small_differences_are_no_cost() -> None:
     lucky = dataclasses.replace(COST, private=np.array([0.84, 0.85, 0.84]))
     assert words.parts(lucky) == {"training": "training −0.4", "noise": "noise +1.8"}
-    assert words.against(lucky) == "1.4 points better than without privacy"
-    assert words.against(dataclasses.replace(COST, error=0.01)) == "no measurable cost"
+    assert words.privacy_cost(lucky) == "1.4 points better than without privacy"
+    assert words.privacy_cost(dataclasses.replace(COST, error=0.01)) == "no measurable cost"
 
 
 @pytest.mark.parametrize(("points", "text"), [(0.023, "2.3"), (0.0004, "nothing"), (-0.0004, "nothing"), (-0.004, "−0.4")])
@@ -177,7 +177,7 @@ def _tables_with_a_menu(source: str) -> list[ast.Call]:
     """Calls that show a table whose own menu saves it as CSV, without the protection against formulas."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
     shown = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr in ("dataframe", "data_editor")]
-    return [node for node in shown if "harmless(" not in ast.unparse(node.args[0])]
+    return [node for node in shown if "escape_formulas(" not in ast.unparse(node.args[0])]
 
 
 def test_what_a_tables_own_menu_saves_holds_no_formulas() -> None:
@@ -197,6 +197,6 @@ def test_a_target_beyond_the_non_private_model_is_said_to_be_out_of_reach() -> N
         (loss, 0.3, 0.2, False),
         (accuracy, 0.9, float("nan"), False),
     ):
-        said = words.least_for(missed, target, {}, None, measure=measure, top=top)
+        said = words.needed_budget(missed, target, {}, None, measure=measure, top=top)
         assert ("Nor does the non-private model" in said) == out, (measure.id, target, top)
-        assert not out or words.measured(measure, top) in said
+        assert not out or words.metric_value(measure, top) in said

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 Floats = NDArray[np.floating]
 Flags = NDArray[np.bool_]
@@ -86,5 +86,5 @@ class MembershipAttack(ABC):
     most_targets: ClassVar[int] = 0
 
     @abstractmethod
-    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         """(T, n) scores, large where a row looks like a member; finite."""

@@ -13,7 +13,7 @@ from dpviz.auditing.attacks.judging import CONFIDENCE
 from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies.influences import influence_of
-from dpviz.experiments.studies.inspected import unlike_typical
+from dpviz.experiments.studies.inspected import unusual_columns
 
 #: column -> name for people
 FACTS = {
@@ -73,10 +73,10 @@ def associations(exposed: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["fact", "correlation", "low", "high", "rows"])
 
 
-def who(found: AttackedRun, row_id: int) -> str:
+def describe_row(found: AttackedRun, row_id: int) -> str:
     """A row in words: its label, and the columns in which it differs most from a typical one."""
     label = setup_for(found.spec).dataset.frame.iloc[row_id, -1]
-    columns = unlike_typical(found.spec, row_id)
+    columns = unusual_columns(found.spec, row_id)
     unlike = "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in columns)
     return f"label {label}; {unlike}" if unlike else f"label {label}"
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.common import threads
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import settled_for, setup_for
+from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training, protection
 from dpviz.models import Model, Rows, Setting
@@ -67,7 +67,7 @@ class Halves:
     @cached_property
     def mechanism(self) -> Mechanism:
         """The mechanism with the hyperparameters of the run, of which automatic ones follow from all its rows."""
-        return settled_for(self.spec, self.size)
+        return mechanism_for_rows(self.spec, self.size)
 
     @property
     def size(self) -> int:
@@ -99,7 +99,7 @@ class Halves:
         """The calibration of the run's budget for half of the rows."""
         return protection.calibrate(self.mechanism, self.setting, resolve(self.spec).budget)
 
-    def train(self, role: str, k: int, monitor: Monitor = silent) -> Floats:
+    def train(self, role: str, k: int, monitor: Monitor = ignore) -> Floats:
         """(m,) released parameters of model k of a role; a model of zeros where training diverged."""
         given = Training(self.half(role, k), [self.calibration], [self._stream(role, k, 1)], record=False, monitor=monitor)
         theta: Floats = train(self.mechanism, given, keep_diverged=True).fit.theta[0, 0]
@@ -116,8 +116,8 @@ class Halves:
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def trained(
-    halves: Halves, wanted: Sequence[tuple[str, int]], store: KeptModels | None = None, monitor: Monitor = silent
+def train_models(
+    halves: Halves, wanted: Sequence[tuple[str, int]], store: KeptModels | None = None, monitor: Monitor = ignore
 ) -> Iterator[tuple[str, range, Floats]]:
     """(role, which models, (k, m) parameters) block by block, kept in a store as soon as they are there.
 
@@ -147,7 +147,7 @@ def trained(
         )
 
     for (role, block), models in zip(
-        blocks, threads.side_by_side(work, len(blocks), listen, workers=threads.processors()), strict=True
+        blocks, threads.parallel_map(work, len(blocks), listen, workers=threads.processors()), strict=True
     ):
         yield role, block, models
 

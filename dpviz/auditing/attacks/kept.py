@@ -4,7 +4,7 @@ import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.common.file_store import FileStore
-from dpviz.datasets.catalogue import only_here
+from dpviz.datasets.catalogue import is_in_memory
 
 
 class KeptModels(FileStore):
@@ -19,7 +19,7 @@ class KeptModels(FileStore):
         Args:
             dataset: what they were trained on.
         """
-        content = None if only_here(dataset) else self.read(key)
+        content = None if is_in_memory(dataset) else self.read(key)
         if content is None or len(content) != 8 * shape[0] * shape[1]:
             return None
         models = np.frombuffer(content, "<f8").reshape(shape).astype(float)
@@ -27,5 +27,5 @@ class KeptModels(FileStore):
 
     def put(self, key: str, dataset: str, models: Floats) -> None:
         """Keeps parameters."""
-        if not only_here(dataset):
+        if not is_in_memory(dataset):
             self.write(key, models.astype("<f8").tobytes())

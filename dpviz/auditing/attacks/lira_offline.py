@@ -4,7 +4,7 @@ import numpy as np
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
 from dpviz.auditing.attacks.row_gaussians import row_gaussians
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 
 class LiRAOffline(MembershipAttack):
@@ -16,7 +16,7 @@ class LiRAOffline(MembershipAttack):
     formula = r"P[Z\le s],\quad Z\sim\mathcal N(\mu_{\mathrm{out}},\sigma_{\mathrm{out}}^2)"
     idea = "The signal is larger than under shadow models that were not trained on the row."
 
-    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         out = row_gaussians(shadows, False)
         # the distance in standard deviations orders rows as 1 - P[Z > s] of equation (4) does, which is 1 in doubles from 8.3 on
         return np.asarray((targets.signals - out.mean) / np.sqrt(out.variance))

@@ -4,7 +4,7 @@ import numpy as np
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
 from dpviz.auditing.attacks.row_gaussians import RowGaussians, row_gaussians
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 
 class LiRAOnline(MembershipAttack):
@@ -18,7 +18,7 @@ class LiRAOnline(MembershipAttack):
     )
     idea = "The signal is likelier under shadow models that were trained on the row than under those that were not."
 
-    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         return log_density(targets.signals, row_gaussians(shadows, True)) - log_density(
             targets.signals, row_gaussians(shadows, False)
         )

@@ -1,7 +1,7 @@
 """The loss threshold: a row whose loss is small was probably trained on (Yeom et al. 2018)."""
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 
 class LossThreshold(MembershipAttack):
@@ -13,5 +13,5 @@ class LossThreshold(MembershipAttack):
     formula = r"-\ell(f(x),y)"
     idea = "A small loss suggests a member."
 
-    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         return targets.signals  # the loss ln(1 + e^-signal) falls where the signal rises, so that both order rows alike

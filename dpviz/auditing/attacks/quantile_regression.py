@@ -8,7 +8,7 @@ false alarms. q is where the mean pinball loss (1 - a) max(s - q, 0) + a max(q -
 import numpy as np
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 #: false alarms that the regression aims at; other rates move the quantile of all rows by the same distance
 RATE = 0.05
@@ -24,7 +24,7 @@ class QuantileRegression(MembershipAttack):
     idea = "The signal exceeds a quantile of the population's, which a regression predicts from the row."
     most_targets = 64
 
-    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         from sklearn.ensemble import HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import dpviz.auditing.attacks as room
 from dpviz.auditing.attacks.base import MembershipAttack
-from dpviz.common.validate import one_of
+from dpviz.common.validate import check_choice
 
 
 @cache
@@ -32,4 +32,4 @@ def get_attack(name: str) -> MembershipAttack:
     Raises:
         InvalidInput: no such attack.
     """
-    return _all()[one_of("attack", name, _all())]
+    return _all()[check_choice("attack", name, _all())]

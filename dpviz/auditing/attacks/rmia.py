@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 
 #: the ratio above which a row dominates one of the population; near 1, where private models have their ratios
 GAMMA = 1.0
@@ -32,7 +32,7 @@ class RMIA(MembershipAttack):
         "by the gain itself, which finds a little more than the published score."
     )
 
-    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = silent) -> Floats:
+    def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         rows = _log_p(targets.signals) - _reference(shadows)
         population = np.sort(_log_p(targets.population) - _log_mean(shadows.population, np.ones_like(shadows.population)), axis=1)
         scores = np.empty(rows.shape)

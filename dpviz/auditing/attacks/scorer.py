@@ -13,7 +13,7 @@ from dpviz.auditing.attacks.base import Shadows, Targets
 from dpviz.auditing.attacks.judging import LEAST_ALARMS, Judged
 from dpviz.auditing.attacks.registry import get_attack
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, whole
+from dpviz.common.validate import InvalidInput, check_integer, check_range
 
 _POPULATION = 0.2  # share of the rows that no model is trained on
 _SMALLEST = 1e-6  # probability: trees and forests say 0 and 1, whose logits would drown all others
@@ -101,9 +101,9 @@ def membership_risk(
         InvalidInput: a bad argument.
     """
     get_attack(attack)
-    at_fpr = in_range("at_fpr", at_fpr, 1e-6, 1 - 1e-6)
-    shadows, targets = whole("shadows", shadows, 8, 4096), whole("targets", targets, 4, 1024)
-    return MembershipRisk(attack, at_fpr, shadows, targets, whole("seed", seed, 0, 2**32 - 1))
+    at_fpr = check_range("at_fpr", at_fpr, 1e-6, 1 - 1e-6)
+    shadows, targets = check_integer("shadows", shadows, 8, 4096), check_integer("targets", targets, 4, 1024)
+    return MembershipRisk(attack, at_fpr, shadows, targets, check_integer("seed", seed, 0, 2**32 - 1))
 
 
 def _fitted(estimator: Any, X: Any, y: NDArray[Any], at: NDArray[np.intp], seed: np.random.SeedSequence) -> Any:

@@ -8,13 +8,13 @@ import pandas as pd
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.auditing.attacks.base import Shadows, Targets
-from dpviz.auditing.attacks.halves import SHADOW, TARGET, Halves, signals, trained
+from dpviz.auditing.attacks.halves import SHADOW, TARGET, Halves, signals, train_models
 from dpviz.auditing.attacks.judging import Judged
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.attacks.row_gaussians import separation
-from dpviz.common.progress import Monitor, each, part, silent
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.progress import Monitor, ignore, part, track
+from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -36,7 +36,7 @@ def watch_attacks(
     attacks: Sequence[str] | None = None,
     baseline: bool = True,
     store: KeptModels | None = None,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> Iterator[AttackedRun]:
     """Attacks a run, and yields what was found; once more with the same attacks without privacy beside it.
 
@@ -55,8 +55,8 @@ def watch_attacks(
     Raises:
         InvalidInput: a bad argument, or the mechanism refuses half of the rows or releases no model.
     """
-    shadows = whole("shadows", shadows, LEAST_SHADOWS, MOST_SHADOWS)
-    targets = whole("targets", max(64, shadows // 4) if targets is None else targets, LEAST_TARGETS, MOST_TARGETS)
+    shadows = check_integer("shadows", shadows, LEAST_SHADOWS, MOST_SHADOWS)
+    targets = check_integer("targets", max(64, shadows // 4) if targets is None else targets, LEAST_TARGETS, MOST_TARGETS)
     names = list(list_attacks() if attacks is None else attacks)
     for name in names:
         get_attack(name)
@@ -80,7 +80,7 @@ def attack_run(
     attacks: Sequence[str] | None = None,
     baseline: bool = True,
     store: KeptModels | None = None,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> AttackedRun:
     """Attacks a run to the end; see `watch_attacks`.
 
@@ -100,7 +100,7 @@ def attack_over_epsilon(
     *,
     attacks: Sequence[str] | None = None,
     store: KeptModels | None = None,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> Iterator[pd.DataFrame]:
     """`AttackedRun.table` at each epsilon, with a column epsilon in front; halves and standard noise draws are the same at all.
 
@@ -129,13 +129,13 @@ def _attacked(
     rows, population = problem.rows.take(at), setup.test.take(beside)
     on_rows = {SHADOW: np.empty((shadows, len(rows)), np.float32), TARGET: np.empty((targets, len(rows)), np.float32)}
     on_others = {role: np.empty((len(of), len(population)), np.float32) for role, of in on_rows.items()}
-    for role, block, theta in trained(halves, [(SHADOW, shadows), (TARGET, targets)], store, part(monitor, 0.0, _TRAINING)):
+    for role, block, theta in train_models(halves, [(SHADOW, shadows), (TARGET, targets)], store, part(monitor, 0.0, _TRAINING)):
         here = slice(block.start, block.stop)
         on_rows[role][here], on_others[role][here] = signals(model, theta, rows), signals(model, theta, population)
     known = Shadows(on_rows[SHADOW], halves.member(SHADOW, shadows, at), on_others[SHADOW])
     seen = Targets(on_rows[TARGET], on_others[TARGET], _described(rows), _described(population))
     truth, judged = halves.member(TARGET, targets, at), {}
-    for attack, listen in each(part(monitor, _TRAINING, 1 - _TRAINING), map(get_attack, names)):
+    for attack, listen in track(part(monitor, _TRAINING, 1 - _TRAINING), map(get_attack, names)):
         listen(0.0)
         count = min(targets, attack.most_targets or targets)
         scores = attack.score(seen.first(count), known, listen)

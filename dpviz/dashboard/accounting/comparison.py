@@ -22,7 +22,7 @@ from dpviz.experiments.studies import noise_comparison
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
-from dpviz.mechanisms.attack import Attack, alike, strongest_attack
+from dpviz.mechanisms.attack import Attack, comparable_bounds, strongest_attack
 from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting import tables as curves
 from dpviz.privacy.accounting.events import Event
@@ -62,7 +62,7 @@ def compare_choice(spec: RunSpec) -> Field[str]:
     return fields.choice("compare", "Method", options, spec.mechanism, few=0)
 
 
-def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
+def subject_of(spec: RunSpec, choice: Field[str]) -> Subject:
     """The run that is accounted for, by the control."""
     name = choice.draw()
     run = noise_comparison.with_method(spec, name)
@@ -81,7 +81,7 @@ def chosen(spec: RunSpec, choice: Field[str]) -> Subject:
     return Subject(run, subject.mechanism, subject.calibration, subject.compared, subject.released)
 
 
-def computed(subject: Subject) -> tuple[list[Option], Attack | None] | None:
+def compute_options(subject: Subject) -> tuple[list[Option], Attack | None] | None:
     """The noise that each accountant asks for, and the best possible attack; None until they are there, after seconds."""
 
     def compute(run: RunSpec, monitor: Monitor) -> tuple[list[Option], Attack | None]:
@@ -89,7 +89,7 @@ def computed(subject: Subject) -> tuple[list[Option], Attack | None] | None:
         monitor(0.5)
         return [] if subject.released is None else side_by_side.options(subject.released, subject.compared.budget), attack
 
-    return tasks.computed("accounting", "Accounting", compute, subject.run)
+    return tasks.compute_once("accounting", "Accounting", compute, subject.run)
 
 
 def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | None) -> None:
@@ -161,7 +161,7 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay:
     charts.chart(fig, "sigmas", summary, lambda: curves.accountants(accountants), of=subject.run)
 
 
-def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
+def other_run(a: Outcome, attack: Attack | None, subject: Subject) -> None:
     """A comparison with run A, in words: noise and best possible attack."""
     parts, cal = [], subject.calibration
     if a.spec.mechanism == subject.run.mechanism and a.calibration.noise_scale > 0:
@@ -170,7 +170,7 @@ def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
     if a.attack is None:
         parts.append("no bound on attacks is proved for A")
     elif attack is not None:
-        one, here = alike(a.attack, attack)
+        one, here = comparable_bounds(a.attack, attack)
         by = " by (ε, δ) alone" if here != attack.accuracy else ""
         more = f"{words.part(abs(here - one))} points {'more' if here > one else 'less'} often than with A"
         same = words.part(abs(here - one)) == "nothing"
@@ -178,14 +178,14 @@ def beside(a: Outcome, attack: Attack | None, subject: Subject) -> None:
     panels.text(f"A is {words.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
-def promised(subject: Subject) -> None:
+def guarantee_badge(subject: Subject) -> None:
     """The guarantee, and where to attack it."""
     guarantee.badge(subject.calibration, subject.mechanism)
     with st.container(key="buttons-next"):
         links.examine(subject.run.mechanism)
 
 
-def how(spec: RunSpec, accountants: Sequence[Option]) -> None:
+def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
     """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
         for o in accountants:
@@ -216,7 +216,7 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
     finite = [o for o in accountants if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
-    measure = metric.chosen(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec.dataset, spec.intercept)
     levels = levels_of([measure.id])
 
     def work(monitor: Monitor) -> dict[str, np.ndarray]:
@@ -237,7 +237,7 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
         lines.Bar(
             o.name,
             scale * float(a.mean()),
-            f"{words.measured(measure, float(a.mean()))} ± {words.deviation(a, shares=measure.shares)}",
+            f"{words.metric_value(measure, float(a.mean()))} ± {words.deviation(a, shares=measure.shares)}",
             solid=o.status is Status.PROVED,
             strong=abs(o.sigma / cal.noise_scale - 1) < 1e-4,
         )
@@ -246,7 +246,7 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
     summary = (
         f"Test {measure.within} with each noise, mean ± one standard deviation over {spec.seeds} noise draws, the same "
         f"draws for all; non-private "
-        f"{words.measured(measure, base)}, majority {words.measured(measure, floor)}. {words.OUTSIDE}"
+        f"{words.metric_value(measure, base)}, majority {words.metric_value(measure, floor)}. {words.OUTSIDE}"
     )
     table = pd.DataFrame({"accountant": [o.name for o in finite], "sigma": scales, measure.column: values.mean(axis=1)})
     look = pictures.method_look(mechanism.id, theme)

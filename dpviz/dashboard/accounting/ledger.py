@@ -44,7 +44,7 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
         try:
             held, key = Ledger.parse(content), hashlib.sha256(content).hexdigest()
         except InvalidInput as problem:
-            panels.failed(f"{problem.field}: {problem.cause}", problem.fix)
+            panels.failure(f"{problem.field}: {problem.cause}", problem.fix)
             return
     counts = file is not None and cal.status is not Status.NONE and cal.neighbouring is held.relation
 

@@ -7,6 +7,6 @@ from dpviz.dashboard.frame.fields import Field
 from dpviz.experiments.run.spec import RunSpec
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them, for a run."""
     return (comparison.compare_choice(spec), *curves.CONTROLS, ledger.RELEASES)

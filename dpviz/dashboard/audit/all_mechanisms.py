@@ -44,7 +44,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
     if tasks.find(key) is None:
         st.button("Audit them all", type="primary", on_click=watching.start, args=(Job(key, stream),))
     else:
-        tasks.follow(tasks.attacked(key, stream, "board", ""), lambda rows: _show(rows, theme), "Auditing all mechanisms")
+        tasks.follow(tasks.attack_job(key, stream, "board", ""), lambda rows: _show(rows, theme), "Auditing all mechanisms")
 
 
 def _show(rows: list[Surveyed], theme: Theme) -> None:

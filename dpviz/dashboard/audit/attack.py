@@ -39,9 +39,9 @@ _power = lru_cache(256)(power)
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address: neighbouring pair, rows, and models trained on each dataset."""
-    persons = of_persons(spec)
+    persons = attacks_persons(spec)
     ids = f"The id of a training row{' of the person' if persons else ''}, as on the other pages."
     label, kinds = ("Who is attacked", KINDS_OF_PERSONS) if persons else ("Which row is attacked", KINDS)
     return (
@@ -58,14 +58,14 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     )
 
 
-def of_persons(spec: RunSpec) -> bool:
+def attacks_persons(spec: RunSpec) -> bool:
     """True where all rows of one person are attacked."""
-    return fields.readable(lambda: bool(dataset_of(spec).person_rows), False)
+    return fields.read_or_default(lambda: bool(dataset_of(spec).person_rows), False)
 
 
 def _usual(spec: RunSpec) -> str:
     """The default number of trained models: fewer on large tables."""
-    setting = fields.readable(lambda: setting_of(spec), None)
+    setting = fields.read_or_default(lambda: setting_of(spec), None)
     return "1000" if setting is None or setting.n * setting.m <= LARGE else "200"
 
 
@@ -101,7 +101,7 @@ def attack(spec: RunSpec, asked: Asked) -> Job[Any]:
     def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
         return watch_run(fixed, *asked, monitor=monitor)
 
-    return tasks.attacked(key, work, "audit", fixed.dataset)
+    return tasks.attack_job(key, work, "audit", fixed.dataset)
 
 
 def headline(task: Job[Any], spec: RunSpec) -> None:
@@ -112,13 +112,13 @@ def headline(task: Job[Any], spec: RunSpec) -> None:
             pair, result = task.results[-1]
             panels.headline(*sentence(result, pair, spec, task.over), of=spec)
         else:
-            differ = "the rows of one person" if of_persons(spec) else "one row"
+            differ = "the rows of one person" if attacks_persons(spec) else "one row"
             panels.headline(f"{words.title(spec)}: models are trained on two datasets that differ in {differ}.", of=spec)
 
-    watching.live(task, draw, every=1.0)
+    watching.draw_live(task, draw, every=1.0)
 
 
-def beside(a: Outcome) -> None:
+def other_run(a: Outcome) -> None:
     """The bound by the guarantee of run A, in words."""
     allows = "no bound on attacks is proved"
     if a.attack is not None:
@@ -285,7 +285,7 @@ def _ceiling(result: AuditResult) -> float:
 
 def _clouds(result: AuditResult, pair: Pair, spec: RunSpec, theme: Theme) -> None:
     st.header("What the attacker sees", anchor=False)
-    what = "person" if of_persons(spec) else "row"
+    what = "person" if attacks_persons(spec) else "row"
     sides = (f"with the {what}", f"without the {what}") if pair.name == "without" else ("first dataset", "second dataset")
     means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
     apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)

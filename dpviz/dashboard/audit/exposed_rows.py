@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
-from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
+from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.auditing.attacks.study import watch_attacks
 from dpviz.common.progress import Monitor
@@ -28,7 +28,7 @@ def _key(spec: RunSpec, shadows: int) -> str:
     return f"ordinary rows {resolve(replace(spec, seeds=1)).key()} {shadows}"
 
 
-def known(spec: RunSpec) -> AttackedRun | None:
+def cached_attacks(spec: RunSpec) -> AttackedRun | None:
     """The attacks on a run's rows, where this page or Audit has computed them with `SHADOWS` models."""
     task = tasks.find(_key(spec, SHADOWS))
     return task.results[-1] if task is not None and task.results else None
@@ -41,7 +41,7 @@ def attack(spec: RunSpec, shadows: int) -> Job[Any]:
     def work(monitor: Monitor) -> Iterator[AttackedRun]:
         return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
 
-    return tasks.attacked(_key(spec, shadows), work, "ordinary", fixed.dataset)
+    return tasks.attack_job(_key(spec, shadows), work, "ordinary", fixed.dataset)
 
 
 def draw(spec: RunSpec, theme: Theme) -> None:
@@ -65,7 +65,7 @@ def table(found: AttackedRun) -> None:
             str(row_id),
             words.two(row["separation"]),
             f"{int(row['attacks_that_find'])} of {len(found.judged)}",
-            who(found, int(row_id)),
+            describe_row(found, int(row_id)),
         )
         for row_id, row in rows.iterrows()
     ]

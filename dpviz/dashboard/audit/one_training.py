@@ -19,7 +19,7 @@ from dpviz.reporting.calls import with_spec
 COUNTS = {"": "None", "100": "100", "300": "300", "1000": "1,000"}
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The fields in the address: the number of canaries."""
     most = "Rows that a coin each puts in or changes. More canaries show more; none means no such audit."
     return (fields.choice("canaries", "Canaries in one training", COUNTS, "", most),)
@@ -45,7 +45,7 @@ def show(spec: RunSpec, own: Group) -> None:
 
 def _answer(spec: RunSpec, canaries: Canaries, result: OneRunResult) -> None:
     panels.text(sentence(result))
-    panels.note(f"{canaries.why} {visible(result)}")
+    panels.note(f"{canaries.why} {detectable_noise(result)}")
     gaussian = result.gaussian_epsilon_lower
     if gaussian is not None:
         panels.text(
@@ -75,7 +75,7 @@ def sentence(result: OneRunResult) -> str:
     return f"{message}; the claim is {words.budget(claim)}: {result.verdict}."
 
 
-def visible(result: OneRunResult) -> str:
+def detectable_noise(result: OneRunResult) -> str:
     """A sentence on the noise that so many canaries can be expected to detect."""
     if result.visible_share is None:
         return f"With this many canaries the audit can show at most ε = {words.three(result.most)}."

@@ -14,7 +14,7 @@ from dpviz.auditing.attacks.study import attack_over_epsilon
 from dpviz.common.limits import most_in_demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit import exposed_rows
-from dpviz.dashboard.audit.attack import of_persons
+from dpviz.dashboard.audit.attack import attacks_persons
 from dpviz.dashboard.components import charts, folds, panels, repeat, tables
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.frame.fields import Field, Group
@@ -32,9 +32,9 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "AUC", "Advantage")
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The fields in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
-    one = "One person, all others known" if of_persons(spec) else ONE_ROW
+    one = "One person, all others known" if attacks_persons(spec) else ONE_ROW
     more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
     return (
         fields.choice("attacked", "Attack on", {"": one, "ordinary": "Ordinary rows"}, ""),
@@ -44,7 +44,7 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     )
 
 
-def chosen(own: Group) -> bool:
+def draw_choice(own: Group) -> bool:
     """Draws the choice; whether ordinary rows are attacked."""
     return bool(own["attacked"].draw())
 
@@ -54,7 +54,7 @@ def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
     shadows = int(own["shadows"].draw())
     task = exposed_rows.attack(spec, shadows)
     with answer:
-        watching.live(task, lambda: _headline(task, spec, shadows), every=1.0)
+        watching.draw_live(task, lambda: _headline(task, spec, shadows), every=1.0)
     tasks.follow(task, lambda found: _picture(found, spec, theme), "Training and attacking", every=1.0)
     tasks.follow(task, lambda found: _below(found, spec, theme, shadows) if task.over else None)
 
@@ -97,7 +97,7 @@ def _below(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> Non
             "no bound: better attacks may come."
         )
     with folds.fold("Most exposed rows", "exposed"):
-        panels.not_private("Real rows, and numbers computed from them without noise. No ε covers them.")
+        panels.privacy_warning("Real rows, and numbers computed from them without noise. No ε covers them.")
         exposed_rows.table(found)
     with st.expander("Does influence predict who is found?"):
         exposed_rows.predicts(found, spec, theme)
@@ -156,7 +156,7 @@ def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None
 
 
 def _how(found: AttackedRun, shadows: int) -> None:
-    if not folds.closed():
+    if not folds.in_closed_fold():
         panels.text(
             f"{found.shadows:,} shadow models and {found.targets:,} target models are trained on independent random halves "
             f"({found.setting.n:,} rows), each calibrated for that many rows and with noise of its own. An attack knows the "

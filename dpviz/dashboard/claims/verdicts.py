@@ -17,13 +17,13 @@ from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved
-from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome, check, concerning, list_claims
+from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome, check, claims_of, list_claims
 from dpviz.reporting import words
 
 MECHANISM = "mechanism"
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address: the chosen claims, the open one, and whether they are tested in full."""
     papers = {name: paper.name for name, paper in PAPERS.items()}
     about = {"": "All papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
@@ -63,10 +63,10 @@ class Shown:
         return self.state is not None and not self.state.over
 
 
-def shown(spec: RunSpec, about: str, full: bool) -> list[Shown]:
+def shown_claims(spec: RunSpec, about: str, full: bool) -> list[Shown]:
     """The claims that were chosen, with their verdicts."""
     if about == MECHANISM:
-        chosen = list(concerning(spec.mechanism))
+        chosen = list(claims_of(spec.mechanism))
     else:
         chosen = [c for c in list_claims().values() if not about or c.paper == about]
     return [_shown(claim, full, spec.seed) for claim in chosen]
@@ -80,12 +80,12 @@ def _shown(claim: Claim, full: bool, seed: int) -> Shown:
     return Shown(claim, saved.load().findings.get(claim.id), task, state)
 
 
-def opened(all_shown: Sequence[Shown]) -> Field[str]:
+def open_field(all_shown: Sequence[Shown]) -> Field[str]:
     """The field of the open claim, among those that are shown; by default a refuted guarantee, else the first that fails."""
     count = Counter(s.claim.meaning for s in all_shown)
     meanings = {
         # a browser sends the text of an option, so that two papers' claims of one wording need different texts
-        s.claim.id: words.labelled(s.claim.meaning) + (f" · {PAPERS[s.claim.paper].name}" if count[s.claim.meaning] > 1 else "")
+        s.claim.id: words.label_ids(s.claim.meaning) + (f" · {PAPERS[s.claim.paper].name}" if count[s.claim.meaning] > 1 else "")
         for s in all_shown
     }
     field = fields.choice("claim", "Claim", meanings, max(all_shown, key=_weight).claim.id, few=0)
@@ -96,7 +96,7 @@ def opened(all_shown: Sequence[Shown]) -> Field[str]:
 
 
 def _weight(s: Shown) -> tuple[bool, bool]:
-    """How much a claim matters: a guarantee that does not hold before all else."""
+    """The weight of a claim in the order of the page: a guarantee that does not hold before all else."""
     failed = s.finding is not None and s.finding.verdict.outcome is Outcome.FAILS
     return failed and s.claim.privacy, failed
 
@@ -134,9 +134,9 @@ def test_again(all_shown: Sequence[Shown], own: Group, seed: int) -> None:
         started = [s for s in all_shown if s.task is not None]
 
         def draw() -> None:
-            count = sum(watching.over(s.task) for s in started if s.task is not None)
+            count = sum(watching.is_over(s.task) for s in started if s.task is not None)
             left, right = st.columns([4, 1], vertical_alignment="center")
             left.progress(count / len(started), f"{count} of {len(started)} claims tested")
             right.button("Cancel", on_click=cancel, args=(working,), key="cancel-tests", width="stretch")
 
-        watching.live(working[0], draw, working=True)
+        watching.draw_live(working[0], draw, working=True)

@@ -70,7 +70,7 @@ def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -
     for s in shown:
         sign, kind = words.VERDICTS[s.finding.verdict.outcome] if s.finding is not None else ("?", "gray")
         outcome = str(s.finding.verdict.outcome) if s.finding is not None else "not tested"
-        rows.append((s.claim.id, words.labelled(s.claim.meaning), PAPERS[s.claim.paper].name, sign, kind, outcome))
+        rows.append((s.claim.id, words.label_ids(s.claim.meaning), PAPERS[s.claim.paper].name, sign, kind, outcome))
     tiles = pd.DataFrame(rows, columns=["claim", "meaning", "paper", "sign", "kind", "outcome"])
     signs = [f"{words.VERDICTS[o][0]} {o} ({n})" for o in Outcome if (n := int((tiles["outcome"] == o).sum()))]
     summary = f"One tile for each claim: {', '.join(signs)}. The framed one is open; a click opens another."
@@ -86,10 +86,10 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
         verdict = finding.verdict
         sign, colour = words.VERDICTS[verdict.outcome]
         st.badge(f"{sign} {verdict.outcome}", color=colour)  # type: ignore[arg-type]
-    st.markdown(f"**{words.markdown(words.labelled(claim.meaning))}**")
+    st.markdown(f"**{words.markdown(words.label_ids(claim.meaning))}**")
     if finding is not None:
         condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
-        st.markdown(condition + words.markdown(words.labelled(verdict.because)))
+        st.markdown(condition + words.markdown(words.label_ids(verdict.because)))
     panels.note(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}")
     task = one.task
 
@@ -100,7 +100,7 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
             label = "Test it again" if finding is not None else "Test it now"
             st.button(label, key=f"test-{claim.id}", on_click=submit, args=([claim], full, seed))
 
-    watching.live(task, draw, working=one.at_work)
+    watching.draw_live(task, draw, working=one.at_work)
 
 
 def details(one: Shown, theme: Theme) -> None:
@@ -140,7 +140,7 @@ def figures(shown: Sequence[Shown]) -> None:
                 one.text,
                 f"{words.VERDICTS[one.verdict.outcome][0]} {one.verdict.headline}",
                 ", ".join(dict.fromkeys(one.datasets)),
-                words.labelled(one.verdict.because),
+                words.label_ids(one.verdict.because),
             )
             for one in kept
         ]
@@ -148,7 +148,7 @@ def figures(shown: Sequence[Shown]) -> None:
 
 
 def _line(s: Shown) -> tuple[str, str]:
-    meaning = words.labelled(s.claim.meaning)
+    meaning = words.label_ids(s.claim.meaning)
     if s.finding is None:
         return meaning, "? not tested"
     return meaning, f"{words.VERDICTS[s.finding.verdict.outcome][0]} {s.finding.verdict.headline}"
@@ -170,7 +170,7 @@ def _row(claim: Claim, finding: Finding | None) -> dict[str, str]:
 def _finding(finding: Finding, theme: Theme) -> None:
     verdict, name = finding.verdict, finding.claim.id
     if verdict.numbers:
-        tables.table([(words.labelled(what), value) for what, value in verdict.numbers], ("", "Found"))
+        tables.table([(words.label_ids(what), value) for what, value in verdict.numbers], ("", "Found"))
     looks = {m: method_look(m, theme) for m in finding.claim.mechanisms if m in list_mechanisms()}
     looks |= {m: method_look(m, theme) for m in ("non-private", "majority")}
     for k, (panel, part) in enumerate(verdict.table.groupby("panel", sort=False) if len(verdict.table) else ()):
@@ -178,7 +178,7 @@ def _finding(finding: Finding, theme: Theme) -> None:
         limit = "" if verdict.picture.limit is None else f"; dotted line: {verdict.picture.limit_label}"
         of = "" if series == verdict.picture.y or series == verdict.picture.y.removesuffix(", %") else f" of {series}"
         bands = " Bands are one standard deviation." if (part["high"] - part["low"]).gt(0).any() else ""
-        summary = words.labelled(f"{panel}: {verdict.picture.y}{of}{limit}.{bands}")
+        summary = words.label_ids(f"{panel}: {verdict.picture.y}{of}{limit}.{bands}")
         looks_here = looks | {m: method_look(m, theme) for m in set(part["mechanism"]) if m in list_mechanisms()}
         charts.chart(
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)

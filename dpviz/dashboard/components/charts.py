@@ -49,7 +49,7 @@ document.currentScript.previousElementSibling.onclick = () => {{
 NARROW = "dpviz.narrow"
 
 
-def narrow() -> bool:
+def is_narrow() -> bool:
     """True where the window is too narrow for names beside lines (below 640 pixels)."""
     return bool(st.session_state.get(NARROW, False))
 
@@ -86,7 +86,7 @@ def chart(
         The customdata of the points that are clicked now, as text.
     """
     recorder.keep(key, Chart(figure, summary, data), rows=rows, of=of)
-    if folds.closed():
+    if folds.in_closed_fold():
         return []
     points: list[dict[str, Any]] = []
     with st.container(key=f"picture-{key}"):
@@ -105,14 +105,14 @@ def chart(
     return _customdata(points)
 
 
-def later(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> None:
+def deferred_chart(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> None:
     """A chart that is made only when a report is written where it lies in a closed fold.
 
     Args:
         key: unique on the page, and the name of saved files.
         of: the run that is drawn; None for pictures of many.
     """
-    if folds.closed():
+    if folds.in_closed_fold():
         recorder.keep(key, make, of=of)
     else:
         made = make()

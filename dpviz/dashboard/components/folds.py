@@ -10,7 +10,7 @@ import streamlit as st
 _closed: ContextVar[bool] = ContextVar("closed", default=False)
 
 
-def closed() -> bool:
+def in_closed_fold() -> bool:
     """True where what is drawn now lies in a closed fold: charts, tables, code and badges are recorded for reports, not sent."""
     return _closed.get()
 
@@ -24,7 +24,7 @@ class Section:
         draw: draws its content.
         needs: False where the run has nothing to show here; the section is left out then.
         sent: key on the page of a fold whose content is sent when it is opened (`fold`).
-        asked: key on the page of a fold whose content is made when it is opened (`on_request`).
+        asked: key on the page of a fold whose content is made when it is opened (`lazy_fold`).
     """
 
     question: str
@@ -40,7 +40,7 @@ def sections(*those: Section) -> None:
         if not one.needs:
             continue
         if one.asked:
-            with on_request(one.question, one.asked) as opened:
+            with lazy_fold(one.question, one.asked) as opened:
                 if opened:
                     one.draw()
         else:
@@ -65,7 +65,7 @@ def fold(title: str, key: str) -> Iterator[None]:
 
 
 @contextmanager
-def on_request(title: str, key: str) -> Iterator[bool]:
+def lazy_fold(title: str, key: str) -> Iterator[bool]:
     """A fold whose content is made when it is opened, and not recorded before; gives whether it is open.
 
     Args:

@@ -44,7 +44,7 @@ GLOSSARY = tuple(
 )
 
 
-def found(text: str) -> list[Entry]:
+def find_terms(text: str) -> list[Entry]:
     """The entries of the terms in a sentence, in the order in which they appear; the longer of two that begin together."""
     hits = [(hit.start(), -len(hit.group()), entry) for entry in GLOSSARY if (hit := entry.pattern.search(text))]
     return [entry for _, _, entry in sorted(hits, key=lambda item: item[:2])]
@@ -56,7 +56,7 @@ def explain(*texts: str, most: int = 5) -> str | None:
     Args:
         most: entries that are shown; ε goes first where there are more.
     """
-    entries = found(" ".join(texts))
+    entries = find_terms(" ".join(texts))
     if len(entries) > most:
         entries = [entry for entry in entries if entry.term != "ε"][:most]
     return "\n\n".join(line(entry) for entry in entries) or None

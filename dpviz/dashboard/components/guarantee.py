@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.components import folds, glossary, recorder
 from dpviz.mechanisms import Calibration, Mechanism
-from dpviz.mechanisms.persons import in_words
+from dpviz.mechanisms.persons import privacy_unit
 from dpviz.papers.saved import refutation
 from dpviz.reporting import words
 
@@ -26,10 +26,10 @@ def badge(cal: Calibration, of: Mechanism, *, fold: bool = True) -> None:
         fold: whether remarks are folded away; they cannot be inside a fold.
     """
     recorder.badge(words.guarantee(cal, of))
-    if folds.closed():
+    if folds.in_closed_fold():
         return
     st.badge(words.markdown(words.guarantee(cal, of)), color=words.label(cal, of)[2])  # type: ignore[arg-type]
-    unit = f". ε is for {in_words(cal.person_rows)}, instead of one row" if cal.person_rows else ""
+    unit = f". ε is for {privacy_unit(cal.person_rows)}, instead of one row" if cal.person_rows else ""
     lines = [f"{words.RELATIONS[cal.neighbouring]}{unit}. Accountant: {cal.accountant}"]
     if cal.claimed_budget is not None and cal.claimed_budget != cal.proved_budget:
         proved = f"{words.budget(cal.proved_budget)} is proved" if cal.proved_budget else "nothing is proved"

@@ -32,7 +32,7 @@ _LIST = re.compile(r"Choose one of: ([a-z-]+(?:, [a-z-]+)*)\.")
 _OPTION = re.compile(rf"(?<![\w-])--({_NAMES})(?![\w-])(?: (?!on |or |in ){_WORD})?(?: on the command line)?")
 
 
-def on_page(message: str, methods: str = "Mechanism") -> str:
+def page_message(message: str, methods: str = "Mechanism") -> str:
     """A message of the engine with the controls of a page in the place of options.
 
     Args:
@@ -50,7 +50,7 @@ def on_page(message: str, methods: str = "Mechanism") -> str:
     return _OPTION.sub(lambda found: CONTROLS[found[1]], _LIST.sub(listed, _WAYS.sub(r"\1", message)))
 
 
-def named(field: str) -> str:
+def control_label(field: str) -> str:
     """The label of the control that sets a field; the field itself where it is no control of its own.
 
     >>> named("positive"), named("columns")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import folds, recorder
-from dpviz.dashboard.components.on_page import named, on_page
+from dpviz.dashboard.components.on_page import control_label, page_message
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
@@ -31,16 +31,18 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
         st.markdown(" ".join(filter(None, ["  \n".join(words.sentence(words.markdown(one)) for one in sentences), badge])))
 
 
-def failed(cause: str, fix: str) -> None:
+def failure(cause: str, fix: str) -> None:
     """The panel in place of a picture that could not be made."""
-    st.error(f"**This could not be computed**: {words.markdown(on_page(cause))}. {words.markdown(on_page(fix))}", icon="⛔")
+    st.error(
+        f"**This could not be computed**: {words.markdown(page_message(cause))}. {words.markdown(page_message(fix))}", icon="⛔"
+    )
 
 
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
     knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
-    name = knobs[error.field].label if error.field in knobs else named(error.field)
-    field, cause, fix = (words.markdown(on_page(part, name)) for part in (name, error.cause, error.fix))
+    name = knobs[error.field].label if error.field in knobs else control_label(error.field)
+    field, cause, fix = (words.markdown(page_message(part, name)) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
         st.error(message, icon="⛔")
@@ -50,7 +52,7 @@ def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None
 
 def title(text: str) -> None:
     """The title of a part of the page."""
-    if not folds.closed():
+    if not folds.in_closed_fold():
         st.header(text, anchor=False)
 
 
@@ -66,17 +68,17 @@ def warning(message: str) -> None:
 
 def note(message: str) -> None:
     """A remark in small type, shown as it is."""
-    if not folds.closed():
+    if not folds.in_closed_fold():
         st.caption(words.markdown(message))
 
 
 def empty(text: str) -> None:
     """The panel in place of a picture that has nothing to show."""
-    if not folds.closed():
+    if not folds.in_closed_fold():
         st.info(text, icon="ℹ️")
 
 
-def not_private(what: str) -> None:
+def privacy_warning(what: str) -> None:
     """The badge of views that show real rows or numbers computed from them without noise."""
     st.badge("⚠ not private: reveals data", color="orange")
     st.caption(what)

@@ -108,7 +108,7 @@ def _open() -> Recorder | None:
     return None if recorder is None or recorder.closed else recorder
 
 
-def recorded(state: Any) -> Recorder:
+def get_recorder(state: Any) -> Recorder:
     """The record of a page's session.
 
     Args:

@@ -13,7 +13,7 @@ from dpviz.reporting.calls import address, python_call, shell_call, with_spec
 def python(code: str) -> None:
     """Python code that repeats what the page shows. It must run as it stands; a test runs all of it."""
     recorder.code(code, "python")
-    if not folds.closed():
+    if not folds.in_closed_fold():
         st.code(code, language="python", wrap_lines=True)
 
 
@@ -25,16 +25,16 @@ def python_of(spec: RunSpec, code: str, *imports: str) -> None:
 def shell(code: str) -> None:
     """A command that repeats what the page shows."""
     recorder.code(code, "bash")
-    if not folds.closed():
+    if not folds.in_closed_fold():
         st.code(code, language="bash", wrap_lines=True)
 
 
-def computed(
+def computation(
     spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = (), metric: str = METRICS["accuracy"].id
 ) -> None:
     """ "How is this computed", folded away: formula, source and the calls that repeat the numbers, in a metric."""
     with folds.fold("How is this computed?", "computed"):
-        if folds.closed():
+        if folds.in_closed_fold():
             python(python_call(spec, metric))
             shell(shell_call(spec, metric=metric))
             return

@@ -36,19 +36,19 @@ def table(
         return Table("", pd.DataFrame(made, columns=list(columns)))
 
     name = f"table {' '.join(columns)}"
-    if callable(rows) and folds.closed():
+    if callable(rows) and folds.in_closed_fold():
         recorder.keep(name, lambda: part(made()), rows=real)
         return
     found = made()
     recorder.keep(name, part(found), rows=real)
-    if folds.closed():
+    if folds.in_closed_fold():
         return
-    heads = [words.together(words.markdown(head)) for head in columns]
-    shown = pd.DataFrame([[words.together(words.markdown(str(v))) for v in row] for row in found], columns=heads)
+    heads = [words.keep_together(words.markdown(head)) for head in columns]
+    shown = pd.DataFrame([[words.keep_together(words.markdown(str(v))) for v in row] for row in found], columns=heads)
     st.table(shown.set_index(heads[0]))
 
 
-def behind(columns: Mapping[str, ArrayLike], frame: pd.DataFrame) -> pd.DataFrame:
+def join_readable(columns: Mapping[str, ArrayLike], frame: pd.DataFrame) -> pd.DataFrame:
     """A dataset's readable rows behind columns about them; one of the dataset's with such a name says that it is the table's.
 
     >>> list(behind({"row id": [0]}, pd.DataFrame({"row id": [7], "age": [40]})))
@@ -75,14 +75,14 @@ def download(data: Callable[[], pd.DataFrame], key: str, label: str = "Download 
 def csv(table: pd.DataFrame) -> bytes:
     """A table as CSV in which no cell can act as a spreadsheet formula: such text gets an apostrophe, and all text quotes."""
     out = io.StringIO()
-    harmless(table).to_csv(out, index=False, quoting=QUOTE_NONNUMERIC)
+    escape_formulas(table).to_csv(out, index=False, quoting=QUOTE_NONNUMERIC)
     return out.getvalue().encode("utf-8-sig")
 
 
-def harmless(table: pd.DataFrame) -> pd.DataFrame:
+def escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """The same table with an apostrophe before every text that a spreadsheet would take for a formula."""
     safe = table.copy()
-    safe.columns = pd.Index(unique([_neutral(str(c)) for c in safe.columns]))
+    safe.columns = pd.Index(unique_names([_neutral(str(c)) for c in safe.columns]))
     for k in range(safe.shape[1]):
         column = safe.iloc[:, k]
         if not pd.api.types.is_numeric_dtype(column):
@@ -92,7 +92,7 @@ def harmless(table: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
-def unique(names: Sequence[str]) -> list[str]:
+def unique_names(names: Sequence[str]) -> list[str]:
     """Column names without repeats, which a table on a page cannot show."""
     counts: dict[str, int] = {}
     out = []
@@ -112,5 +112,5 @@ def frame(table: pd.DataFrame, **more: Any) -> None:
     Args:
         more: further arguments of `st.dataframe`.
     """
-    if not folds.closed():
-        st.dataframe(harmless(table), **more)
+    if not folds.in_closed_fold():
+        st.dataframe(escape_formulas(table), **more)

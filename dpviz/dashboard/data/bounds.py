@@ -33,13 +33,13 @@ def section(dataset: Dataset, spec: RunSpec, own: Group, theme: Theme) -> None:
     made, fresh = tasks.observe("bounds", "Training with other ranges", lambda monitor: compare(spec, monitor=monitor), of=spec)
     if made is None:
         return
-    shown = tasks.shown("bounds")
+    shown = tasks.last_run("bounds")
     if not fresh:
         tasks.note_before("bounds")
     if not lesson:
         _answer(made)
     _picture(made, shown, theme)
-    panels.not_private("All of this is computed from the rows; only the ranges that are found privately could be published.")
+    panels.privacy_warning("All of this is computed from the rows; only the ranges that are found privately could be published.")
     _table(made)
     if made.refusal:
         panels.note(f"With {words.budget(made.of_ranges)} no private ranges were found: {made.refusal}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, repeat, tables
-from dpviz.dashboard.components.on_page import on_page
+from dpviz.dashboard.components.on_page import page_message
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.frame import session, sidebar
 from dpviz.dashboard.jobs import tasks
@@ -19,14 +19,14 @@ from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
 from dpviz.datasets.sources.remote import download
 from dpviz.datasets.table.encoding import SCALINGS, row_factors
-from dpviz.datasets.table.sidecar import decided, document
+from dpviz.datasets.table.sidecar import decide_spec, document
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import data
 from dpviz.figures.style import Theme
 from dpviz.privacy.private_ranges import shares
-from dpviz.releasing.ranges import beside
+from dpviz.releasing.ranges import compare_ranges
 from dpviz.reporting import words
 from dpviz.reporting.calls import dataset_call
 
@@ -47,20 +47,20 @@ _STATES = {
 }
 
 
-def chosen(spec: RunSpec) -> Dataset | None:
+def chosen_dataset(spec: RunSpec) -> Dataset | None:
     """The dataset of the sidebar, or a panel that says why there is none."""
     try:
         return dataset_of(spec)
     except InvalidInput as problem:
-        panels.failed(f"{problem.field}: {problem.cause}", problem.fix)
+        panels.failure(f"{problem.field}: {problem.cause}", problem.fix)
     except MemoryError:
-        panels.failed("this set needs more memory than there is", "Choose a smaller one.")
+        panels.failure("this set needs more memory than there is", "Choose a smaller one.")
     return None
 
 
 def title(name: str) -> str:
     """A dataset's name for people; for an upload, its owner's file name."""
-    held = session.held().get(name)
+    held = session.held_uploads().get(name)
     return held.title if held is not None else sidebar.dataset_label(name)
 
 
@@ -69,7 +69,7 @@ def majority(dataset: Dataset) -> float:
     return float(max((dataset.y > 0).mean(), (dataset.y < 0).mean()))
 
 
-def glance(n: int, d: int) -> str:
+def cost_in_words(n: int, d: int) -> str:
     """The cost of privacy on a dataset of that shape, in words."""
     scale = np.sqrt(d) / n
     word = "little" if scale < 1e-3 else "some" if scale < 1e-2 else "much"
@@ -82,7 +82,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     plural = "" if features == 1 else "s"
     sentence = (
         f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on. "
-        f"Privacy costs {glance(n, dataset.d)}."
+        f"Privacy costs {cost_in_words(n, dataset.d)}."
     )
     panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
@@ -92,7 +92,7 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
         panels.text(f"The publisher set {aside:,} of the rows aside as a test file. {tested}")
 
 
-def about(dataset: Dataset, spec: RunSpec) -> None:
+def describe(dataset: Dataset, spec: RunSpec) -> None:
     """The source of the rows, and what is known of privacy's cost by their number."""
     n = resolve(spec).n_train
     counted = f" d = {dataset.d:,} counts the intercept." if dataset.intercept else ""
@@ -147,13 +147,15 @@ def _scaled(dataset: Dataset) -> str:
 
 def preview(dataset: Dataset) -> None:
     """The first rows as people read them and as they are trained on."""
-    panels.not_private(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
+    panels.privacy_warning(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
     st.markdown("**As read**")
     tables.frame(dataset.frame.head(_SHOWN), width="stretch")
-    encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=tables.unique(dataset.feature_names)).assign(**{"y ": dataset.y[:_SHOWN]})
+    encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=tables.unique_names(dataset.feature_names)).assign(
+        **{"y ": dataset.y[:_SHOWN]}
+    )
     st.markdown("**As encoded**: what the model sees; y is the label.")
     tables.frame(encoded.round(4), width="stretch")
-    tables.download(lambda: tables.behind({"row id": dataset.frame.index}, dataset.frame), "rows")
+    tables.download(lambda: tables.join_readable({"row id": dataset.frame.index}, dataset.frame), "rows")
 
 
 def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
@@ -162,16 +164,16 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
         st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
-    held = session.held().get(dataset.name)
+    held = session.held_uploads().get(dataset.name)
     if dataset.label is not None:
-        st.markdown(f"**Label**: {words.markdown(on_page(dataset.label.sentence))}.")
+        st.markdown(f"**Label**: {words.markdown(page_message(dataset.label.sentence))}.")
     for remark in dataset.remarks:
-        panels.warning(on_page(remark))
+        panels.warning(page_message(remark))
     for note in dataset.notes:
-        st.markdown(f"- {words.markdown(on_page(note))}")
+        st.markdown(f"- {words.markdown(page_message(note))}")
     if dataset.lost:
         st.markdown(f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values left out, and rows that were clipped.")
-        st.markdown("\n".join(f"- {words.markdown(on_page(one.sentence))}" for one in dataset.lost))
+        st.markdown("\n".join(f"- {words.markdown(page_message(one.sentence))}" for one in dataset.lost))
     with st.expander("How is this computed?"):
         st.latex(
             r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow "
@@ -199,7 +201,7 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
             st.markdown(
                 f"To have it in the list of datasets, put the file into the data folder, with this beside it as {stem}.toml:"
             )
-            st.code(document(decided(held.table.frame, held.spec, dataset), held.table.found), language="toml")
+            st.code(document(decide_spec(held.table.frame, held.spec, dataset), held.table.found), language="toml")
 
 
 def ranges(dataset: Dataset, theme: Theme) -> None:
@@ -224,14 +226,14 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
     table, fresh = tasks.observe(
         "private-ranges",
         "Private ranges",
-        lambda monitor: beside(dataset, of_ranges),
+        lambda monitor: compare_ranges(dataset, of_ranges),
         given=(dataset.name, dataset.numbers_sha256, spec.split_seed, of_ranges),
         dataset=dataset.name,
         ask="Find ranges and categories privately",
     )
     if not fresh:
         return
-    panels.not_private("The second and the last column are read from the rows; only the third one is private.")
+    panels.privacy_warning("The second and the last column are read from the rows; only the third one is private.")
     shown = table.assign(outside=[words.percent(share) for share in table["outside"]])
     tables.frame(shown.rename(columns={"rows": "in the rows", "outside": "rows clipped or in no category"}), width="stretch")
     st.caption(
@@ -253,8 +255,8 @@ def cards(spec: RunSpec) -> None:
     """Cards of all sets."""
     failed = st.session_state.pop(_FAILED, None)
     if failed is not None:
-        panels.failed(f"{failed.field}: {failed.cause}", failed.fix)
-    for name, mine in session.held().items():
+        panels.failure(f"{failed.field}: {failed.cause}", failed.fix)
+    for name, mine in session.held_uploads().items():
         with st.container(border=True):
             st.markdown(f"**{words.markdown(mine.title)}**, your upload, {mine.rows:,} rows. No other session sees it.")
             columns = st.columns(2)
@@ -277,7 +279,7 @@ def _card(card: Card, spec: RunSpec) -> None:
     if dataset is not None:
         n, d = dataset.train_size(spec.folds, spec.published_split and card.name == spec.dataset), dataset.d
         guess = words.percent(majority(dataset))
-        panels.note(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {glance(n, d)}.")
+        panels.note(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {cost_in_words(n, d)}.")
     elif card.state == "here":
         st.caption("Features, majority and the cost of privacy show when it is used.")
     if card.state == "here" and card.name is not None:

@@ -8,7 +8,7 @@ import pandas as pd
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.features import default_reason
-from dpviz.datasets.table.proposals import outside, round_range
+from dpviz.datasets.table.proposals import count_outside, round_range
 from dpviz.datasets.table.spec import TableSpec
 
 SEPARATOR = "|"  # of words in one cell
@@ -37,7 +37,7 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
                 "low": None,
                 "high": None,
                 "round range": f"from {proposed[0]:g} to {proposed[1]:g}" if proposed else "",
-                "it clips": outside(values, *proposed) if proposed and values is not None else None,
+                "it clips": count_outside(values, *proposed) if proposed and values is not None else None,
                 "round": False,
                 "round low": proposed[0] if proposed else None,
                 "round high": proposed[1] if proposed else None,

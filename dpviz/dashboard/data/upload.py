@@ -10,7 +10,7 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels, tables
-from dpviz.dashboard.components.on_page import on_page
+from dpviz.dashboard.components.on_page import page_message
 from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
 from dpviz.dashboard.data.person_column import with_person
 from dpviz.dashboard.data.settings import FIRST
@@ -24,7 +24,7 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
-from dpviz.datasets.table.gaps import doubtful, with_gaps
+from dpviz.datasets.table.gaps import doubtful_words, with_gaps
 from dpviz.datasets.table.names import SECOND
 from dpviz.datasets.table.prepare import look, rows_left
 from dpviz.datasets.table.spec import TableSpec
@@ -43,7 +43,7 @@ _HEADERS = {"find out": None, "names": True, "data": False, "names on line 2": S
 _FEW = 20
 
 
-def own() -> None:
+def draw_upload() -> None:
     """Upload, choices, and the button that makes it a dataset."""
     if demo():
         st.info("This server is a demonstration and takes no data. Install dpviz on your own machine to use a table of yours.")
@@ -119,7 +119,7 @@ def _upload(limits: Limits) -> None:
 
 def forget(name: str) -> None:
     """Forgets an upload of this session, and the table that it was made of where that is still shown."""
-    upload, shown = session.held().get(name), st.session_state.get(_TABLE)
+    upload, shown = session.held_uploads().get(name), st.session_state.get(_TABLE)
     if upload is not None and shown is not None and shown[1] is upload.table:
         _forget_table()
     session.drop(name)
@@ -134,8 +134,8 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     size = f"{_counted(len(table.frame), 'row')}, {_counted(len(names), 'column')}"
     st.markdown(f"**{words.markdown(title)}**: {size}.")
     for note in table.notes:
-        panels.note(on_page(note))
-    panels.not_private("The first rows as read.")
+        panels.note(page_message(note))
+    panels.privacy_warning("The first rows as read.")
     tables.frame(table.frame.head(5), width="stretch")
     target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
     gaps_said = _gap_words(table.frame, target)
@@ -158,7 +158,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     described = _once(_DESCRIBED, table, gaps_said, lambda: describe(frame.drop(columns=target))).copy()
     described["round"] = every_round & described["round low"].notna().to_numpy()
     edited = st.data_editor(
-        tables.harmless(described),
+        tables.escape_formulas(described),
         hide_index=True,
         width="stretch",
         key=f"dpviz.columns.{st.session_state.get(_TURN, 0)}.{every_round}.{gaps_said}",
@@ -234,7 +234,7 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
     if typed.strip():
         return TableSpec(target, missing=listed(typed))
     missing_in: dict[str, tuple[str, ...]] = {}
-    for word, where in doubtful(frame, target).items():
+    for word, where in doubtful_words(frame, target).items():
         places = ", ".join(f"{column} ({count:,})" for column, count in list(where.items())[:6]) + (
             ", …" if len(where) > 6 else ""
         )
@@ -265,9 +265,9 @@ def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: 
         return
     for note in looked.notes:
         about, of_a_word, _ = note.rpartition("If it is a gap, say so: ")  # whose question stands above
-        panels.note(f"{on_page(about)}If it is a gap, answer “a gap” above." if of_a_word else on_page(note))
+        panels.note(f"{page_message(about)}If it is a gap, answer “a gap” above." if of_a_word else page_message(note))
     for remark in looked.remarks:
-        panels.warning(on_page(remark))
+        panels.warning(page_message(remark))
 
 
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> None:

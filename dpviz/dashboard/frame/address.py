@@ -35,7 +35,7 @@ _SENT = "dpviz.sent"  # controls drawn since a cut connection came back; what th
 _TYPED = "dpviz.typed"  # a problem found by a callback, which runs before the page
 
 
-def arrive(own: Sequence[str] = ()) -> None:
+def read(own: Sequence[str] = ()) -> None:
     """Sets the controls' state from the address, where that is news; call before any control is drawn.
 
     Args:
@@ -59,7 +59,7 @@ def arrive(own: Sequence[str] = ()) -> None:
     else:
         for key in widgets:
             if key in st.session_state:
-                tell(key, st.session_state[key])
+                set_widget(key, st.session_state[key])
     if typed is not None:
         report(typed)
     if opened or query == address or _LATE not in st.session_state:
@@ -78,10 +78,10 @@ def _late(query: Mapping[str, str]) -> bool:
 
     Then what its controls say is news, and the address is not. Going back is announced as such.
     """
-    return not private.through_history() and query in st.session_state.get(_LATE, ())
+    return not private.came_by_history() and query in st.session_state.get(_LATE, ())
 
 
-def tell(key: str, value: Any) -> None:
+def set_widget(key: str, value: Any) -> None:
     """Sets a control that is drawn afterwards; the browser is notified where the value is new to it, and only there.
 
     Streamlit sends it all that a page sets, and that replaces what a reader is just choosing. It also sends a
@@ -113,12 +113,12 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
         names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
         mistakes.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
     st.session_state[_PROBLEMS] = mistakes
-    put(spec)
+    set_run(spec)
     for key in own:
         st.session_state[key] = kept.get(key, "")
 
 
-def put(spec: RunSpec) -> None:
+def set_run(spec: RunSpec) -> None:
     """Sets every control to a run."""
     own = spec.build()
     values = {name: (knob, getattr(spec, name)) for name, knob in SETTINGS.items()}
@@ -127,7 +127,7 @@ def put(spec: RunSpec) -> None:
         st.session_state[key] = knob.form(value).shown(knob, value)
 
 
-def leave(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
+def write(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:
     """Writes the run into the address, and returns it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     kept |= {key: str(st.session_state.get(key) or "") for key in own}
@@ -158,11 +158,11 @@ def _written(query: dict[str, str]) -> None:
 
 
 def _remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
-    """Keeps what the controls say; call `drawn` when they are drawn, which gives some of them their first value."""
+    """Keeps what the controls say; call `remember_drawn` when they are drawn, which gives some of them their first value."""
     st.session_state[_WIDGETS] = {key: st.session_state[key] for key in (*widgets, *own) if key in st.session_state}
 
 
-def drawn(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+def remember_drawn(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
     """Keeps what the controls say, now that all of them were sent to the browser."""
     _remember(widgets, own)
     if _SENT in st.session_state:
@@ -179,14 +179,14 @@ def amend(own: Sequence[str]) -> None:
     st.session_state[_WIDGETS] |= {key: st.session_state.get(key) for key in own}
 
 
-def go(page: str, query: Mapping[str, str]) -> None:
+def open_page(page: str, query: Mapping[str, str]) -> None:
     """Opens another page at an address; an empty one means the defaults there too."""
-    there = full(query)
+    there = complete(query)
     _written(there)
     st.switch_page(page, query_params=there)
 
 
-def full(query: Mapping[str, str]) -> dict[str, str]:
+def complete(query: Mapping[str, str]) -> dict[str, str]:
     """An address as the page that it leads to will write it.
 
     A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
@@ -196,7 +196,7 @@ def full(query: Mapping[str, str]) -> dict[str, str]:
     return links.add_version(resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more)
 
 
-def before(key: str, otherwise: Any) -> Any:
+def previous_value(key: str, otherwise: Any) -> Any:
     """The value of a control when the address was last written."""
     return st.session_state.get(_WIDGETS, {}).get(key, otherwise)
 

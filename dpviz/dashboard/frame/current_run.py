@@ -26,12 +26,12 @@ def current_run(spec: RunSpec) -> tuple[Outcome | None, bool]:
     if not fresh and outcome is not None:
         st.html(_PALE)
         recorder.close("This run was not there when the report was saved. Save it again.")
-    return (None if outcome is None else metric.measured(outcome)), fresh
+    return (None if outcome is None else metric.measure_outcome(outcome)), fresh
 
 
 def _before() -> Outcome | None:
     """The run that was shown last; None where its data has changed or gone since."""
-    last: Outcome | None = tasks.before("run")
+    last: Outcome | None = tasks.last_result("run")
     with suppress(InvalidInput):
         if last is not None and st.session_state["observed.run"].key == tasks.training(last.spec).key:
             return last

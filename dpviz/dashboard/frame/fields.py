@@ -16,7 +16,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, number_from_text, one_of, show, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, number_from_text, show
 from dpviz.dashboard.frame import address
 from dpviz.dashboard.frame.widgets import Tags, control
 from dpviz.experiments.run.resolve import dataset_of, split_of
@@ -26,7 +26,7 @@ from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch, Who
 T = TypeVar("T")
 
 
-def readable(make: Callable[[], T], otherwise: T) -> T:
+def read_or_default(make: Callable[[], T], otherwise: T) -> T:
     """The result of `make`, which reads a run's data; `otherwise` where they cannot be read: the page says what is wrong."""
     try:
         return make()
@@ -57,7 +57,7 @@ class Several(Knob):
     refused: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def check(self, name: str, value: object) -> tuple[str, ...]:
-        chosen = [one_of(name, v, (*self.options, *self.refused)) for v in value] if isinstance(value, list | tuple) else []
+        chosen = [check_choice(name, v, (*self.options, *self.refused)) for v in value] if isinstance(value, list | tuple) else []
         for one in chosen:
             if one in self.refused:
                 raise InvalidInput(name, f"{one} {self.refused[one]}", f"Choose among: {', '.join(self.options)}.")
@@ -100,7 +100,7 @@ class RowId(Typed):
         if ids is not None:
             fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
         try:
-            wanted = whole(name, number_from_text(name, text), 0, 10**12)
+            wanted = check_integer(name, number_from_text(name, text), 0, 10**12)
         except InvalidInput:
             raise InvalidInput(name, f"must be the id of a training row, got {show(text.strip())}", fix) from None
         if ids is not None and wanted not in ids:
@@ -176,7 +176,7 @@ class Field(Generic[T]):
             more: further arguments of the widget.
         """
         value = self.value()
-        address.tell(f"own.{self.key}", self.knob.form(value).shown(self.knob, value))
+        address.set_widget(f"own.{self.key}", self.knob.form(value).shown(self.knob, value))
         knob = replace(self.knob, label=label) if label else self.knob
         control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
         return value
@@ -278,7 +278,7 @@ class Flag(Switch):
     """On or off, written as 1 or 0: short enough to be typed into an address."""
 
     def parse(self, name: str, text: str) -> Any:
-        return one_of(name, text.lower(), ("1", "true", "0", "false")) in ("1", "true")
+        return check_choice(name, text.lower(), ("1", "true", "0", "false")) in ("1", "true")
 
     def text(self, value: Any) -> str:
         return "1" if value else "0"
@@ -294,7 +294,7 @@ def flag(key: str, label: str, help: str) -> Field[bool]:
 
 def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:
     """The id of one of a run's training rows, or None."""
-    dataset = readable(lambda: dataset_of(spec), None)
+    dataset = read_or_default(lambda: dataset_of(spec), None)
     known = RowId(label=label, help=help)
     if dataset is not None:
         known = replace(known, ids=split_of(spec, dataset).train, n=dataset.n)

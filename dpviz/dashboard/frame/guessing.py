@@ -7,7 +7,7 @@ from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.majority_baseline import lost_to_training, majority_baseline
+from dpviz.experiments.studies.majority_baseline import majority_baseline, training_loss_note
 from dpviz.experiments.studies.trials import trials
 from dpviz.reporting import words
 
@@ -21,23 +21,25 @@ def say(outcome: Outcome) -> None:
         return
     poor = majority_baseline(outcome.cost, spec)
     if poor is None:
-        short = lost_to_training(outcome.cost, spec, resolve(spec).lam)
+        short = training_loss_note(outcome.cost, spec, resolve(spec).lam)
         if short is not None:
             st.markdown(f"⚠ {words.markdown(short)}")
         return
     measure = outcome.cost.metric
     says = "is right" if measure.id == "accuracy" else f"has {measure.within}"
     what = "Worse than guessing" if poor.worse else "No better than guessing"
-    guess = f"⚠ **{what}**: the majority label alone {says} {words.measured(measure, outcome.cost.majority)} on the test rows."
+    guess = (
+        f"⚠ **{what}**: the majority label alone {says} {words.metric_value(measure, outcome.cost.majority)} on the test rows."
+    )
     with st.container(key="guessing"):
         st.markdown(f"{guess} {words.markdown(poor.fix)}")
 
 
-def tried(outcome: Outcome) -> None:
+def draw_trial(outcome: Outcome) -> None:
     """A trial, on request, of another setting for a run that `say` speaks of: advice is given where it helps."""
     spec, measure = outcome.spec, outcome.cost.metric
     poor = majority_baseline(outcome.cost, spec)
-    if spec.mechanism == "majority" or not (poor or lost_to_training(outcome.cost, spec, 0.0)):
+    if spec.mechanism == "majority" or not (poor or training_loss_note(outcome.cost, spec, 0.0)):
         return
     found, fresh = tasks.observe(
         "trials",
@@ -59,21 +61,21 @@ def tried(outcome: Outcome) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.markdown(
         words.markdown(
-            f"Of {len(found)} other settings, {best.change} is best: {measure.within} {words.measured(measure, best.mean)}, "
+            f"Of {len(found)} other settings, {best.change} is best: {measure.within} {words.metric_value(measure, best.mean)}, "
             f"{gain} better with the same noise. It was found on the test rows, which ε does not cover."
         )
     )
-    right.button("Use it", on_click=address.put, args=(best.spec,), key="use-trial")
+    right.button("Use it", on_click=address.set_run, args=(best.spec,), key="use-trial")
 
 
 def watch(spec: RunSpec) -> None:
     """The note on pages that train no such model themselves: the run is computed beside the page."""
     task = watching.watch(tasks.training(spec), "watched.guessing")
-    if not watching.over(task):
+    if not watching.is_over(task):
         watching.wait(task, _SOON)
 
     def draw() -> None:
         if task.results:
-            say(metric.measured(task.results[-1]))
+            say(metric.measure_outcome(task.results[-1]))
 
-    watching.live(task, draw, every=1.0)
+    watching.draw_live(task, draw, every=1.0)

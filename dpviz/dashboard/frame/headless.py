@@ -8,9 +8,9 @@ from urllib.parse import unquote
 from streamlit import logger
 from streamlit.testing.v1 import AppTest
 
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.components.recorder import Recorder, recorded
+from dpviz.dashboard.components.recorder import Recorder, get_recorder
 from dpviz.dashboard.frame import links
 from dpviz.dashboard.jobs.pool import pool
 
@@ -39,7 +39,7 @@ def page_of(script: Path, path: str) -> Path:
     return pages[name]
 
 
-def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor = silent) -> Recorder:
+def record_page(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor = ignore) -> Recorder:
     """The record of a page when all its background work is over.
 
     Args:
@@ -62,7 +62,7 @@ def drawn(script: Path, page: Path, query: Mapping[str, str], monitor: Monitor =
         if test.exception:
             raise InvalidInput("page", f"it cannot be drawn: {test.exception[0].message}", "Open it in the app.")
         if not _waited(monitor):
-            return recorded(test.session_state)
+            return get_recorder(test.session_state)
 
 
 def _waited(monitor: Monitor) -> bool:

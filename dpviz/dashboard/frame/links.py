@@ -14,7 +14,7 @@ import streamlit as st
 from dpviz.dashboard.components.panels import TASK
 from dpviz.dashboard.frame import address, private
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.papers.claims import concerning
+from dpviz.papers.claims import claims_of
 
 FIRST = "Story"
 #: pages by the question that they belong to
@@ -44,7 +44,7 @@ def title(stem: str) -> str:
     return re.sub(r"^\d+[_ -]*", "", stem).replace("_", " ").strip()
 
 
-def to(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> None:
+def page_link(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> None:
     """A link to the page with this title that carries the run, and more; nothing where there is no such page.
 
     Args:
@@ -53,7 +53,7 @@ def to(name: str, label: str, *, run: RunSpec | None = None, **more: str) -> Non
     path = next((path for path, heading in pages().items() if heading == name), None)
     if path is not None:
         query = st.query_params.to_dict() if run is None else run.to_query()
-        there = address.full(query | more)
+        there = address.complete(query | more)
         st.page_link(path, label=label, query_params=there if TASK in more else _done(there))
 
 
@@ -80,13 +80,13 @@ def examine(mechanism: str, name: str = "") -> None:
         name: what it is called, where several stand side by side.
     """
     with st.container(horizontal=True):
-        to("Audit", f"Attack {name or 'it'}", mechanism=mechanism)
+        page_link("Audit", f"Attack {name or 'it'}", mechanism=mechanism)
         claims_about(mechanism)
 
 
 def claims_about(mechanism: str) -> None:
     """A link to the claims of papers that speak about a mechanism; nothing where there is none."""
-    count = len(concerning(mechanism))
+    count = len(claims_of(mechanism))
     if count:
         text = f"{count} claim{'s' if count > 1 else ''} of papers about it, tested"
-        to("Claims", text, about="mechanism", mechanism=mechanism)
+        page_link("Claims", text, about="mechanism", mechanism=mechanism)

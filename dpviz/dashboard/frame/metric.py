@@ -51,9 +51,9 @@ class Measure(Choice):
 FIELD: Field[str] = Field(KEY, Measure(label="Metric", help=_HELP, options=tuple(METRICS), names=_NAMES), "accuracy", few=0)
 
 
-def measured(outcome: Outcome) -> Outcome:
+def measure_outcome(outcome: Outcome) -> Outcome:
     """A run's outcome in the metric that is chosen."""
-    return outcome.measured_by(chosen(outcome.spec.dataset, outcome.spec.intercept).id)
+    return outcome.measured_by(chosen_metric(outcome.spec.dataset, outcome.spec.intercept).id)
 
 
 def draw(dataset: str, intercept: bool) -> None:
@@ -72,7 +72,7 @@ def _level(measure: Metric) -> None:
     """The precision or false-positive rate at which recall is measured."""
     if measure.level is None:
         return
-    address.tell(_LEVEL, 100 * measure.level)
+    address.set_widget(_LEVEL, 100 * measure.level)
     label, step, help_text = _LEVELS[measure.kind]
     st.number_input(
         label, 0.0, 100.0, step=step, format="%.4g", key=_LEVEL, on_change=_level_changed, args=(measure.kind,), help=help_text
@@ -87,18 +87,18 @@ def _level_changed(kind: str) -> None:
         address.report_typed(problem)
 
 
-def in_address() -> dict[str, str]:
+def address_of_choice() -> dict[str, str]:
     """The choice as part of an address; nothing for the default."""
     text = str(st.session_state.get(KEY) or "")
     return {KEY: text} if text else {}
 
 
-def chosen(dataset: str, intercept: bool) -> Metric:
+def chosen_metric(dataset: str, intercept: bool) -> Metric:
     """The metric in force."""
     return get_metric(_of(dataset, intercept)[1].value())
 
 
 def _of(dataset: str, intercept: bool) -> tuple[float, Field[str]]:
     """The share of the rarer class, and the choice with the default that follows from it."""
-    y = fields.readable(lambda: load_dataset(dataset, intercept=intercept).y, None)
+    y = fields.read_or_default(lambda: load_dataset(dataset, intercept=intercept).y, None)
     return (0.5, FIELD) if y is None else (rarer_share(y), FIELD.at(default_metric(y)))

@@ -34,13 +34,13 @@ def start(title: str, heading: str = "") -> Theme:
     st.html(f"<style>{_LOOK.replace('INK', theme.ink).replace('PAPER', theme.paper)}</style>")
     st.html(f"<script>{_FOLLOW}</script>", unsafe_allow_javascript=True)
     st.button("Draw again", key=address.AGAIN)
-    narrow = charts.narrow()
+    narrow = charts.is_narrow()
     st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
     recorder.begin(heading or title)
     if demo():
         limits = f"at most {DEMO_LIMITS.rows:,} rows and {DEMO_LIMITS.seeds} noise draws"
         st.info(f"Demonstration: no uploads, no downloads, {limits}. Enter nothing private.")
-    if sum(memory.held().values()) > most_in_demo("megabytes") * 1_000_000:
+    if sum(memory.held_bytes().values()) > most_in_demo("megabytes") * 1_000_000:
         memory.clear()
     st.title(heading or title, anchor=False)
     st.session_state[_PROBLEMS] = st.container()
@@ -56,10 +56,10 @@ def _lesson(name: str) -> None:
     if name in BY_ID:
         with st.container(border=True, key="buttons-task"):
             st.markdown(f"**{words.markdown(BY_ID[name].title)}.** {words.markdown(BY_ID[name].question)}")
-            links.to("Lessons", "Answer it", lesson=name)
+            links.page_link("Lessons", "Answer it", lesson=name)
 
 
-def stopped(error: Exception) -> bool:
+def report_stop(error: Exception) -> bool:
     """Says in words what ended a page in the middle, as a file does that was changed meanwhile; whether it did."""
     if isinstance(error, FloatingPointError):  # a solver that does not converge, or training that diverges
         error = InvalidInput("training", str(error).rstrip("."), "Change a setting on the left.")

@@ -63,7 +63,7 @@ def controls(spec: RunSpec, **more: Any) -> None:
 
 
 def _swap(kept: RunSpec, present: RunSpec) -> None:
-    address.put(kept)
+    address.set_run(kept)
     PINNED.keep(present)
 
 
@@ -71,7 +71,7 @@ def outcome() -> Outcome | None:
     """The outcome of run A; None where none is kept."""
     kept = PINNED.value()
     result = None if kept is None else tasks.outcome("pinned", kept)
-    return None if result is None else metric.measured(result)
+    return None if result is None else metric.measure_outcome(result)
 
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:
@@ -79,7 +79,7 @@ def same_rows(a: RunSpec, b: RunSpec) -> bool:
     return a.only(Changes.DATA) == b.only(Changes.DATA)
 
 
-def beside(spec: RunSpec) -> RunSpec | None:
+def other_run(spec: RunSpec) -> RunSpec | None:
     """Run A, where it is on the same rows as the run of a page."""
     kept = PINNED.value()
     return kept if kept is not None and same_rows(kept, spec) else None
@@ -97,7 +97,7 @@ def outcome_beside(spec: RunSpec) -> Outcome | None:
     return result if result is not None and result.cost.there else None
 
 
-def against(measure: Metric, value: float, a: float) -> str:
+def difference_from(measure: Metric, value: float, a: float) -> str:
     """The distance of a value from that of A: "+1.9 points", "the same"."""
     size = words.amount(measure, abs(value - a))
     unit = " points" if measure.shares else ""

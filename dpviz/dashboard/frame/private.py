@@ -1,4 +1,4 @@
-"""What the app uses of Streamlit beside its documented functions. `tests/dashboard/test_private.py` tries each.
+"""Undocumented functions of Streamlit that the app uses. `tests/dashboard/test_private.py` tries each.
 
 A script's context is documented in Streamlit's guide to multithreading; sessions have no documented name and cannot be closed
 (https://github.com/streamlit/streamlit/issues/8545). No issue upstream asks for the others: whether a page was reached by
@@ -15,7 +15,7 @@ def _context() -> ScriptRunContext | None:
     return get_script_run_ctx(suppress_warning=True)
 
 
-def in_session() -> bool:
+def is_session() -> bool:
     """True where this thread draws a page of a session."""
     return _context() is not None
 
@@ -32,7 +32,7 @@ def main_script() -> Path | None:
     return None if context is None else Path(context.main_script_path)
 
 
-def through_history() -> bool:
+def came_by_history() -> bool:
     """True where the page is drawn because the reader went back or forward, and where no page is drawn."""
     context = _context()
     return context is None or context.is_history_navigation

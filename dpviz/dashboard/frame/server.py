@@ -114,7 +114,7 @@ def settings(names: list[str] | None = None, ancestors: Sequence[str] | None = N
 def _stopped(error: Exception) -> bool:
     from dpviz.dashboard.frame import page  # with all that a page needs, which is loaded while the server starts
 
-    return page.stopped(error)
+    return page.report_stop(error)
 
 
 def addresses() -> list[str]:

@@ -52,7 +52,7 @@ class _Visit:
 _visits: dict[str, _Visit] = {}
 
 
-def held() -> dict[str, Upload]:
+def held_uploads() -> dict[str, Upload]:
     """The session's uploads by dataset name, oldest first."""
     files: dict[str, Upload] = st.session_state.get(_KEY, {})
     return files
@@ -60,7 +60,7 @@ def held() -> dict[str, Upload]:
 
 def hold(upload: Upload) -> list[Upload]:
     """Keeps an upload for as long as the session lives; returns those that made room for it and are forgotten."""
-    kept = [*held().values(), upload]
+    kept = [*held_uploads().values(), upload]
     st.session_state[_KEY] = {u.name: u for u in kept[-MOST:]}
     visit = watch()
     if visit is not None:
@@ -73,15 +73,15 @@ def hold(upload: Upload) -> list[Upload]:
 
 def drop(name: str) -> None:
     """Forgets an upload, and all that was made of it, now."""
-    upload = held().get(name)
-    st.session_state[_KEY] = {k: u for k, u in held().items() if k != name}
+    upload = held_uploads().get(name)
+    st.session_state[_KEY] = {k: u for k, u in held_uploads().items() if k != name}
     carry(_KEY)
     if upload is not None:
         upload.forget()
     st.session_state[_FORGOTTEN] = True
 
 
-def tidy() -> None:
+def forget_options() -> None:
     """Lets go of the options of controls where an upload was forgotten: some are its name and those of its features."""
     if st.session_state.pop(_FORGOTTEN, False):
         private.forget_controls()
@@ -92,7 +92,7 @@ def watch() -> _Visit | None:
     session = private.session_id()
     if session is None:
         return None
-    visit = _present(watching.me(), session, st.context.cookies.get(COOKIE, ""))
+    visit = _present(watching.session_name(), session, st.context.cookies.get(COOKIE, ""))
     if time.monotonic() - visit.came < ARRIVING:
         _take_over(visit)
     return visit
@@ -155,7 +155,7 @@ def want(name: str) -> None:
     st.session_state[_WANTED] = name
 
 
-def wanted() -> str | None:
+def take_requested() -> str | None:
     """The set that was asked for, once."""
     name: str | None = st.session_state.pop(_WANTED, None)
     return name
@@ -163,7 +163,7 @@ def wanted() -> str | None:
 
 def _may_see(name: str) -> bool:
     # work that a session has started runs in threads without a session; they only know names that it gave them
-    return not private.in_session() or name in held()
+    return not private.is_session() or name in held_uploads()
 
 
 uploads.guard(_may_see)

@@ -9,14 +9,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.components import panels, recorder
-from dpviz.dashboard.components.on_page import on_page
+from dpviz.dashboard.components.on_page import page_message
 from dpviz.dashboard.components.panels import TASK
 from dpviz.dashboard.frame import address, fields, links, metric, pinned, session
 from dpviz.dashboard.frame.fields import Group, RunField
 from dpviz.dashboard.frame.widgets import control
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
-from dpviz.datasets.catalogue import cautions, short_list, sized
+from dpviz.datasets.catalogue import cautions, has_size, short_list
 from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
@@ -26,9 +26,9 @@ from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName,
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Changes, Whole
-from dpviz.mechanisms.persons import in_words
+from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import MOST_UNITS, get_model
-from dpviz.papers.deployments import nearest
+from dpviz.papers.deployments import nearest_deployments
 from dpviz.privacy.budget import default_delta
 from dpviz.reporting import words
 
@@ -71,7 +71,7 @@ class Sidebar:
     Args:
         own: what the page keeps in the address beside the run.
         budget: where the slider of ε is drawn, beside the picture that it moves; None where ε changes nothing.
-        measured: whether the page speaks a metric, which `metric.chosen` then gives.
+        measured: whether the page speaks a metric, which `metric.chosen_metric` then gives.
         shows: what of the run the page depends on; controls that change nothing are kept, and not seen.
 
     Attributes:
@@ -85,10 +85,10 @@ class Sidebar:
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
         self._place, self._measured, self._shows = budget, measured, shows
         state = st.session_state
-        wanted = session.wanted()
+        wanted = session.take_requested()
         if wanted is not None:
             state["dataset"] = wanted
-        address.arrive(self._keys)
+        address.read(self._keys)
         _dataset_there()
         self._method, self._run = controls(state)
         self.spec = read(self._run.values())
@@ -96,9 +96,9 @@ class Sidebar:
             own.check(self.spec)
         # what is bad is reported before the address is written
         if measured:
-            metric.chosen(state["dataset"], state["intercept"])
+            metric.chosen_metric(state["dataset"], state["intercept"])
         pinned.PINNED.value()
-        self._query = address.leave(self.spec, [*self._run, _TYPED], self._keys)
+        self._query = address.write(self.spec, [*self._run, _TYPED], self._keys)
 
     def draw(self) -> None:
         """Draws it, and the slider of ε; call once."""
@@ -111,11 +111,11 @@ class Sidebar:
                 run["dataset"].draw(on_change=_dataset_typed, help=None)
                 if state["published_split"] or _published(state["dataset"]):
                     run["published_split"].draw(help=None)
-                if sized(self.spec.dataset):
-                    address.tell(_PEOPLE, rows_of(self.spec.dataset))
+                if has_size(self.spec.dataset):
+                    address.set_widget(_PEOPLE, rows_of(self.spec.dataset))
                     control(_PEOPLE, _SIZE, on_change=_people_typed)
                 for caution in cautions(self.spec.dataset):
-                    panels.warning(on_page(caution))
+                    panels.warning(page_message(caution))
             with st.container() if self._shows == "run" else unseen:
                 run["model"].draw()
                 run["mechanism"].draw()
@@ -134,8 +134,8 @@ class Sidebar:
                 recorder.button(self.spec, dataset_label(self.spec.dataset))
         with unseen if self._place is None else self._place:
             self._budget()
-        address.drawn([*run, _TYPED], self._keys)
-        session.tidy()
+        address.remember_drawn([*run, _TYPED], self._keys)
+        session.forget_options()
 
     def show_run(self, budget: DeltaGenerator) -> None:
         """All controls of the run, for a page with a part that depends on it; the slider of ε stands in `budget`."""
@@ -144,18 +144,18 @@ class Sidebar:
     def _budget(self) -> None:
         self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
         st.html(_SCALE)
-        persons = fields.readable(lambda: load_dataset(self.spec.dataset).person_rows, 0)
+        persons = fields.read_or_default(lambda: load_dataset(self.spec.dataset).person_rows, 0)
         if persons:
-            st.caption(f"ε is for {in_words(persons)}.")
+            st.caption(f"ε is for {privacy_unit(persons)}.")
         if self.spec.prepared:
             _paid(self.spec)
-        (one,) = nearest(self.spec.epsilon, 1)
+        (one,) = nearest_deployments(self.spec.epsilon, 1)
         panels.note(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}.")
 
 
 def _paid(spec: RunSpec) -> None:
     """A caption with the cost of preparations in a run, and a remark on what could not be seen."""
-    known = fields.readable(lambda: (dataset_of(spec).remarks[-1], resolve(spec).of_method), None)
+    known = fields.read_or_default(lambda: (dataset_of(spec).remarks[-1], resolve(spec).of_method), None)
     if known is not None:
         panels.note(f"{known[0]} The method has {words.budget(known[1])}.")
 
@@ -196,7 +196,7 @@ def controls(state: Any) -> tuple[type[Mechanism], dict[str, RunField[Any]]]:
     mechanism, n = get_mechanism(state["mechanism"]), _trained_on(state)
     below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
     knobs = SETTINGS | {
-        "dataset": _Datasets(**_words("dataset"), options=(*short_list(), *session.held())),
+        "dataset": _Datasets(**_words("dataset"), options=(*short_list(), *session.held_uploads())),
         "mechanism": MechanismName(**_words("mechanism"), options=tuple(offered)),
         "delta": replace(
             SETTINGS["delta"],
@@ -245,7 +245,7 @@ def _of_mechanism(method: type[Mechanism], run: dict[str, RunField[Any]], spec: 
     model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")
-        address.tell(_UNITS, model.width)
+        address.set_widget(_UNITS, model.width)
         control(_UNITS, _WIDTH, on_change=_units_typed)
 
 
@@ -265,7 +265,7 @@ def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spe
 
 def _automatic_lam(spec: RunSpec) -> tuple[str, ...]:
     """The automatic regularisation of this run, and for what n; nothing where it cannot be computed."""
-    run = fields.readable(lambda: resolve(replace(spec, lam=0.0)), None)
+    run = fields.read_or_default(lambda: resolve(replace(spec, lam=0.0)), None)
     return () if run is None else (f"{run.lam:g}", f"n = {run.n_train:,}")
 
 
@@ -280,7 +280,7 @@ def _trained_on(state: Any) -> int:
 
 def _published(dataset: str) -> bool:
     """True where a set has a test part of its publisher."""
-    return fields.readable(lambda: load_dataset(dataset).published_test is not None, False)
+    return fields.read_or_default(lambda: load_dataset(dataset).published_test is not None, False)
 
 
 def _people_typed() -> None:
@@ -308,7 +308,7 @@ def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
         values = {name: knob.in_words(protection.knob_value(by_rule, name, setting, run.budget)) for name, knob in knobs.items()}
         return {name: (value, f"n = {run.n_train:,}") for name, value in values.items()}
 
-    return fields.readable(made, {})
+    return fields.read_or_default(made, {})
 
 
 def _offered(model: str) -> list[str]:
@@ -334,7 +334,7 @@ def _dataset_there() -> None:
 def dataset_label(name: str) -> str:
     """The name of a dataset for people."""
     if uploads.is_upload(name):
-        return f"{uploads.get(name).title} (your upload)" if uploads.there(name) else "an upload that is gone"
+        return f"{uploads.get(name).title} (your upload)" if uploads.is_held(name) else "an upload that is gone"
     if own_rows.is_own(name):
         return "Your own rows"
     if name.startswith(FOLDER):
@@ -353,7 +353,7 @@ def _dataset_typed() -> None:
         if st.session_state["published_split"]:  # of the set before
             st.session_state["published_split"] = _published(name)
     except InvalidInput as problem:
-        st.session_state["dataset"] = address.before("dataset", RunSpec.dataset)
+        st.session_state["dataset"] = address.previous_value("dataset", RunSpec.dataset)
         address.report_typed(problem)
 
 

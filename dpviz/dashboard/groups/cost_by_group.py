@@ -28,7 +28,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     def work(run: RunSpec, monitor: Monitor) -> GroupCosts:
         return cost_by_group(run, grouping, monitor)
 
-    costs = tasks.computed("group-costs", "Cost by group", work, spec, given=grouping)
+    costs = tasks.compute_once("group-costs", "Cost by group", work, spec, given=grouping)
     if costs is None:
         return
     table = costs.table
@@ -56,7 +56,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
         for row in table.itertuples()
     ]
     tables.table(rows, (*_HEADS, "Gradients clipped", "Noise received", "Mean individual ε"))
-    panels.not_private(
+    panels.privacy_warning(
         "All of this is read from private rows, and ε does not cover it. A small group has little weight in the fit, a hard one "
         "is often wrong without privacy too, clipping bounds what a row adds, and noise hides rows of large influence best."
     )

@@ -69,7 +69,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         a = None if kept is None else single(cached_runs.outcome(kept, monitor))
         return Seen(outcome, single(outcome), report(made, chosen), len(made.refused), a, kept)
 
-    return tasks.computed("over-epsilon", f"Training at {len(EPSILONS) + 1} budgets", work, spec, given=(chosen, kept))
+    return tasks.compute_once("over-epsilon", f"Training at {len(EPSILONS) + 1} budgets", work, spec, given=(chosen, kept))
 
 
 def controls(own: Group, spec: RunSpec) -> None:
@@ -145,7 +145,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             means = view.a.curves(measure).set_index("group")["mean"]
             overlay = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
             summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
-        fig = pictures.groups(lines, theme, here=spec.epsilon, overlay=overlay, shares=shares, narrow=charts.narrow())
+        fig = pictures.groups(lines, theme, here=spec.epsilon, overlay=overlay, shares=shares, narrow=charts.is_narrow())
         st.markdown(f"**{MEASURES[measure]} of each group**")
         charts.chart(fig, "groups", summary + _refused(view), lambda: curves, of=spec)
     with right:
@@ -201,13 +201,13 @@ def table(view: Seen, measure: str) -> None:
         f"Of a column with many texts the {MOST - 1} largest groups stand alone."
     )
     tables.download(lambda: here.draws, "groups-here", "Download all measures of every group (CSV)")
-    panels.not_private(
+    panels.privacy_warning(
         "Sizes and measures of groups are read from private rows, without noise. No ε covers them; release them only with a "
         "privacy budget of their own."
     )
 
 
-def how(spec: RunSpec, chosen: Grouping) -> None:
+def draw_sources(spec: RunSpec, chosen: Grouping) -> None:
     """The calls that repeat the groups' numbers."""
     with st.expander("How is this computed?"):
         st.markdown("Every measure is counted on the group's test rows, for each noise draw, and then averaged.")

@@ -10,7 +10,7 @@ from dpviz.dashboard.frame import fields
 from dpviz.dashboard.frame.fields import Field, Typed
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.groups import MEASURES, columns, suggested
+from dpviz.experiments.studies.groups import MEASURES, columns, suggest_column
 from dpviz.mechanisms.knobs import Choice, Number
 from dpviz.models import get_model
 
@@ -49,7 +49,7 @@ WHY = fields.switch(
 )
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address, for a run's table and model."""
     probabilities = get_model(spec.model).loss.probabilities
     low, high, usual = (0.0, 1.0, 0.5) if probabilities else (-_RANGE, _RANGE, 0.0)
@@ -69,12 +69,12 @@ def is_number(spec: RunSpec, column: str) -> bool:
 
 def _dataset(spec: RunSpec) -> Dataset | None:
     """A run's table; None where it cannot be read."""
-    return fields.readable(lambda: load_dataset(spec.dataset, intercept=spec.intercept), None)
+    return fields.read_or_default(lambda: load_dataset(spec.dataset, intercept=spec.intercept), None)
 
 
 def _offered(dataset: Dataset, spec: RunSpec) -> tuple[dict[str, bool], str]:
     """The columns and the one that is suggested, found once for a split: to see which makes groups reads all of its rows."""
     known, tested = _known.setdefault(dataset, {}), dataset.n - dataset.train_size(spec.folds, spec.published_split)
     if tested not in known:
-        known[tested] = (columns(dataset), suggested(dataset, tested))
+        known[tested] = (columns(dataset), suggest_column(dataset, tested))
     return known[tested]

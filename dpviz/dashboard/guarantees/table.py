@@ -41,7 +41,7 @@ _ORDER = (*(words.LABELS[s][0] for s in (Status.PROVED, Status.PROVED_IF, Status
 _COLUMNS = ("Relation", "Accountant")
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address: the order of the table, and an attacker that is tolerated."""
     return (
         fields.choice("order", "Sorted by", SORTS, "", few=0),
@@ -94,7 +94,7 @@ def start(spec: RunSpec, attacker: Attacker | None) -> Job[Measured]:
         attacker: the strongest that is tolerated, for an epsilon of each method's own; None for the run's.
     """
 
-    levels = levels_of([metric.chosen(spec.dataset, spec.intercept).id])
+    levels = levels_of([metric.chosen_metric(spec.dataset, spec.intercept).id])
 
     def work(monitor: Monitor) -> Iterator[Measured]:
         return watch(spec, monitor, levels, attacker)
@@ -153,20 +153,20 @@ def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> N
         compared = f"{chosen} is the same."
     label = list_mechanisms()[spec.mechanism].label
     panels.headline(
-        f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {tolerated.in_words(attacker)}.",
+        f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {tolerated.describe(attacker)}.",
         compared,
         of=spec,
     )
 
 
-def beside(methods: Sequence[Line], overlay: Outcome) -> None:
+def other_run(methods: Sequence[Line], overlay: Outcome) -> None:
     """The rank of run A among the proved methods, in words."""
     measure, a = overlay.cost.metric, overlay.cost.mean
     sign = 1 if measure.higher_is_better else -1
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     better = sum(sign * (line.mean - a) > 0 for line in proved)
     panels.text(
-        f"A is {words.title(overlay.spec)}: {words.measured(measure, a)}; "
+        f"A is {words.title(overlay.spec)}: {words.metric_value(measure, a)}; "
         f"{better} of {len(proved)} proved methods are better here."
     )
 
@@ -196,21 +196,21 @@ def picture(
     sign = 1 if metric.higher_is_better else -1
     proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
     best = max(proved, key=lambda line: sign * line.mean, default=None)
-    message = "" if best is None else f"The best proved method is {best.label}: {words.measured(metric, best.mean)}. "
+    message = "" if best is None else f"The best proved method is {best.label}: {words.metric_value(metric, best.mean)}. "
     base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
-        at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.in_words(attacker)}"
+        at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.describe(attacker)}"
     summary = (
-        f"{message}Test {metric.within} {at}; without privacy {words.measured(metric, base)}, "
-        f"majority {words.measured(metric, floor)}. Colours are families. {words.OUTSIDE}"
+        f"{message}Test {metric.within} {at}; without privacy {words.metric_value(metric, base)}, "
+        f"majority {words.metric_value(metric, floor)}. Colours are families. {words.OUTSIDE}"
     )
     a = math.nan if overlay is None else overlay.cost.mean
     if overlay is not None:
-        summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.measured(metric, a)}."
+        summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.metric_value(metric, a)}."
     statuses = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
     title = f"test {metric.within}"
-    fig = pictures.ranked(
+    fig = pictures.ranking(
         rows,
         statuses,
         base,
@@ -220,7 +220,7 @@ def picture(
         shares=metric.shares,
         rising=metric.higher_is_better,
         overlay=a,
-        narrow=charts.narrow(),
+        narrow=charts.is_narrow(),
     )
     charts.chart(fig, "guarantees", summary, lambda: table(methods, metric))
 
@@ -234,7 +234,7 @@ def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> No
             fixes.setdefault(str(why.fix), []).append(line.label)
     if not fixes:
         return
-    floor = words.measured(metric, float(measured.baselines.at["majority", metric.column]))
+    floor = words.metric_value(metric, float(measured.baselines.at["majority", metric.column]))
     guess = (
         f"No more accurate than the majority label, which is right {floor}"
         if metric.id == "accuracy"
@@ -267,14 +267,15 @@ def rows(methods: Sequence[Line], sort: str, metric: Metric, overlay: Outcome | 
     if overlay is not None:
         a = overlay.cost.mean
         made = [
-            (*row, "–" if math.isnan(o.mean) else pinned.against(metric, o.mean, a)) for row, o in zip(made, shown, strict=True)
+            (*row, "–" if math.isnan(o.mean) else pinned.difference_from(metric, o.mean, a))
+            for row, o in zip(made, shown, strict=True)
         ]
         columns.append("Against A")
     tables.table(made, columns)
     st.markdown("\n".join(f"{k}. {words.markdown(note)}" for k, note in enumerate(notes, 1)))
 
 
-def how(spec: RunSpec, attacker: Attacker | None = None) -> None:
+def draw_sources(spec: RunSpec, attacker: Attacker | None = None) -> None:
     """The calls that repeat the table."""
     with st.expander("How is this computed?"):
         st.markdown("Every method is calibrated for this budget, with its default hyperparameters, and then trained.")
@@ -283,7 +284,7 @@ def how(spec: RunSpec, attacker: Attacker | None = None) -> None:
                 "Its ε is the largest with which the most that any attacker reaches, by the trade-off curve of what the method "
                 "releases, is what is tolerated (Kulynych et al., NeurIPS 2024)."
             )
-        measure = metric.chosen(spec.dataset, spec.intercept).id
+        measure = metric.chosen_metric(spec.dataset, spec.intercept).id
         levels = f", metrics={list(levels_of([measure]))}" if levels_of([measure]) else ""
         imports = "from dpviz.experiments.studies import guarantees"
         if attacker is None:
@@ -299,15 +300,15 @@ def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
     cal = line.one.calibration
     number = f" ({notes.index(line.condition) + 1})" if line.condition else ""
     status = f"{line.sign} {line.status.removesuffix(' …')}{number}"
-    value = words.measured(metric, line.mean) if len(line.values) else "…"
+    value = words.metric_value(metric, line.mean) if len(line.values) else "…"
     if len(line.values) > 1 and not math.isnan(line.mean):
         value += f"\u00a0±\u00a0{words.deviation(line.values, shares=metric.shares)}"
     if cal is None:
         return line.label, status, "none", "–", "–", "–"
-    return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short(cal.accountant)
+    return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short_name(cal.accountant)
 
 
-def short(accountant: str) -> str:
+def short_name(accountant: str) -> str:
     """An accountant's name without its details, which the page Accounting gives in full."""
     return re.split(r" ?[\[,:;]| \((?!\d)", accountant)[0]  # (10) is an equation of its name
 
@@ -327,13 +328,13 @@ def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
 
 def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None, attacker: Attacker | None) -> None:
     """The sentence, and what run A has beside it, redrawn while numbers come in."""
-    measure = metric.chosen(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec.dataset, spec.intercept)
 
     def draw(measured: Measured) -> None:
         now = lines(measured, measure)
         headline(now, spec, attacker)
         if kept is not None and kept.cost.metric.id == measure.id:
-            beside(now, kept)
+            other_run(now, kept)
 
     with place:
         tasks.follow(task, draw, every=2.0)
@@ -343,7 +344,7 @@ def show(
     task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None, attacker: Attacker | None
 ) -> None:
     """Picture and table, redrawn while numbers come in."""
-    measure = metric.chosen(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec.dataset, spec.intercept)
     overlay = kept if kept is not None and kept.cost.metric.id == measure.id else None
 
     def draw() -> None:
@@ -357,4 +358,4 @@ def show(
         _guessing(task.results[-1], now, measure)
         rows(now, sort.draw(), measure, overlay)
 
-    watching.live(task, draw, every=2.0)
+    watching.draw_live(task, draw, every=2.0)

@@ -24,13 +24,13 @@ HELP = (
 )
 
 
-def chosen(own: Group) -> Attacker | None:
+def choose_attacker(own: Group) -> Attacker | None:
     """Draws the control; the attacker that is tolerated, None for the budget on the left."""
     text = own["attacker"].draw()
     return Attacker.parse(text) if text else None
 
 
-def in_words(attacker: Attacker) -> str:
+def describe(attacker: Attacker) -> str:
     """ "finds 5 % at 1 % false alarms"."""
     return ATTACKERS[str(attacker)]
 

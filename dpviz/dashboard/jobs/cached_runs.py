@@ -8,11 +8,11 @@ from typing import Any
 import dpviz
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import Baseline
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
+from dpviz.experiments.studies.cost import Cost, cost_in_metric, split_cost
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.attack import Attack, strongest_attack
 
@@ -45,7 +45,7 @@ class Outcome:
 
     def measured_by(self, metric: str) -> Outcome:
         """The same with its cost in a metric."""
-        cost = in_metric(self.spec, self.cost, self.theta, self.labels, metric)
+        cost = cost_in_metric(self.spec, self.cost, self.theta, self.labels, metric)
         return replace(self, cost=replace(cost, expected=self._expected(metric)))
 
     @property
@@ -60,12 +60,12 @@ class Outcome:
 _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
 
 
-def outcome(spec: RunSpec, monitor: Monitor = silent) -> Outcome:
+def outcome(spec: RunSpec, monitor: Monitor = ignore) -> Outcome:
     """The outcome of a run, from memory where it is there. Pages ask for it by `tasks.outcome`."""
     return _store.compute(resolve(spec).key(), lambda listen: _compute(spec, listen), owner=spec.dataset, monitor=monitor)
 
 
-def stored(spec: RunSpec) -> Outcome | None:
+def stored_outcome(spec: RunSpec) -> Outcome | None:
     """The outcome if it is in memory."""
     return _store.get(resolve(spec).key())
 

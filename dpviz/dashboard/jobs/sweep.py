@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
-from dpviz.common.threads import Cancelled, side_by_side
+from dpviz.common.threads import Cancelled, parallel_map
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.jobs.job import Job, Status, Stopped
 from dpviz.experiments.sweeps.cells import Cell, CellStore, problems, workers_for
@@ -114,7 +114,7 @@ class SweepJob(Job[pd.DataFrame]):
         workers = 1
         with Boundary("counting threads"):  # a cell whose data cannot be read says so itself
             workers = workers_for([self.cells[k] for k in todo])
-        for _ in side_by_side(compute, len(todo), listen, workers=workers):
+        for _ in parallel_map(compute, len(todo), listen, workers=workers):
             pass
 
     def _attempt(self, cell: Cell, monitor: Monitor) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def controls(task: Job[Any], what: str) -> None:
         kept = "What was found by then is shown." if task.results else "Nothing was found by then."
         st.info(f"**Cancelled** after {task.done:.0%}. {kept}", icon="ℹ️")
     elif task.problem is not None:
-        panels.failed(*task.problem)
+        panels.failure(*task.problem)
 
 
 def follow(task: Job[T], show: Callable[[T], None], doing: str = "", *, every: float = watching.EVERY) -> None:
@@ -51,21 +51,21 @@ def follow(task: Job[T], show: Callable[[T], None], doing: str = "", *, every: f
         if task.results:
             show(task.results[-1])
 
-    watching.live(task, draw, every=every)
+    watching.draw_live(task, draw, every=every)
 
 
-def attacked(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
+def attack_job(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
     """The job with this key, at work at once; a button takes it up again where it was cancelled or failed."""
     task = watching.watch(Job(key, work, dataset=dataset), f"watched.{section}")
     if watching.state(task) in (State.CANCELLED, State.FAILED):
-        st.button("Start again", on_click=watching.again, args=(task,))
+        st.button("Start again", on_click=watching.restart, args=(task,))
     return task
 
 
 def training(spec: RunSpec) -> Job[Outcome]:
     """A run as a job, the same one for all who ask for the run."""
     job = _job(f"Training {words.title(spec)}", partial(cached_runs.outcome, spec), of=spec, kept=False)
-    stored = cached_runs.stored(spec)
+    stored = cached_runs.stored_outcome(spec)
     if stored is not None:  # no need to wait for a thread
         job.finish(stored)
     return job
@@ -77,7 +77,7 @@ def outcome(section: str, spec: RunSpec) -> Outcome | None:
     return result if fresh else None
 
 
-def computed(section: str, what: str, compute: Callable[[RunSpec, Monitor], T], of: RunSpec, **more: Any) -> T | None:
+def compute_once(section: str, what: str, compute: Callable[[RunSpec, Monitor], T], of: RunSpec, **more: Any) -> T | None:
     """The result of `compute` for a run, of which parts are in a cache; None until it is there; see `observe`."""
     result, fresh = observe(section, what, partial(compute, of), of=of, kept=False, **more)
     return result if fresh else None
@@ -126,20 +126,20 @@ def _job(
     return Job(key, stream, doing=what, dataset=dataset if of is None else of.dataset, short=short, kept=kept, of=of)
 
 
-def before(section: str) -> Any:
+def last_result(section: str) -> Any:
     """The last result of a section; None where there is none or its data has gone."""
     shown: Job[Any] | None = st.session_state.get(f"observed.{section}")
     return shown.results[-1] if shown is not None and shown.results else None
 
 
-def shown(section: str) -> Any:
+def last_run(section: str) -> Any:
     """The run of the last result of a section, as it was given to `observe`."""
     return st.session_state[f"observed.{section}"].of
 
 
 def note_before(section: str) -> None:
     """Says that the picture of a section is the one before, and until when where the new one is under way."""
-    over, spec = watching.over(st.session_state[f"watched.{section}"]), shown(section)
+    over, spec = watching.is_over(st.session_state[f"watched.{section}"]), last_run(section)
     before = "settings before" if spec is None else f"run before: {words.title(spec)}"
     panels.note(f"{'The' if over else 'Until then the'} picture shows the {before}.")
 
@@ -162,7 +162,7 @@ def chart(
         return result, make(result)
 
     computed, fresh = None, False
-    if not folds.closed():
+    if not folds.in_closed_fold():
         look = st.context.theme.type  # the picture has its colours
         computed, fresh = observe(key, doing, work, of=of, given=(given, look), dataset=run.dataset)
     if computed is not None:
@@ -171,7 +171,7 @@ def chart(
             if not fresh:
                 note_before(key)
             table = picture.table if callable(picture.table) else None
-            charts.chart(picture.figure, key, picture.words, table, of=shown(key))
+            charts.chart(picture.figure, key, picture.words, table, of=last_run(key))
         if fresh:
             return cast(T, result)
     recorder.keep(key, lambda: make(compute(*given)), of=of)
@@ -187,7 +187,7 @@ def result_of(
         meanwhile: what the page shows until it is there, in words; the progress then stands in the corner.
         patience: seconds that the page waits for it, `PATIENCE` by default.
     """
-    done, asked, last = f"observed.{section}", f"asked.{section}", before(section)
+    done, asked, last = f"observed.{section}", f"asked.{section}", last_result(section)
     shown: Job[Any] | None = st.session_state.get(done)
     known = find(job.key)
     if shown is not None and shown.key == job.key and shown.state is State.DONE:
@@ -199,7 +199,7 @@ def result_of(
         return last, False
     job = watching.watch(job, f"watched.{section}")
     st.session_state[asked] = hash(job.key)
-    if not watching.over(job):
+    if not watching.is_over(job):
         watching.wait(job, PATIENCE if patience is None else patience)
     state = watching.state(job)  # once: the job may end between two looks
     if state is State.DONE:
@@ -208,22 +208,22 @@ def result_of(
     missing = "still being computed when the report was saved; save it again."
     if not state.over:
         with st.container(key=f"{'working' if meanwhile else 'first'}-{section}"):
-            watching.live(job, lambda: _progress(job, section, meanwhile), working=True, every=POLL)
+            watching.draw_live(job, lambda: _progress(job, section, meanwhile), working=True, every=POLL)
     else:
         if state is State.FAILED and job.problem is not None:
             missing = " ".join(job.problem)
-            panels.failed(*job.problem)
+            panels.failure(*job.problem)
         else:
             missing = "cancelled."
             st.markdown("**Cancelled.** Nothing was kept of this. Choose another setting, or start it again.")
-        st.button("Start again", key=f"again-{section}", on_click=watching.again, args=(job,))
+        st.button("Start again", key=f"again-{section}", on_click=watching.restart, args=(job,))
     recorder.keep(section, Text(f"{job.doing}: {missing}"))
     return last, False
 
 
 def _progress(job: Job[Any], section: str, meanwhile: str) -> None:
     """A box with the progress of a job at work and a way to cancel it."""
-    if watching.over(job):
+    if watching.is_over(job):
         return  # the page is about to be drawn again
     with st.container(border=True):
         st.progress(job.done, watching.message(job, job.doing))

@@ -23,7 +23,7 @@ TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
 _ME, _PAGE, _PATIENCE = "dpviz.session", "dpviz.watching", "dpviz.patience"
 
 
-def me() -> str:
+def session_name() -> str:
     """This session's name among those that want jobs."""
     if _ME not in st.session_state:
         st.session_state[_ME] = uuid.uuid4().hex
@@ -55,7 +55,7 @@ def start(job: J) -> J:
     if entry is not None and entry.state is State.FAILED:
         pool().remove(entry)
     if entry is not None:
-        entry.declined.discard(me())
+        entry.declined.discard(session_name())
     return _submit(job)
 
 
@@ -70,13 +70,13 @@ def watch(job: J, place: str) -> J:
         job = before  # the pool may have forgotten it
     entry = _submit(job)
     if before is not None and before is not entry:
-        pool().leave(before, me())
+        pool().leave(before, session_name())
     st.session_state[place] = entry
     return entry
 
 
 def _submit(job: J) -> J:
-    entry = pool().submit(job, me())
+    entry = pool().submit(job, session_name())
     assert isinstance(entry, type(job))
     return entry
 
@@ -95,20 +95,20 @@ def wait(job: Job[Any], seconds: float) -> bool:
 
 def cancel(job: Job[Any]) -> None:
     """This session wants the job no more; where it was the last one, the job stops. A callback."""
-    pool().cancel(job, me())
+    pool().cancel(job, session_name())
 
 
-def go_on(job: Job[Any]) -> None:
+def resume(job: Job[Any]) -> None:
     """This session wants a job that it has cancelled after all; what was found is kept. A callback."""
-    pool().go_on(job, me())
+    pool().go_on(job, session_name())
 
 
-def again(job: Job[Any]) -> None:
+def restart(job: Job[Any]) -> None:
     """Takes up a job that was cancelled, or forgets one that failed, so that it starts anew. A callback."""
     if job.state is State.FAILED:
         pool().remove(job)
     else:
-        go_on(job)
+        resume(job)
 
 
 def state(job: Job[Any]) -> State:
@@ -118,12 +118,12 @@ def state(job: Job[Any]) -> State:
     """
     if job.state in (State.DONE, State.FAILED):
         return job.state
-    if me() in job.declined:
+    if session_name() in job.declined:
         return State.CANCELLED
     return State.QUEUED if job.state is State.CANCELLED else job.state
 
 
-def over(job: Job[Any]) -> bool:
+def is_over(job: Job[Any]) -> bool:
     """True where this session can expect nothing more of a job."""
     return state(job).over
 
@@ -151,7 +151,7 @@ def message(job: Job[Any], doing: str) -> str:
     return text(now, f"{doing}: {now.done:.0%}")
 
 
-def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
+def draw_live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None = None, every: float = EVERY) -> None:
     """Draws a part of a page, again and again while a job is at work, and the whole page when it is over or goes on.
 
     Args:
@@ -162,15 +162,15 @@ def live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool | None
         draw()  # a button in a fragment would draw that part alone, and the job that it starts would not be seen
         return
     if working is None:
-        working = not over(job)
-    if not over(job):
+        working = not is_over(job)
+    if not is_over(job):
         _submit(job)  # a session that looks at a job wants it, also where another session has started it
 
     def again() -> None:
-        if working and not over(job):
+        if working and not is_over(job):
             _submit(job)  # another place of the session may have left it
         draw()
-        if over(job) == working:
+        if is_over(job) == working:
             st.rerun()
 
     def at_rest() -> None:

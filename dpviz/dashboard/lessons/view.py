@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput, number_from_text, one_of
+from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 from dpviz.dashboard.components import charts, glossary, panels, tables
 from dpviz.dashboard.components.lessons import BY_ID, LESSONS, Lesson
 from dpviz.dashboard.frame import address, fields, links
@@ -21,7 +21,7 @@ from dpviz.figures import lines
 from dpviz.figures.style import LIGHT, Look, Theme
 from dpviz.mechanisms.knobs import Choice
 from dpviz.reporting import pictures, words
-from dpviz.reporting.calls import written
+from dpviz.reporting.calls import address_text
 
 SHEET = "sheet"
 _HANDED_IN = "handed-in"
@@ -39,7 +39,7 @@ class Given(Typed):
             if not colon or lesson not in BY_ID:
                 raise InvalidInput(name, f"must look like lesson:answer, got {item[:40]!r}", "The answers are left out.")
             options = BY_ID[lesson].options
-            found[lesson] = one_of(name, reply, tuple(options)) if options else number_from_text(name, reply)
+            found[lesson] = check_choice(name, reply, tuple(options)) if options else number_from_text(name, reply)
         return found
 
     def text(self, value: Mapping[str, float | str]) -> str:
@@ -50,7 +50,7 @@ class Given(Typed):
         return "lesson:answer, separated by commas"
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The fields in the address: the lesson shown, or the sheet of all, and the answers."""
     names = {lesson.id: f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
     return (
@@ -72,7 +72,7 @@ def draw(own: Group, theme: Theme) -> None:
     lesson = BY_ID[chosen]
     panels.headline(lesson.question, of=None)
     with st.container(key="buttons-lesson"):
-        links.to(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
+        links.page_link(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
     with st.form(f"answer-{lesson.id}", border=False):
         reply = _field(lesson)
         left, middle, _ = st.columns([1, 1, 2])
@@ -122,7 +122,7 @@ def _field(lesson: Lesson) -> float | str | None:
 
 def _known(name: str) -> Answer | None:
     """The engine's answer, where it was computed in this session."""
-    answers = (tasks.before(section) or {} for section in (f"lesson-{name}", _HANDED_IN))
+    answers = (tasks.last_result(section) or {} for section in (f"lesson-{name}", _HANDED_IN))
     return next((found[name] for found in answers if name in found), None)
 
 
@@ -153,7 +153,7 @@ def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Th
     st.markdown(f"**Why.** {words.markdown(lesson.explanation)}")
     st.markdown(f"**⚠ A common mistake.** {words.markdown(lesson.pitfall)}")
     if not lesson.private:
-        panels.not_private("This answer is computed from the rows without noise.")
+        panels.privacy_warning("This answer is computed from the rows without noise.")
 
 
 def _hand_in(given: Mapping[str, float | str]) -> None:
@@ -207,5 +207,5 @@ def sheet() -> None:
             shown = "being computed" if answers is None else sentence(lesson, answers[lesson.id])
             st.markdown(f"Answer: **{words.markdown(shown)}**. {words.markdown(lesson.explanation)}")
             st.markdown(f"⚠ {words.markdown(lesson.pitfall)}")
-            links.to(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
-            panels.note(f"{lesson.page}: {written(lesson.address())}")
+            links.page_link(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more)
+            panels.note(f"{lesson.page}: {address_text(lesson.address())}")

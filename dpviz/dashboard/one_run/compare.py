@@ -5,7 +5,7 @@ from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
-from dpviz.mechanisms.attack import Attack, alike
+from dpviz.mechanisms.attack import Attack, comparable_bounds
 from dpviz.reporting import words
 
 
@@ -26,10 +26,10 @@ def _column(outcome: Outcome) -> tuple[str, ...]:
         values = ("no value",) * 4
     else:
         values = (
-            words.measured(measure, float(cost.private.mean())),
-            words.against(cost),
+            words.metric_value(measure, float(cost.private.mean())),
+            words.privacy_cost(cost),
             words.split(cost),
-            words.measured(measure, cost.non_private),
+            words.metric_value(measure, cost.non_private),
         )
     limit = "–" if outcome.attack is None else words.percent(outcome.attack.accuracy)
     return (words.title(outcome.spec), *values, limit, words.guarantee(outcome.calibration, outcome.spec.build()))
@@ -55,9 +55,9 @@ def _values(spec: RunSpec) -> dict[str, str]:
     }
 
 
-def compared(a: Attack, b: Attack) -> str:
+def compare_bounds(a: Attack, b: Attack) -> str:
     """A comparison of the bounds on an attacker, both computed in the same way."""
-    one, other = alike(a, b)
+    one, other = comparable_bounds(a, b)
     size, more = words.part(abs(other - one)), "more" if other > one else "less"
     by = " by (ε, δ) alone" if (one, other) != (a.accuracy, b.accuracy) else ""
     if size == "nothing":
@@ -79,7 +79,7 @@ def sentence(a: Outcome, b: Outcome) -> str:
         equal = f"{measure.within} is the same"
         parts.append(equal if size == "nothing" else f"{measure.within} is {size}{unit} {way}")
     if a.attack is not None and b.attack is not None:
-        parts.append(compared(a.attack, b.attack))
+        parts.append(compare_bounds(a.attack, b.attack))
     elif (a.attack is None) != (b.attack is None):
         parts.append(f"only {'A' if b.attack is None else 'B'} has a proved bound on attacks")
     return f"B against A: {'; '.join(parts) or 'nothing can be compared'}."

@@ -24,7 +24,7 @@ def details(outcome: Outcome, theme: Theme) -> None:
         Section("Weights and optimality gap", lambda: weights_and_gap(outcome, theme), sent="weights"),
         Section("A model to publish", lambda: publishing.draw(outcome.spec), asked="release"),
     )
-    how(outcome)
+    draw_sources(outcome)
 
 
 def numbers(outcome: Outcome) -> None:
@@ -39,9 +39,9 @@ def numbers(outcome: Outcome) -> None:
     ]
     cost, measure = outcome.cost, outcome.cost.metric
     if measure.id != "accuracy":
-        spread = f" {words.spread(cost.private, shares=measure.shares)}" if len(cost.private) > 1 and cost.there else ""
-        private = words.measured(measure, cost.mean) + spread.partition(" over")[0]
-        best, floor_value = words.measured(measure, cost.non_private), words.measured(measure, cost.majority)
+        spread = f" {words.spread_text(cost.private, shares=measure.shares)}" if len(cost.private) > 1 and cost.there else ""
+        private = words.metric_value(measure, cost.mean) + spread.partition(" over")[0]
+        best, floor_value = words.metric_value(measure, cost.non_private), words.metric_value(measure, cost.majority)
         rows.insert(0, (f"Test {measure.within}", private, best, floor_value))
     if outcome.expected_accuracy is not None:
         expected = words.percent(outcome.expected_accuracy)
@@ -55,7 +55,7 @@ def numbers(outcome: Outcome) -> None:
         else f"has no bound here ({cal.sensitivity_source})"
     )
     data = dataset_of(outcome.spec)
-    at = pictures.at_lambda(outcome.spec)
+    at = pictures.lambda_note(outcome.spec)
     at = at and f"Objective and gap of the private models are{at}. "
     spread = f"± is one standard deviation {draws}. " if len(outcome.accuracy) > 1 else ""
     panels.note(
@@ -85,19 +85,19 @@ def weights(outcome: Outcome, theme: Theme) -> None:
     if why := pictures.without_weights(outcome):
         panels.empty(why)
     else:
-        charts.later("weights", lambda: pictures.weights(outcome, theme), outcome.spec)
+        charts.deferred_chart("weights", lambda: pictures.weights(outcome, theme), outcome.spec)
 
 
 def gap(outcome: Outcome, theme: Theme) -> None:
     """The optimality gap of the private models."""
     panels.title("Optimality gap")
-    if why := pictures.without_gap(outcome):
+    if why := pictures.gap_reason(outcome):
         panels.empty(why)
     else:
-        charts.later("gap", lambda: pictures.gap(outcome, outcome.cost, theme), outcome.spec)
+        charts.deferred_chart("gap", lambda: pictures.gap(outcome, outcome.cost, theme), outcome.spec)
 
 
-def how(outcome: Outcome) -> None:
+def draw_sources(outcome: Outcome) -> None:
     """Formulas, sources and calls."""
     cls, cal = list_mechanisms()[outcome.spec.mechanism], outcome.calibration
     formulas = [
@@ -117,7 +117,7 @@ def how(outcome: Outcome) -> None:
         f"Noise: {cls.noise_enters} Scale {words.three(cal.noise_scale)} ({cal.noise_family.name}); sensitivity: "
         f"{cal.sensitivity_text}, {cal.sensitivity_source}. Accountant: {cal.accountant}. {cal.conversion}",
     ]
-    repeat.computed(outcome.spec, formulas, sources, outcome.cost.metric.id)
+    repeat.computation(outcome.spec, formulas, sources, outcome.cost.metric.id)
 
 
 def _mean(values: np.ndarray) -> str:

@@ -10,6 +10,6 @@ from dpviz.experiments.run.spec import RunSpec
 TRAINING = fields.flag("training", "Training, step by step", "The decision lines after each step of training.")
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them."""
     return TRAINING, PINNED

@@ -18,7 +18,7 @@ from dpviz.figures import plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme
 from dpviz.reporting import pictures, words
-from dpviz.reporting.calls import written
+from dpviz.reporting.calls import address_text
 from dpviz.reporting.pictures import method_look
 
 
@@ -66,7 +66,7 @@ def _with_overlay(
     measure = overlay.cost.metric
     if useful is not None and overlay.cost.there and measure.id == outcome.cost.metric.id:
         mean = float(overlay.cost.private.mean())
-        useful = replace(useful, marks=[*useful.marks, Mark(f"A {words.measured(measure, mean)}", mean, "dot")])
+        useful = replace(useful, marks=[*useful.marks, Mark(f"A {words.metric_value(measure, mean)}", mean, "dot")])
     if attack is not None and overlay.attack is not None:
         reached = overlay.attack.accuracy
         attack = replace(attack, marks=[*attack.marks, Mark(f"A {words.percent(reached)}", reached, "dot")])
@@ -80,7 +80,7 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
         return None, f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar."
 
     def value(number: float) -> str:
-        return words.measured(measure, number)
+        return words.metric_value(measure, number)
 
     mean, noiseless, best = cost.mean, float(cost.noiseless.mean()), cost.non_private
     shown = words.parts(cost)
@@ -93,11 +93,11 @@ def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
     ]
     noisy = outcome.calibration.noise_scale > 0
     spread = (
-        f" {words.spread(cost.private, shares=measure.shares)} (one standard deviation)"
+        f" {words.spread_text(cost.private, shares=measure.shares)} (one standard deviation)"
         if noisy and len(cost.private) > 1
         else ""
     )
-    message = f"Private {measure.within} {value(mean)}{spread}, {words.against(cost)}: {words.split(cost)}."
+    message = f"Private {measure.within} {value(mean)}{spread}, {words.privacy_cost(cost)}: {words.split(cost)}."
     if not measure.higher_is_better:
         message += " Lower is better."
     if np.isnan(cost.majority):
@@ -124,12 +124,12 @@ def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:
 def actions(spec: RunSpec) -> None:
     """Links to the next steps with this run."""
     with st.container(horizontal=True, key="buttons-next"):
-        links.to("Audit", "Attack this")
-        links.to("Trade-off", "Compare methods")
+        links.page_link("Audit", "Attack this")
+        links.page_link("Trade-off", "Compare methods")
         links.claims_about(spec.mechanism)
         with st.popover("Share"):
             st.markdown("This address holds the whole run:")
-            st.code(written(spec.to_query() | metric.in_address()), language=None, wrap_lines=True)
+            st.code(address_text(spec.to_query() | metric.address_of_choice()), language=None, wrap_lines=True)
 
 
 def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
@@ -148,8 +148,8 @@ def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
     )
     summary += "" if drawn.view.exact else " A line is where the scores, fitted by a plane over the two axes, change sign."
     frame = drawn.dataset.frame.loc[drawn.dataset.frame.index[drawn.view.ids]]
-    table = partial(tables.behind, {"row id": drawn.view.ids}, frame)
-    figure = pictures.plane(outcome, theme, overlay, narrow=charts.narrow())
+    table = partial(tables.join_readable, {"row id": drawn.view.ids}, frame)
+    figure = pictures.plane(outcome, theme, overlay, narrow=charts.is_narrow())
     charts.chart(figure, "lines", summary, table, rows=True, still=True, of=outcome.spec)
 
 
@@ -165,9 +165,9 @@ def training(outcome: Outcome, theme: Theme) -> None:
     iterates = np.stack([drawn.scores(theta) for theta in path.theta])
     measure = outcome.cost.metric
     means = path.measured(measure.id).mean(axis=1)
-    names = [f"step {k} of {path.total}: {words.measured(measure, a)}" for k, a in zip(path.steps, means, strict=True)]
+    names = [f"step {k} of {path.total}: {words.metric_value(measure, a)}" for k, a in zip(path.steps, means, strict=True)]
     figure = plane.training(pictures.plane(outcome, theme), drawn.axes, iterates, names, theme)
-    start, middle, end = (words.measured(measure, float(means[k])) for k in (0, len(means) // 2, -1))
+    start, middle, end = (words.metric_value(measure, float(means[k])) for k in (0, len(means) // 2, -1))
     summary = (
         f"Training in {path.total} steps with the noise of the whole run, {path.theta.shape[1]} private models. The mean test "
         f"{measure.within} is {start} at the start, {middle} after {path.steps[len(means) // 2]} steps and {end} at the end."
@@ -175,10 +175,10 @@ def training(outcome: Outcome, theme: Theme) -> None:
     charts.chart(figure, "training", summary, rows=True, of=outcome.spec)
 
 
-def first(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
+def first_picture(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
     """The first picture: training step by step, or decision lines."""
     if TRAINING.value():
         training(outcome, theme)
     else:
         lines(outcome, theme, overlay)
-    panels.not_private("The points are the data, and the thick line was trained without noise.")
+    panels.privacy_warning("The points are the data, and the thick line was trained without noise.")

@@ -34,7 +34,7 @@ def draw(run: Inspected, influence: Influence) -> None:
         st.caption("Choose columns; people who meet all conditions are listed by influence.")
         return
     try:
-        positions = np.flatnonzero(selection.matching(frame.iloc[run.row_ids], conditions))
+        positions = np.flatnonzero(selection.matching_rows(frame.iloc[run.row_ids], conditions))
     except InvalidInput as problem:
         panels.problem(problem)
         return
@@ -53,7 +53,9 @@ def _found(run: Inspected, influence: Influence, frame: pd.DataFrame, positions:
         + (", the first 200 shown." if len(positions) > 200 else ".")
         + " A tick at the left chooses the person."
     )
-    shown = tables.behind({"row id": ids[:200], "influence": influence.newton_norm[positions[:200]]}, frame.iloc[ids[:200]])
+    shown = tables.join_readable(
+        {"row id": ids[:200], "influence": influence.newton_norm[positions[:200]]}, frame.iloc[ids[:200]]
+    )
     selection.remember_shown(selection.FOUND, ids)
     tables.frame(
         shown,

@@ -38,7 +38,7 @@ def headline(run: Inspected, influence: Influence) -> None:
     top = int(influence.newton_norm.argmax())
     typical = float(np.median(influence.newton_norm))
     times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
-    noise = f"{words.title(run.spec)}: {received(run, brief=True)}"
+    noise = f"{words.title(run.spec)}: {noisy_rows_in_words(run, brief=True)}"
     panels.headline(
         f"{noise}. Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}.",
         of=run.spec,
@@ -46,25 +46,25 @@ def headline(run: Inspected, influence: Influence) -> None:
     )
 
 
-def not_private() -> None:
+def privacy_warning() -> None:
     """The one banner of the page, below the map and the card that it speaks of."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        panels.not_private("The map and the row are computed from real rows, without noise. No ε covers them.")
+        panels.privacy_warning("The map and the row are computed from real rows, without noise. No ε covers them.")
 
 
 def guessing_note(run: Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
-    measure = metric.chosen(run.spec.dataset, run.spec.intercept)
+    measure = metric.chosen_metric(run.spec.dataset, run.spec.intercept)
     if looks_no_better(run.spec, run.theta, measure.id):
         guessing.watch(run.spec)
 
 
-def beside(run: Inspected, a: Inspected) -> None:
+def other_run(run: Inspected, a: Inspected) -> None:
     """The rows that received noise in run A, in words."""
     both = ""
     if run.ever is not None and a.ever is not None:
         both = f", {int((run.ever & a.ever).sum()):,} of them here too"
-    panels.text(f"A is {words.title(a.spec)}: {received(a, brief=True)}{both}; {_top(run, a)}.")
+    panels.text(f"A is {words.title(a.spec)}: {noisy_rows_in_words(a, brief=True)}{both}; {_top(run, a)}.")
 
 
 def _top(run: Inspected, a: Inspected) -> str:
@@ -80,13 +80,13 @@ def differs(run: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:
     return a.ever if run.ever is None else a.ever ^ run.ever
 
 
-def used(run: Inspected) -> NDArray[np.bool_] | None:
+def used_rows(run: Inspected) -> NDArray[np.bool_] | None:
     """(n,) rows that training used in some draw; None where that is not counted."""
     visits = run.rows["visits"].to_numpy()
     return visits > 0 if np.isfinite(visits).all() else None
 
 
-def received(run: Inspected, *, brief: bool = False) -> str:
+def noisy_rows_in_words(run: Inspected, *, brief: bool = False) -> str:
     """The number of rows that received noise: as the end of a sentence, or in a few words."""
     n = len(run.row_ids)
     if run.calibration.noise_scale == 0:
@@ -111,7 +111,7 @@ def received(run: Inspected, *, brief: bool = False) -> str:
 
 def _of_used(run: Inspected, count: int) -> str:
     """The number of rows that training used, in brackets, where these are not all."""
-    rows = used(run)
+    rows = used_rows(run)
     if rows is None or rows.all():
         return ""
     return " (all of those that were used at all)" if rows.sum() == count else f" ({int(rows.sum()):,} were used at all)"
@@ -138,9 +138,9 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
     dataset = dataset_of(run.spec)
     names = chosen.axes
     points, titles, scaled = place(run, dataset, names)
-    ring, bright = selection.on_map(f"{resolve(run.spec).key()}|{names}|{theme.name}", chosen)
+    ring, bright = selection.map_rows(f"{resolve(run.spec).key()}|{names}|{theme.name}", chosen)
     named = np.zeros(len(points), bool)
-    count = NARROW if charts.narrow() else TOP
+    count = NARROW if charts.is_narrow() else TOP
     named[np.argsort(-influence.newton_norm, kind="stable")[:count]] = True
     other = differs(run, a)
     fig = training_map(
@@ -154,10 +154,10 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         chosen=ring,
         group=bright,
         scaled=scaled,
-        used=None if run.ever is None else used(run),
+        used=None if run.ever is None else used_rows(run),
         named=named,
         overlay=other,
-        narrow=charts.narrow(),
+        narrow=charts.is_narrow(),
     )
     size = "" if run.epsilon is None else f" Size is each row's individual ε with {words.title(run.spec)}."
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."

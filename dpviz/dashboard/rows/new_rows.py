@@ -27,7 +27,7 @@ def draw(run: Inspected, influence: Influence) -> None:
         "more than % of training rows": np.round(100 * below, 1),
         "margin without privacy": margins(setup.problem.model, influence.theta[None], setup.test)[order, 0],
     }
-    shown = tables.behind(about, dataset_of(run.spec).frame.iloc[ids[order]])
+    shown = tables.join_readable(about, dataset_of(run.spec).frame.iloc[ids[order]])
     largest, middle = words.three(change[order[0]]), words.three(float(np.median(change)))
     roughly = "" if influence.exact_curvature else "about "
     st.markdown(

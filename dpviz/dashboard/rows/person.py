@@ -59,7 +59,7 @@ def card(
 
 def _who(run: Inspected, i: int) -> str:
     """The columns in which the row differs most from a typical one."""
-    columns = inspected.unlike_typical(run.spec, int(run.row_ids[i]))
+    columns = inspected.unusual_columns(run.spec, int(run.row_ids[i]))
     return "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in columns)
 
 
@@ -150,10 +150,10 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
     )
     if run.individual is not None:
         panels.note(" ".join((f"Individual ε: {run.individual.method}", *run.individual.conditions)))
-    readable(run, chosen)
+    readable_rows(run, chosen)
 
 
-def readable(run: Inspected, chosen: Chosen) -> None:
+def readable_rows(run: Inspected, chosen: Chosen) -> None:
     """The chosen rows in the data's own units."""
     people = chosen.people
     frame = dataset_of(run.spec).frame
@@ -196,7 +196,7 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
 
     whom = "this row" if len(people) == 1 else "each of these rows"
     ask = "" if inspected.cheap(influence) or inspected.is_retrained(run.spec, people) else f"Retrain without {whom}"
-    truth = tasks.computed("leave-one-out", f"Retraining without {whom}", retrain, run.spec, given=people, ask=ask)
+    truth = tasks.compute_once("leave-one-out", f"Retraining without {whom}", retrain, run.spec, given=people, ask=ask)
     if truth is None:
         return lines
     rows = influence.problem.rows.take(np.asarray(people))

@@ -30,17 +30,17 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     if chosen.group.any():
         group = np.flatnonzero(chosen.group)
         order = group[np.argsort(-influence.newton_norm[group], kind="stable")]
-        at = np.sort(order) if inspected.unasked(influence, len(group)) else np.sort(order[: inspected.sample(influence)])
+        at = np.sort(order) if inspected.is_cheap(influence, len(group)) else np.sort(order[: inspected.sample(influence)])
     whose = "of the group" if chosen.group.any() else "of the training set"
     ask = ""
-    if not inspected.unasked(influence, len(at)) and not inspected.is_retrained(run.spec, at):
+    if not inspected.is_cheap(influence, len(at)) and not inspected.is_retrained(run.spec, at):
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         ask = f"Retrain without each of {len(at):,} rows {whose}"
 
     def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
         return inspected.retrained(spec, at, monitor)
 
-    truth = tasks.computed("retrain", "Retraining without each row", retrain, run.spec, given=at.tobytes(), ask=ask)
+    truth = tasks.compute_once("retrain", "Retraining without each row", retrain, run.spec, given=at.tobytes(), ask=ask)
     if truth is not None:
         scatter(run, influence, truth, whose, theme)
 
@@ -103,7 +103,7 @@ def _order(influence: Influence, norm: Floats, truth: Retrained) -> None:
     )
 
 
-def how(run: Inspected) -> None:
+def draw_sources(run: Inspected) -> None:
     """Formulas, sources and calls."""
     cls = list_mechanisms()[run.spec.mechanism]
     model = get_model(run.spec.model)
@@ -131,7 +131,7 @@ def how(run: Inspected) -> None:
         )
     if run.individual is not None:
         sources += [run.individual.method, run.individual.caveat, *run.individual.conditions]
-    repeat.computed(run.spec, formulas, sources)
+    repeat.computation(run.spec, formulas, sources)
     with st.expander("Influence and retraining from Python"):
         repeat.python_of(
             run.spec,

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.progress import Monitor, each
+from dpviz.common.progress import Monitor, track
 from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame import metric
 from dpviz.dashboard.jobs import cached_runs, tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.rows import selection
-from dpviz.dashboard.rows.influence_map import received
+from dpviz.dashboard.rows.influence_map import noisy_rows_in_words
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.run.spec import RunSpec
@@ -28,7 +28,7 @@ from dpviz.reporting import words
 def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, and the rounds."""
     cal = run.calibration
-    message = received(run)
+    message = noisy_rows_in_words(run)
     st.markdown(words.markdown(message[:1].upper() + message[1:]) + ".")
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family.name} of scale {words.three(cal.noise_scale)}"
@@ -152,7 +152,7 @@ def rounds(run: Inspected, theme: Theme) -> None:
     charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table, of=run.spec)
 
 
-def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
+def explanation(run: Inspected, influence: Influence, theme: Theme) -> None:
     """Noise on the most influential share of the rows only: which rows that is, and what it does to the metric."""
     share = selection.SHARE.draw(marks=selection.SHARES)
     n = len(run.row_ids)
@@ -175,20 +175,20 @@ def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
     )
     data = pd.DataFrame({"row id": run.row_ids, "influence": influence.newton_norm, "receives noise": ~passes})
     charts.chart(fig, "idea-rows", summary, lambda: data, rows=True)
-    method = inspected.sharing(run.spec, share)
+    method = inspected.run_with_share(run.spec, share)
     if method is None:
         return
     label = list_mechanisms()[method.mechanism].label
     if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
         lines: list[tuple[str, ...]] = []
-        measure = metric.chosen(run.spec.dataset, run.spec.intercept)
+        measure = metric.chosen_metric(run.spec.dataset, run.spec.intercept)
         shares = sorted({0.0, share, 1.0})
 
         def train(spec: RunSpec, monitor: Monitor) -> list[Outcome]:
-            runs = [run for run in (inspected.sharing(spec, other) for other in shares) if run is not None]
-            return [cached_runs.outcome(run, inside) for run, inside in each(monitor, runs)]
+            runs = [run for run in (inspected.run_with_share(spec, other) for other in shares) if run is not None]
+            return [cached_runs.outcome(run, inside) for run, inside in track(monitor, runs)]
 
-        trained = tasks.computed("idea", f"Training {label} with {len(shares)} shares", train, run.spec, given=shares)
+        trained = tasks.compute_once("idea", f"Training {label} with {len(shares)} shares", train, run.spec, given=shares)
         if trained is None:
             return
         for other, outcome in zip(shares, trained, strict=True):
@@ -196,8 +196,8 @@ def idea(run: Inspected, influence: Influence, theme: Theme) -> None:
             if not cost.there:
                 panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}.")
                 return
-            mean = f"{words.measured(measure, cost.mean)} ({words.spread(cost.private, shares=measure.shares)})"
-            base = (words.measured(measure, value) for value in (cost.non_private, cost.majority))
+            mean = f"{words.metric_value(measure, cost.mean)} ({words.spread_text(cost.private, shares=measure.shares)})"
+            base = (words.metric_value(measure, value) for value in (cost.non_private, cost.majority))
             lines.append((f"{other:.0%}", mean, *base))
         tables.table(lines, ("Share with noise", f"{label}, test {measure.within}", "non-private", "majority"))
         st.caption(

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, number_from_text, one_of
+from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 from dpviz.dashboard.frame import address, fields
 from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.datasets import Dataset
@@ -78,9 +78,9 @@ class Chosen:
         return [self.person] if self.other is None else [self.person, self.other]
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address, for a run's rows; none where they cannot be read, which the page says."""
-    dataset = fields.readable(lambda: dataset_of(spec), None)
+    dataset = fields.read_or_default(lambda: dataset_of(spec), None)
     if dataset is None:
         return ()
     usual = dataset.plane or COMPONENTS
@@ -92,7 +92,7 @@ def of(spec: RunSpec) -> tuple[Field[Any], ...]:
     return (*people, *axes, SHARE)
 
 
-def others(spec: RunSpec) -> None:
+def offer_methods(spec: RunSpec) -> None:
     """A note on the place of the method's noise, and a button that offers the methods that put noise on rows."""
     mine = list_mechanisms()[spec.mechanism]
     where = mine.noise_enters.partition(". ")[0].rstrip(".")
@@ -103,7 +103,7 @@ def others(spec: RunSpec) -> None:
         st.caption("Each becomes the method of the sidebar, and of every page.")
         for run in inspected.noising_rows(spec, SHARE.default):
             label = list_mechanisms()[run.mechanism].label
-            st.button(label, key=f"noising-{run.mechanism}", on_click=address.put, args=(run,), width="stretch")
+            st.button(label, key=f"noising-{run.mechanism}", on_click=address.set_run, args=(run,), width="stretch")
 
 
 def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
@@ -151,7 +151,7 @@ def from_map() -> None:
         set_group([])
 
 
-def on_map(inputs: str, chosen: Chosen) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def map_rows(inputs: str, chosen: Chosen) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(n,) rows to ring and (n,) rows to leave unfaded on the map.
 
     After a box or lasso the browser itself fades the other points. The picture then stays exactly as it was, because a
@@ -230,7 +230,7 @@ def tests_of(series: pd.Series) -> tuple[str, ...]:
     return tuple(NUMBER_TESTS) if numeric else TEXT_TESTS
 
 
-def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
+def matching_rows(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
     """(rows,) which rows meet all conditions. Values are compared, never evaluated.
 
     Raises:
@@ -238,8 +238,8 @@ def matching(frame: pd.DataFrame, conditions: Sequence[Condition]) -> NDArray[np
     """
     mask = np.ones(len(frame), bool)
     for condition in conditions:
-        column = frame[one_of("column", condition.column, tuple(map(str, frame.columns)))]
-        test = one_of("test", condition.test, tests_of(column))
+        column = frame[check_choice("column", condition.column, tuple(map(str, frame.columns)))]
+        test = check_choice("test", condition.test, tests_of(column))
         if test in NUMBER_TESTS:
             value = number_from_text(condition.column, condition.value)
             numbers = column.to_numpy(float)

@@ -100,7 +100,7 @@ def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
     points = _measured(spec, over)
     if points is None:
         return None
-    spec = tasks.shown(f"excess-{over.key}")
+    spec = tasks.last_run(f"excess-{over.key}")
     if max(e.mean for e in points) <= 0:
         none = f"The excess empirical risk is 0 at every point: this method releases {words.minimum(True)}."
         above = f"No point lies above {words.minimum(False)}, so there is nothing to draw on a logarithmic axis."
@@ -161,7 +161,7 @@ def _measured(spec: RunSpec, over: Axis) -> list[Excess] | None:
         return None
     if not fresh:
         tasks.note_before(section)
-    if not rate_curves.speaks_of(spec):
+    if not rate_curves.applies_to(spec):
         st.caption(f"{words.NO_MINIMUM} {NO_RATES}")
     return points
 
@@ -204,8 +204,8 @@ def _picture(theme: Theme, found: Found) -> None:
         )
     fig = lines.curves(drawn, theme, x=over.title, y="excess empirical risk", marks=marks, height=300)
     charts.chart(fig, f"excess-{over.key}", summary, lambda: table, of=spec)
-    panels.not_private(
-        f"Excess risk compares with the training objective of {words.minimum(rate_curves.speaks_of(spec))}, at the same λ."
+    panels.privacy_warning(
+        f"Excess risk compares with the training objective of {words.minimum(rate_curves.applies_to(spec))}, at the same λ."
     )
 
 
@@ -243,7 +243,7 @@ def _regime(found: Found) -> None:
     """A note on the larger term, noise or optimisation, and the settings at which the rate holds."""
     spec = found.spec
     worst, setting = excess_risk.share_of_the_start(found.formulas), setting_of(spec)
-    mechanism = protection.settled(spec.build(), setting, resolve(spec).budget)
+    mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
     settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
     if worst is None and not (settled and setting.convex):
         return

@@ -22,7 +22,7 @@ def change(new: float, old: float) -> str:
     return f"{'+' if share > 0 else '−'}{three(abs(share))}\u00a0%"
 
 
-def where(trace: Trace, setting: Setting) -> str:
+def final_terms(trace: Trace, setting: Setting) -> str:
     """The terms that raise and lower the bound, and its final value."""
     update = trace.event == "update"
     step, rho = float(trace.step[update][0]), float(trace.rho[update][0])

@@ -13,7 +13,7 @@ from dpviz.dashboard.frame.fields import Field
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.papers import rates
-from dpviz.papers.rate_curves import facts_of, speaks_of
+from dpviz.papers.rate_curves import applies_to, facts_of
 from dpviz.papers.rate_tables import NOT_PROVED, ROWS
 from dpviz.papers.sources import PAPERS
 from dpviz.reporting import words
@@ -40,7 +40,7 @@ NO_RATES = (
 
 def table(spec: RunSpec) -> None:
     """A paper's table with the reader's numbers."""
-    if not speaks_of(spec):
+    if not applies_to(spec):
         panels.empty(NO_RATES)
         return
     here = facts_of(spec)

@@ -48,7 +48,7 @@ def algorithm_choice(spec: RunSpec) -> Field[str]:
     return fields.choice("algorithm", "Method", {spec.mechanism: own} | names, spec.mechanism, few=0)
 
 
-def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
+def training_section(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
     """The recursion as it runs, and four answers."""
     setting = setting_of(spec)
     name = choice.draw()
@@ -61,7 +61,7 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         )
         return
     run = spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
-    mechanism = protection.settled(mechanism, setting, resolve(spec).budget)
+    mechanism = protection.settle(mechanism, setting, resolve(spec).budget)
     trace = mechanism.sensitivity_trace(setting)
     keep = _thin(trace)
     fig = recursion.trace(
@@ -73,7 +73,7 @@ def over_training(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         f"it. It ends between {words.three(float(trace.value[-1].min()))} and {words.three(float(trace.value[-1].max()))}."
     )
     charts.chart(fig, "trace", summary, lambda: _trace_table(trace), of=run)
-    st.markdown(f"**Where does it come from?** {words.markdown(explanation.where(trace, setting))}")
+    st.markdown(f"**Where does it come from?** {words.markdown(explanation.final_terms(trace, setting))}")
     st.markdown(
         f"**Why does averaging help?** {words.markdown(explanation.averaging(trace, _without_averaging(mechanism, setting)))}"
     )
@@ -125,7 +125,7 @@ def headline(spec: RunSpec) -> None:
     """The sensitivity of the quantity that the mechanism protects, and its dependence on n, in one sentence."""
     cal, label = calibration_of(spec), words.title(spec)
     value, query = cal.sensitivity, cal.query
-    more = scaling.in_use(spec, 10 * setting_of(spec).n)
+    more = scaling.used_sensitivity(spec, 10 * setting_of(spec).n)
     what = query if len(query.split()) <= LONGEST else "what the noise is added to"
     message = f"{label}: one row changes {what}{',' if ', ' in what else ''} by at most {words.three(value)}"
     if not np.isfinite(value):
@@ -143,11 +143,11 @@ def headline(spec: RunSpec) -> None:
         panels.text(f"A is {words.title(kept)}: at most {words.three(a)}{change}.")
 
 
-def one_picture(spec: RunSpec, theme: Theme) -> None:
+def bounds_section(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
     st.header("What one row can change", anchor=False)
     setting = setting_of(spec)
-    mechanism = protection.settled(spec.build(), setting, resolve(spec).budget)
+    mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
     bounds = protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
@@ -180,7 +180,7 @@ def one_picture(spec: RunSpec, theme: Theme) -> None:
     summary = f"The noise is scaled to {words.three(cal.sensitivity)}, the strong bar: {cal.sensitivity_source}.{text}"
     charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]), of=spec)
     if text:
-        panels.not_private("Observed movements come from training on the rows without noise.")
+        panels.privacy_warning("Observed movements come from training on the rows without noise.")
 
 
 def _by_kind(changes: observed.ObservedSensitivity) -> list[tuple[str, float]]:
@@ -205,7 +205,7 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     )
     data = pd.DataFrame(_by_kind(changes), columns=["neighbour", "change"])
     charts.chart(fig, "slack", summary, lambda: data, of=spec)
-    panels.not_private("Observed changes come from training on the rows without noise.")
+    panels.privacy_warning("Observed changes come from training on the rows without noise.")
 
 
 def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> tuple[Any, bool]:
@@ -225,13 +225,13 @@ def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> tuple[An
     return tasks.observe(section, "Retraining on neighbouring datasets", move, of=spec, given=section, ask=ask)
 
 
-def promised(spec: RunSpec) -> None:
+def guarantee_badge(spec: RunSpec) -> None:
     """The guarantee of noise that is scaled to the sensitivity, a link to its audit, and the picture's method."""
     guarantee.badge(calibration_of(spec), spec.build())
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
     setting = setting_of(spec)
-    mechanism = protection.settled(spec.build(), setting, resolve(spec).budget)
+    mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
     _how_measured(
         protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else (), setting, spec
     )

@@ -27,7 +27,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLUMNS = ("curve", "fitted slope", "at the smallest values", "at the largest values")
 
 
-def over_choice(spec: RunSpec) -> Field[str]:
+def axis_field(spec: RunSpec) -> Field[str]:
     """The axis of the sensitivity picture."""
     return fields.choice("over", "Sensitivity over", scaling.axes(spec), "n", few=0)
 
@@ -121,5 +121,5 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
     )
     if changes is None:
         return None
-    panels.not_private("Observed points come from training on the rows without noise, again and again.")
+    panels.privacy_warning("Observed points come from training on the rows without noise, again and again.")
     return scaling.observed_table(changes)

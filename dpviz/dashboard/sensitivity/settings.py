@@ -23,6 +23,6 @@ def part() -> Field[str]:
     return fields.choice("part", "Look closer", PARTS, asked[0] if len(asked) == 1 else "none")
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them, for a run."""
-    return (part(), recursion.algorithm_choice(spec), scaling.over_choice(spec), *excess_risk.CONTROLS, *rates.CONTROLS)
+    return (part(), recursion.algorithm_choice(spec), scaling.axis_field(spec), *excess_risk.CONTROLS, *rates.CONTROLS)

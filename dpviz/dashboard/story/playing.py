@@ -33,11 +33,11 @@ def step() -> None:
     state["epsilon"] = state[_SHOWN] = state[_LEFT][0]
 
 
-def go_on(*, fresh: bool) -> None:
+def advance(*, fresh: bool) -> None:
     """Goes on to the next ε after a pause; call at the end of the page. A run that is not there yet keeps its ε for longer."""
     if plays():
         time.sleep(PAUSE)
-        if fresh or watching.over(st.session_state["watched.run"]):
+        if fresh or watching.is_over(st.session_state["watched.run"]):
             st.session_state[_LEFT] = st.session_state[_LEFT][1:]
         st.rerun()
 

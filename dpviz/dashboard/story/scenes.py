@@ -50,11 +50,11 @@ def look(theme: Theme) -> None:
 def draw(outcome: Outcome, theme: Theme) -> None:
     """All scenes, or the one that is presented."""
     presented = int(SCENE.value() or 1) if PRESENT.value() else None
-    for number, scene in enumerate((line_moves, costs, one_leaves, someone_bets, twice), 1):
+    for number, scene in enumerate((line_moves, costs, one_leaves, attacker_scene, composition_scene), 1):
         if presented in (None, number):
             with st.container(key=f"scene-{number}"):
                 with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"scene-head-{number}"):
-                    links.to(links.FIRST, f"{number}", scene=str(number))
+                    links.page_link(links.FIRST, f"{number}", scene=str(number))
                     st.header(SCENES[str(number)], anchor=False)
                 scene(outcome, theme)
 
@@ -65,7 +65,7 @@ def _say(sentence: str) -> None:
 
 def _lines(outcome: Outcome, theme: Theme, key: str, summary: str, **more: Any) -> None:
     """The plane with decision lines."""
-    figure = plane(outcome, theme, narrow=charts.narrow(), height=380, rings=False, **more)
+    figure = plane(outcome, theme, narrow=charts.is_narrow(), height=380, rings=False, **more)
     charts.chart(figure, key, summary, rows=True, still=True, of=outcome.spec, wide=True)
 
 
@@ -95,8 +95,8 @@ def line_moves(outcome: Outcome, theme: Theme) -> None:
     other = None if noises else story.noising_run(spec)
     with st.container(horizontal=True, key="buttons-scene-1"):
         if other is not None:
-            st.button("Show a method that puts noise on rows", on_click=address.put, args=(other,), key="noising")
-        links.to("One model", "Take this model apart")
+            st.button("Show a method that puts noise on rows", on_click=address.set_run, args=(other,), key="noising")
+        links.page_link("One model", "Take this model apart")
 
 
 def costs(outcome: Outcome, theme: Theme) -> None:
@@ -114,14 +114,14 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     right = None if outcome.attack is None else outcome.attack.accuracy
     chosen, look_of = (spec.epsilon, cost.mean, right), method_look(spec.mechanism, theme)
     figure = pictures.cost_over(curve, levels, chosen, look_of, theme, title=measure.within, shares=measure.shares)
-    first, last = (words.measured(measure, float(v)) for v in curve["mean"].iloc[[0, -1]])
+    first, last = (words.metric_value(measure, float(v)) for v in curve["mean"].iloc[[0, -1]])
     summary = (
         f"Test {measure.within} over ε, mean and 10 to 90 % of the private models: {first} at ε = {curve['epsilon'].iloc[0]:g}, "
         f"{last} at ε = {curve['epsilon'].iloc[-1]:g}. The dots are at ε = {words.three(spec.epsilon)}."
     )
     charts.chart(figure, "cost", summary, lambda: curve, still=True, of=spec, wide=True)
     with st.container(horizontal=True, key="buttons-scene-2"):
-        links.to("Trade-off", "Compare all methods")
+        links.page_link("Trade-off", "Compare all methods")
 
 
 def one_leaves(outcome: Outcome, theme: Theme) -> None:
@@ -146,11 +146,11 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     summary = f"Row {gone.row_id} leaves: retrained without it the parameters change by {words.three(gone.moved)}.{share}"
     _lines(outcome, theme, "person", summary, person=person, without=gone.after)
     with st.container(horizontal=True, key="buttons-scene-3"):
-        links.to("Person", "Who is that?", row=str(gone.row_id))
+        links.page_link("Person", "Who is that?", row=str(gone.row_id))
 
 
-def someone_bets(outcome: Outcome, theme: Theme) -> None:
-    """What an attacker sees of models that were trained with the person and without: at most, or in models that are attacked."""
+def attacker_scene(outcome: Outcome, theme: Theme) -> None:
+    """Distributions that an attacker sees with the person and without: the worst possible ones, or those of attacked models."""
     spec, who, attack = replace(outcome.spec, seeds=1), WHO_LEAVES.value(), outcome.attack
     limit = "" if attack is None else f" No attacker is right more often than {words.percent(attack.accuracy)}."
     _say(f"An attacker sees one private model and bets: was this person in the data?{limit}")
@@ -173,16 +173,16 @@ def someone_bets(outcome: Outcome, theme: Theme) -> None:
         return
     else:
         cloud, summary = story.best_bet(attack.accuracy), "What the best possible attacker would measure"
-    figure = pictures.two_worlds(cloud, ("with this person", "without"), theme)
+    figure = pictures.two_histograms(cloud, ("with this person", "without"), theme)
     summary = f"{summary}: histograms with the person and without.{limit}"
     charts.chart(figure, "bet", summary, lambda: cloud, still=True, of=outcome.spec, wide=True)
     with st.container(horizontal=True, key="buttons-scene-4"):
-        links.to("Audit", "Attack it yourself")
-        links.to("Guarantees", "What is proved?")
+        links.page_link("Audit", "Attack it yourself")
+        links.page_link("Guarantees", "What is proved?")
 
 
-def twice(outcome: Outcome, theme: Theme) -> None:
-    """What several trainings on the same people cost together."""
+def composition_scene(outcome: Outcome, theme: Theme) -> None:
+    """The total epsilon of several trainings on the same people."""
     spec = outcome.spec
     _say("Every training on the same people spends privacy. Budgets add up, though to less than their plain sum.")
     count = int(TRAININGS.draw(marks=range(1, MOST + 1), label_visibility="collapsed"))
@@ -202,16 +202,16 @@ def twice(outcome: Outcome, theme: Theme) -> None:
     if not math.isfinite(total):
         said = f"At this δ no ε holds for {count} trainings together: the δ of every training adds up."
         st.markdown(said)
-    figure = pictures.together(sums, count, one.epsilon, method_look(spec.mechanism, theme), theme)
+    figure = pictures.total_bars(sums, count, one.epsilon, method_look(spec.mechanism, theme), theme)
     charts.chart(
         figure, "total", f"{said} Their plain sum is {words.three(count * one.epsilon)}.", still=True, of=spec, wide=True
     )
     with st.container(horizontal=True, key="buttons-scene-5"):
-        links.to("Accounting", "How budgets add up")
+        links.page_link("Accounting", "How budgets add up")
 
 
 def entries() -> None:
     """The two ways on."""
     with st.container(horizontal=True, key="entries"):
-        links.to("Data", "Use my data →", upload="true")
-        links.to("Lessons", "Lessons →")
+        links.page_link("Data", "Use my data →", upload="true")
+        links.page_link("Lessons", "Lessons →")

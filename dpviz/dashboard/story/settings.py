@@ -18,6 +18,6 @@ BETS = fields.flag("bets", "Attack 400 models", "Trains models with and without 
 TRAININGS = fields.number("trainings", "Trainings", 1, MOST, 2, integer=True)
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them."""
     return PRESENT, SCENE, WHO_LEAVES, BETS, TRAININGS, PINNED

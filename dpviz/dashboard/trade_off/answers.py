@@ -7,7 +7,7 @@ import pandas as pd
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import pinned
 from dpviz.dashboard.trade_off import running
-from dpviz.experiments.studies.majority_baseline import LEAST, no_better_methods
+from dpviz.experiments.studies.majority_baseline import LEAST, useless_methods
 from dpviz.experiments.sweeps import curves
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
@@ -31,34 +31,34 @@ def headline(view: running.View) -> None:
     (top, floor), names = view.baselines(table), labels()
     if measure.higher_is_better and top <= floor + LEAST:
         panels.headline(
-            f"Nothing to compare: the non-private model has {measure.within} {words.measured(measure, top)}, no more than the "
-            "majority label.",
+            f"Nothing to compare: the non-private model has {measure.within} {words.metric_value(measure, top)}, no more "
+            "than majority label.",
             "Choose another metric in the sidebar, for example ROC AUC, or lower λ.",
             of=view.spec,
         )
         return
-    first, least = best_at(view), least_for(view, target)
+    first, least = best_row(view), smallest_need(view, target)
     interval = None if least is None else view.interval(least.mechanism, target)
     panels.headline(
-        words.best_at(first, names, floor, measure, len(at_budget(view)), view.status().state.over),
-        words.least_for(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure, top),
+        words.best_method(first, names, floor, measure, len(rows_at_budget(view)), view.status().state.over),
+        words.needed_budget(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure, top),
         of=view.spec,
     )
 
 
-def best_at(view: running.View) -> pd.Series | None:
+def best_row(view: running.View) -> pd.Series | None:
     """The summary's row of the best method at the sidebar's budget whose guarantee is proved; None for none."""
     sign = 1 if view.choices.metric.higher_is_better else -1
-    rows = [row for row in at_budget(view) if row["status"] in _PROVED and math.isfinite(row["mean"])]
+    rows = [row for row in rows_at_budget(view) if row["status"] in _PROVED and math.isfinite(row["mean"])]
     return max(rows, key=lambda row: sign * float(row["mean"]), default=None)
 
 
-def least_for(view: running.View, target: float) -> curves.Needed | None:
+def smallest_need(view: running.View, target: float) -> curves.Needed | None:
     """The smallest need of a proved method for the target value; None where none is proved."""
     return next((one for one in view.needed(target) if one.status in _PROVED), None)
 
 
-def at_budget(view: running.View) -> list[pd.Series]:
+def rows_at_budget(view: running.View) -> list[pd.Series]:
     """Each method's row of the summary at the sidebar's budget, once it is computed: proved first, then by the metric."""
     name = ("at budget", view.choices.metric, view.spec.epsilon)
     return view.job.once(name, lambda: _at_budget(view))
@@ -66,7 +66,7 @@ def at_budget(view: running.View) -> list[pd.Series]:
 
 def _at_budget(view: running.View) -> list[pd.Series]:
     summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
-    rows = (curves.at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
+    rows = (curves.row_at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
     rank = {status.value: k for k, status in enumerate((Status.PROVED, Status.PROVED_IF, Status.CLAIM, Status.NONE))}
     return sorted(
         (one for one in rows if one is not None and one["epsilon"] == view.spec.epsilon),
@@ -85,7 +85,7 @@ def guessing(view: running.View) -> None:
     if not len(table) or no_value(view, table):
         return
     metric = view.choices.metric
-    poor = view.job.once(("no better", metric), lambda: no_better_methods(table, metric))
+    poor = view.job.once(("no better", metric), lambda: useless_methods(table, metric))
     if not len(poor):
         return
     named = list_mechanisms()
@@ -97,15 +97,15 @@ def guessing(view: running.View) -> None:
     panels.note(f"No better than the majority label: {'; '.join(parts)}.")
 
 
-def beside(view: running.View) -> None:
+def other_run(view: running.View) -> None:
     """The difference of the best proved method at the sidebar's budget from run A, in words."""
     a = view.overlay
     if a is None or a.cost.metric.id != view.choices.metric.id:
         return
-    measure, message = a.cost.metric, f"A is {words.title(a.spec)}: {words.measured(a.cost.metric, a.cost.mean)}."
-    first = best_at(view) if len(view.table()) else None
+    measure, message = a.cost.metric, f"A is {words.title(a.spec)}: {words.metric_value(a.cost.metric, a.cost.mean)}."
+    first = best_row(view) if len(view.table()) else None
     if first is not None:
-        change = pinned.against(measure, float(first["mean"]), a.cost.mean)
+        change = pinned.difference_from(measure, float(first["mean"]), a.cost.mean)
         message += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
     panels.text(message)
 

@@ -41,7 +41,7 @@ def picture(view: running.View) -> None:
         with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
-    key = ("picture", str(charts.narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
+    key = ("picture", str(charts.is_narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
     made, lines, caption = view.once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", caption, lambda: _data(view), clicks=True)
     private = " Rows are prepared anew at each ε; the non-private model has those of the sidebar’s ε."
@@ -53,7 +53,7 @@ def picture(view: running.View) -> None:
         index, _, epsilon = where.partition("|")
         name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
         if name in view.sweep.named:
-            address.go("app.py", view.sweep.run(name, float(epsilon)).to_query())
+            address.open_page("app.py", view.sweep.run(name, float(epsilon)).to_query())
 
 
 def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Curve], str]:
@@ -84,7 +84,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         wanted=target if chosen.show == chosen.metric.column else None,
         span=(low, high),
         here=view.spec.epsilon,
-        narrow=charts.narrow(),
+        narrow=charts.is_narrow(),
         overlay=_overlay(view),
     )
     return made, lines, _summary(view, lines)
@@ -123,7 +123,7 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
     percent = view.choices.show not in figure.LOSSES
 
     def sentence(mechanism: str) -> str:
-        ends = [curves.at(summary, mechanism, e) for e in (low, high)]
+        ends = [curves.row_at(summary, mechanism, e) for e in (low, high)]
         values = [words.percent(e["mean"]) if percent else words.three(e["mean"]) for e in ends if e is not None]
         return f"{labels()[mechanism]} from {values[0]} to {values[-1]}"
 

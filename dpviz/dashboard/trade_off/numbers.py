@@ -5,7 +5,7 @@ import streamlit as st
 from dpviz.dashboard.components import panels, repeat, tables
 from dpviz.dashboard.frame import links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
-from dpviz.dashboard.trade_off.answers import at_budget, labels, no_value
+from dpviz.dashboard.trade_off.answers import labels, no_value, rows_at_budget
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.sweeps import curves
@@ -14,14 +14,14 @@ from dpviz.reporting import words
 from dpviz.reporting.calls import sweep_call, sweep_shell_call
 
 
-def per_method(view: running.View) -> None:
+def method_table(view: running.View) -> None:
     """One row per method, sorted by guarantee and metric at the chosen budget."""
     table = view.table()
     if not len(table) or no_value(view, table):
         return
     measure = view.choices.metric
     a = view.overlay if view.overlay is not None and view.overlay.cost.metric.id == measure.id else None
-    methods = at_budget(view)  # first: what is asked for later may know more methods, and never fewer
+    methods = rows_at_budget(view)  # first: what is asked for later may know more methods, and never fewer
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.wanted(table), view.baselines(table)
     budgets = {one.mechanism: one for one in view.needed(target)}
@@ -30,40 +30,40 @@ def per_method(view: running.View) -> None:
     rows = []
     for here in methods:
         mechanism = str(here["mechanism"])
-        gap, some = (curves.at(one, mechanism, view.spec.epsilon) for one in (gaps, draws))
+        gap, some = (curves.row_at(one, mechanism, view.spec.epsilon) for one in (gaps, draws))
         assert gap is not None
         assert some is not None
         run = view.sweep.run(mechanism, view.spec.epsilon)
         label, sign, _ = words.label(calibration_of(run), run.build())
-        below = " ⚠ worse than guessing" if measure.higher_is_better and words.worse(float(here["mean"]), floor) else ""
+        below = " ⚠ worse than guessing" if measure.higher_is_better and words.is_worse(float(here["mean"]), floor) else ""
         rows.append(
             (
                 labels()[mechanism],
                 f"{sign} {label}",
                 words.three(here["epsilon"]),
-                f"{words.measured(measure, float(here['mean']))}{below}",
-                words.between(measure, float(some["low"]), float(some["high"])),
+                f"{words.metric_value(measure, float(here['mean']))}{below}",
+                words.metric_range(measure, float(some["low"]), float(some["high"])),
                 words.read_off(budgets[mechanism], view.interval(mechanism, target)) if mechanism in budgets else "no value",
                 words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
                 str(here["draws"]),
-                *([] if a is None else [pinned.against(measure, float(here["mean"]), a.cost.mean)]),
+                *([] if a is None else [pinned.difference_from(measure, float(here["mean"]), a.cost.mean)]),
             )
         )
-    wanted = f"ε for {words.measured(measure, target)}"
+    wanted = f"ε for {words.metric_value(measure, target)}"
     columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
-    tables.table(rows, columns if a is None else (*columns, f"Against A: {words.measured(measure, a.cost.mean)}"))
+    tables.table(rows, columns if a is None else (*columns, f"Against A: {words.metric_value(measure, a.cost.mean)}"))
     delta = words.three(resolve(view.spec).budget.delta)
     panels.note(
         f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
         f"{_regularised(view)}, δ = {delta}; non-private "
-        f"{words.measured(measure, best)}, majority label {words.measured(measure, floor)}, both on the test rows. "
+        f"{words.metric_value(measure, best)}, majority label {words.metric_value(measure, floor)}, both on the test rows. "
         "Budgets are read off the monotone curve through the means; "
         f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
     )
     if not convex:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
     with st.container(key="buttons-all"):
-        links.to("Guarantees", "All methods at this ε, in one table")
+        links.page_link("Guarantees", "All methods at this ε, in one table")
 
 
 def _regularised(view: running.View) -> str:
@@ -74,7 +74,7 @@ def _regularised(view: running.View) -> str:
     return f"λ by each method’s rule, {words.three(min(values))} to {words.three(max(values))} at this ε"
 
 
-def examined(view: running.View) -> None:
+def evidence_links(view: running.View) -> None:
     """Links to the audit and the claims of every method, drawn once: in the table's order they would move under the mouse."""
     with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
         for mechanism in view.sweep.mechanisms:
@@ -96,7 +96,7 @@ def downloads(view: running.View) -> None:
         )
 
 
-def explained(view: running.View) -> None:
+def draw_sources(view: running.View) -> None:
     """Formulas, sources and calls."""
     with st.expander("How is this computed?"):
         st.markdown(

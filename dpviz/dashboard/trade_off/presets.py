@@ -27,7 +27,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         with left:
             st.session_state.setdefault("own.figure", chosen.figure or next(iter(figures)))
             if chosen.figure:
-                address.tell("own.figure", chosen.figure)
+                address.set_widget("own.figure", chosen.figure)
             name = st.selectbox(
                 "Figure", list(figures), key="own.figure", format_func=_title, on_change=settings.figure_field().keep, args=("",)
             )
@@ -68,10 +68,10 @@ def _title(name: str) -> str:
 
 def _uploads() -> dict[str, str]:
     """This session's uploads with the names of their files."""
-    return {name: held.title for name, held in session.held().items()}
+    return {name: held.title for name, held in session.held_uploads().items()}
 
 
-def of_figure(name: str, epsilon: float, uploads: Mapping[str, str] | None = None) -> tuple[RunSpec, dict[str, str]]:
+def figure_run(name: str, epsilon: float, uploads: Mapping[str, str] | None = None) -> tuple[RunSpec, dict[str, str]]:
     """The run of a figure, and what the page keeps in the address beside it.
 
     Args:
@@ -97,8 +97,8 @@ def of_figure(name: str, epsilon: float, uploads: Mapping[str, str] | None = Non
 
 def _start(name: str, spec: RunSpec) -> None:
     """Puts a figure's settings into the controls; a callback."""
-    run, beside = of_figure(name, spec.epsilon, _uploads())
-    address.put(run)
+    run, beside = figure_run(name, spec.epsilon, _uploads())
+    address.set_run(run)
     st.session_state.update(beside)
     settings.forget_sidebar()
 
@@ -122,11 +122,11 @@ def _judged(figure: Figure, setup: catalogue.Setup, view: running.View) -> None:
             table = view.table()
             judgements = figure.judge(table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)
         rows = [
-            (s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.labelled(v.because), s.meaning) for s, v in judgements
+            (s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.label_ids(v.because), s.meaning) for s, v in judgements
         ]
         tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
-    running.live(view, verdicts)
+    running.draw_live(view, verdicts)
 
 
 def _changes(setup: catalogue.Setup, view: running.View) -> list[str]:

@@ -43,9 +43,9 @@ def section(view: running.View) -> None:
             panels.note(f"Without {', '.join(without)}, which cannot be calibrated at this ε.")
         columns = ["mean", "standard_error", "noise_sd", "split_sd"]
         means = summarise_splits(found, folds, metric.column).set_index("mechanism")[columns]
-        rows = [(labels()[name], *(words.measured(metric, v) for v in values)) for name, values in means.T.items()]
+        rows = [(labels()[name], *(words.metric_value(metric, v) for v in values)) for name, values in means.T.items()]
         tables.table(rows, ("Method", f"Mean {metric.within}", "Standard error", "Spread over noise", "Spread over splits"))
-        best = words.measured(metric, float(found[f"non_private_{metric.column}"].mean()))
+        best = words.metric_value(metric, float(found[f"non_private_{metric.column}"].mean()))
         st.caption(
             f"{folding}: {repeats} permutations of the rows, each fold the test rows once. Non-private {best} on the same folds. "
             "Training rows of different folds overlap, and the standard error counts that (Nadeau, Bengio 2003). Spreads are "

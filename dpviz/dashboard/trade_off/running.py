@@ -20,7 +20,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import curves
 from dpviz.experiments.sweeps.cells import Cell, CellStore
-from dpviz.experiments.sweeps.sweep import SweepSpec, in_order
+from dpviz.experiments.sweeps.sweep import SweepSpec, sort_rows
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting import words
@@ -53,7 +53,7 @@ class View:
 
         def make() -> pd.DataFrame:
             table = self.job.table()
-            return in_order(table, self.sweep) if len(table) else table
+            return sort_rows(table, self.sweep) if len(table) else table
 
         return self.job.once("table", make)
 
@@ -63,10 +63,10 @@ class View:
         return self.job.once(("summary", what, band), lambda: curves.summarise(self.table(), what, band))
 
     def needed(self, target: float) -> list[curves.Needed]:
-        """`curves.needed` of the finished rows, for the metric."""
+        """`curves.needed_budgets` of the finished rows, for the metric."""
         metric = self.choices.metric
         name, rising = ("needed", metric.column, target), metric.higher_is_better
-        return self.job.once(name, lambda: curves.needed(self.summary(), target, rising=rising))
+        return self.job.once(name, lambda: curves.needed_budgets(self.summary(), target, rising=rising))
 
     def interval(self, mechanism: str, target: float) -> tuple[float | None, float | None] | None:
         """`curves.needed_interval` of the finished rows, for the metric."""
@@ -126,7 +126,7 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme, overlay: Outcome | None 
         sweep = chosen.sweep(spec)
         key = sweep.key()
     except InvalidInput as problem:
-        panels.failed(f"{problem.field}: {problem.cause}", str(problem.fix))
+        panels.failure(f"{problem.field}: {problem.cause}", str(problem.fix))
         return None
     work = resolve(spec).n_train * len(sweep.epsilons) * sweep.seeds * len(chosen.methods)
     if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool().find(key) is None:
@@ -153,7 +153,7 @@ def status(job: SweepJob) -> SweepStatus:
     return replace(job.status(), state=watching.state(job))
 
 
-def live(view: View | None, *draw: Callable[[View], None], every: float = watching.EVERY) -> None:
+def draw_live(view: View | None, *draw: Callable[[View], None], every: float = watching.EVERY) -> None:
     """Draws parts of the page again and again while the job is at work, and the whole page once when it is over."""
     if view is None:
         return
@@ -162,7 +162,7 @@ def live(view: View | None, *draw: Callable[[View], None], every: float = watchi
         for part in draw:
             part(view)
 
-    watching.live(view.job, parts, every=every)
+    watching.draw_live(view.job, parts, every=every)
 
 
 def progress(view: View) -> None:
@@ -172,7 +172,7 @@ def progress(view: View) -> None:
         if status.state is State.CANCELLED:
             st.markdown(f"**Cancelled** at {status.done:.0%}. What was finished is kept and shown.")
             if st.button("Go on", key="go-on"):
-                watching.go_on(view.job)
+                watching.resume(view.job)
                 st.rerun()  # the whole page: this part of it is drawn once
         elif not status.state.over:
             st.progress(min(status.done, 1.0), watching.text(status, f"{status.done:.0%} done"))

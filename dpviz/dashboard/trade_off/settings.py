@@ -120,7 +120,7 @@ def figure_field() -> Field[str]:
 
 def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
     """The methods that are drawn."""
-    able, mechanisms = offered(spec), list_mechanisms()
+    able, mechanisms = offered_mechanisms(spec), list_mechanisms()
     kind = Several(
         label="Methods",
         help="Grouped by where the noise goes. Add as many as you like; what was computed before is not computed again.",
@@ -133,11 +133,11 @@ def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
 
 def tune_field(spec: RunSpec) -> Field[tuple[str, str] | None]:
     """The two settings that are tuned."""
-    names = {name: knob.label for name, knob in tuning.declared(spec).items()}
+    names = {name: knob.label for name, knob in tuning.declared_knobs(spec).items()}
     return Field("tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), None)
 
 
-def of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """All of them, for a run; what does not fit together is reported and put back."""
     _other_knobs(spec)
     low, high, points = FROM.value(), TO.value(), POINTS.value()
@@ -214,7 +214,7 @@ def title(quantity: str) -> str:
 
 def read(own: Group, spec: RunSpec) -> Choices:
     """The settings in force."""
-    measure = metric.chosen(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec.dataset, spec.intercept)
     shown, by = (measure.column if name == _METRIC else name for name in (SHOWN.value(), BY.value()))
     return Choices(
         methods=own["methods"].value(),
@@ -233,13 +233,13 @@ def read(own: Group, spec: RunSpec) -> Choices:
     )
 
 
-def offered(spec: RunSpec) -> list[str]:
+def offered_mechanisms(spec: RunSpec) -> list[str]:
     """Mechanisms that take a run's model and weights, without the references that are lines in every picture."""
     setting = replace(get_model(spec.model).setting(1000, 1, 1e-3), weighted=spec.class_weight != 1)
     return [name for name, cls in list_mechanisms().items() if cls.family != "reference" and cls.refusal(setting) is None]
 
 
-def before() -> None:
+def apply_chosen_knobs() -> None:
     """Gives the sidebar the knobs that were chosen here for a mechanism; call before it is drawn."""
     state = st.session_state
     mechanism = str(state.get("mechanism", ""))
@@ -267,7 +267,7 @@ def forget_sidebar() -> None:
     st.session_state.pop(_LAST, None)
 
 
-def wanted(measure: Metric) -> None:
+def target_field(measure: Metric) -> None:
     """The value of the metric that is wanted, beside the budget."""
     if measure.shares:
         WANT.draw(f"{measure.label} wanted, %", step=0.5)

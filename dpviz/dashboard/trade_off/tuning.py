@@ -24,8 +24,8 @@ from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.figures import curves, heat
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import DeclaresEvent, list_mechanisms
-from dpviz.privacy.accounting.selection import composed, random_search
-from dpviz.releasing.tuning import compared
+from dpviz.privacy.accounting.selection import composed_budget, random_search
+from dpviz.releasing.tuning import compare_search
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
 
@@ -36,7 +36,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
     """Controls, heat map and warning, folded away until opened."""
     label = list_mechanisms()[spec.mechanism].label
     with st.expander(f"Tune {words.markdown(label)} at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
-        names = list(tuning.declared(spec))
+        names = list(tuning.declared_knobs(spec))
         pair = chosen.tune or tuning.first_pair(spec)
         if pair is None:
             panels.empty("This method has nothing to tune.")
@@ -45,12 +45,12 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
             with column:
                 options = [n for n in names if n != pair[1 - k]]
-                address.tell(f"own.tune{k}", pair[k])
+                address.set_widget(f"own.tune{k}", pair[k])
                 st.selectbox(
                     title,
                     options,
                     key=f"own.tune{k}",
-                    format_func=lambda n: tuning.declared(spec)[n].label,
+                    format_func=lambda n: tuning.declared_knobs(spec)[n].label,
                     on_change=_pair,
                     args=(spec, pair),
                 )
@@ -58,7 +58,7 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
             settings.BY.draw()
         made = tuning.grid(spec, *pair, metrics=chosen.levels)
         st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair))
-        panels.not_private("The heat map is computed from private rows without noise: do not publish what it chose.")
+        panels.privacy_warning("The heat map is computed from private rows without noise: do not publish what it chose.")
         job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
         if job is not None and grid is not None and grid.names == pair:
             # the search stays while the settings that it varies move, and no longer
@@ -82,7 +82,7 @@ def _key(spec: RunSpec, grid: tuning.Grid) -> str:
 def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
     key = _key(spec, grid)
     job = watching.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
-    watching.go_on(job)  # where it was cancelled before
+    watching.resume(job)  # where it was cancelled before
     st.session_state[_GRID] = grid
     settings.tune_field(spec).keep(pair)
 
@@ -93,7 +93,7 @@ def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
             st.rerun()
         _draw(job, grid, spec, chosen, theme)
 
-    watching.live(job, draw)
+    watching.draw_live(job, draw)
 
 
 def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
@@ -112,7 +112,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         return
     j, i = np.unravel_index(np.nanargmax(means) if percent else np.nanargmin(means), means.shape)
     best = (int(i), int(j))
-    knobs = tuning.declared(spec)
+    knobs = tuning.declared_knobs(spec)
     names = (knobs[grid.names[0]].label, knobs[grid.names[1]].label)
     across, up = ([knobs[name].in_words(v) for v in values] for name, values in zip(grid.names, grid.values, strict=True))
     ticks = (across, up)
@@ -129,7 +129,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
     chosen_words = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
-    spread = words.spread(grid.draws(job.tables(), chosen.by, *best), shares=percent)
+    spread = words.spread_text(grid.draws(job.tables(), chosen.by, *best), shares=percent)
     summary = (
         f"{settings.title(chosen.by).capitalize()}{' in percent' if percent else ''} at ε = {words.three(spec.epsilon)}: best "
         f"mean {value} {spread} with {chosen_words}, worst {worst}. The star is the best of {len(grid.cells)} noisy means: "
@@ -143,7 +143,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
 
 def _present(spec: RunSpec, grid: tuning.Grid) -> tuple[int, int] | None:
     try:
-        i, j = (values.index(tuning.present(spec, name)) for name, values in zip(grid.names, grid.values, strict=True))
+        i, j = (values.index(tuning.present_value(spec, name)) for name, values in zip(grid.names, grid.values, strict=True))
     except ValueError:
         return None
     return i, j
@@ -157,7 +157,7 @@ def _clicked(customdata: list[str], spec: RunSpec, grid: tuning.Grid) -> None:
 def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
     """Puts two settings into the sidebar; runs as a callback, before any control is drawn."""
     for name, value in grid.at(i, j).items():
-        knob = tuning.declared(spec)[name]
+        knob = tuning.declared_knobs(spec)[name]
         st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).shown(knob, value)
     st.session_state[_APPLIED] = True
 
@@ -180,12 +180,12 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     )
     values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
 
-    search, given = partial(compared, spec, values), _key(spec, grid)
+    search, given = partial(compare_search, spec, values), _key(spec, grid)
     found, fresh = tasks.observe("private-search", "Private search", search, of=spec, given=given, ask="Search privately")
     if not fresh:
         return
-    knobs, chosen = tuning.declared(spec), found.release.spec
-    picked = " and ".join(f"{knobs[n].label.lower()} {knobs[n].in_words(tuning.present(chosen, n))}" for n in grid.names)
+    knobs, chosen = tuning.declared_knobs(spec), found.release.spec
+    picked = " and ".join(f"{knobs[n].label.lower()} {knobs[n].in_words(tuning.present_value(chosen, n))}" for n in grid.names)
     naive = f"ε = {words.three(found.naive)}" if found.naive < math.inf else "no finite ε at this δ"
     tables.table(
         [
@@ -220,8 +220,8 @@ def _cost(spec: RunSpec, grid: tuning.Grid) -> None:
     if proved is None:
         panels.warning(f"{message}No budget is proved for this method, so the cost of a search cannot be stated.")
         return
-    simple = words.budget(composed(proved, models))
-    tight = words.budget(composed(proved, models, slack=models * resolve(spec).budget.delta))
+    simple = words.budget(composed_budget(proved, models))
+    tight = words.budget(composed_budget(proved, models, slack=models * resolve(spec).budget.delta))
     panels.warning(
         f"{message}If all {models} runs ({len(grid.cells)} settings, each with its noise draws) were private and independent, "
         f"they would cost {simple} together by adding up, or {tight} by exact composition (Kairouz, Oh, Viswanath 2015, "

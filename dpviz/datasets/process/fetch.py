@@ -100,7 +100,7 @@ def store(file: str, payload: bytes, rows: int, source: str) -> None:
 
 @dataclass
 class _Arriving:
-    """What pooch takes for a progress bar: bounds size and time of a download, and passes on the bytes that have arrived."""
+    """A progress bar for pooch that bounds size and time of a download and reports the bytes that have arrived."""
 
     progress: Callable[[int], None]
     seconds: float

@@ -15,7 +15,7 @@ class Source:
         owns: whether a name belongs here, whether there is such a dataset or not.
         load: the dataset of a name, with or without the constant feature.
         names: names that are listed now.
-        canonical: the one spelling of a name that belongs here, for a number of rows where `sized`; raises `InvalidInput`
+        canonical: the one spelling of a name that belongs here, for a number of rows where `has_size`; raises `InvalidInput`
             where there is no such dataset. None: names that are listed are their own spelling.
         stamp: a value that changes when the rows behind a name change.
         rows: number of rows where it is known without loading.

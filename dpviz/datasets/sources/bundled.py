@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common import norms
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
-from dpviz.datasets.table.encoder import of_numbers
+from dpviz.datasets.table.encoder import number_encoder
 from dpviz.datasets.table.encoding import encode
 
 
@@ -55,7 +55,7 @@ class Bundled:
             label_names=tuple(self.label_names),
             description=self.description,
             looked_at=tuple(columns),
-            encoder=of_numbers(columns, raw.to_numpy().min(axis=0), raw.to_numpy().max(axis=0)),
+            encoder=number_encoder(columns, raw.to_numpy().min(axis=0), raw.to_numpy().max(axis=0)),
         )
 
 

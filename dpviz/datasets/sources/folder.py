@@ -14,7 +14,7 @@ from dpviz.common import toml
 from dpviz.common.files import data_folder
 from dpviz.common.limits import Limits, demo
 from dpviz.common.memory import Cache
-from dpviz.common.validate import InvalidInput, one_of, show, truth
+from dpviz.common.validate import InvalidInput, check_bool, check_choice, show
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.base import Source
@@ -114,15 +114,15 @@ def reading(options: dict[str, Any]) -> dict[str, Any]:
     """
     how = {key: options.pop(key, None) for key in READING}
     if how["header"] is not None and (isinstance(how["header"], bool) or how["header"] != SECOND):
-        truth("header", how["header"])
+        check_bool("header", how["header"])
     if how["sheet"] is not None and not isinstance(how["sheet"], str):
         raise InvalidInput("sheet", f"must be the name of a sheet, got {show(how['sheet'])}", 'Write sheet = "its name".')
     if how["delimiter"] is not None:
         signs, delimiter = {word: sign for sign, word in DELIMITERS.items()}, how["delimiter"]
         is_sign = isinstance(delimiter, str) and delimiter in DELIMITERS
-        how["delimiter"] = delimiter if is_sign else signs[one_of("delimiter", delimiter, signs)]
+        how["delimiter"] = delimiter if is_sign else signs[check_choice("delimiter", delimiter, signs)]
     if how["encoding"] is not None:
-        how["encoding"] = one_of("encoding", how["encoding"], ENCODINGS)
+        how["encoding"] = check_choice("encoding", how["encoding"], ENCODINGS)
     return how
 
 
@@ -172,7 +172,7 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
             if before.st_size == 0:  # the kernel's own files say so too, and some make their reader wait for ever
                 return b""
             with path.open("rb") as file:
-                content = bounded(file, limits)
+                content = read_bounded(file, limits)
             after = path.stat()
             if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
                 return content
@@ -187,7 +187,7 @@ def file_bytes(path: Path, limits: Limits) -> bytes:
     raise InvalidInput(path.name, "changes while it is read", "Wait until it is written, then choose it again.")
 
 
-def bounded(stream: IO[bytes], limits: Limits) -> bytes:
+def read_bounded(stream: IO[bytes], limits: Limits) -> bytes:
     """All that a stream has, as far as a table may be large: a device or a pipe may have no end.
 
     Raises:

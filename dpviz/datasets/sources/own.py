@@ -35,9 +35,9 @@ from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 from dpviz.datasets.table.gaps import with_gaps
-from dpviz.datasets.table.names import check_names, unused
+from dpviz.datasets.table.names import check_names, unused_name
 from dpviz.datasets.table.prepare import label_of, prepare
-from dpviz.datasets.table.spec import COMPLETE_ROWS, TableSpec, last_column, settled
+from dpviz.datasets.table.spec import COMPLETE_ROWS, TableSpec, last_column, settle_settings
 
 PREFIX = "rows-"
 _DIGITS = 16
@@ -116,7 +116,7 @@ class Content:
         y, label_names = positives(self.frame[target], target, self.spec.positive, self.spec.above, messages)
         return build(
             name=name,
-            x=norms.into_ball(x, data_norm),
+            x=norms.scale_into_ball(x, data_norm),
             y=y,
             feature_names=[str(c) for c in features],
             frame=features.assign(**{target: pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))}),
@@ -207,7 +207,7 @@ def from_values(
     if (y is None) == (target is None):
         raise InvalidInput("target", "give either y or the name of the column with the label", "Give one of them.")
     if y is not None:
-        target = unused("label", frame.columns)
+        target = unused_name("label", frame.columns)
         labels = np.asarray(y)
         if labels.shape != (len(frame),):
             raise InvalidInput("y", f"must be {len(frame):,} labels, got shape {labels.shape}", "Give one label for each row.")
@@ -215,7 +215,7 @@ def from_values(
     assert target is not None
     person = how.get("person")
     if person is not None and not isinstance(person, str):
-        persons, how["person"] = np.asarray(person), unused("person", frame.columns)
+        persons, how["person"] = np.asarray(person), unused_name("person", frame.columns)
         if persons.shape != (len(frame),):
             raise InvalidInput(
                 "person", f"must name the person of {len(frame):,} rows, got shape {persons.shape}", "Give one each."
@@ -284,8 +284,8 @@ def from_file(
     """
     read, beside, sidecar = _read(path, content, reading)
     how |= by_frame(read.frame)
-    how = settled({key: value for key, value in how.items() if value is not None and value != {}})
-    values = settled(beside)
+    how = settle_settings({key: value for key, value in how.items() if value is not None and value != {}})
+    values = settle_settings(beside)
     values |= {
         key: values[key] | dict(value) if isinstance(value, Mapping) and isinstance(values.get(key), Mapping) else value
         for key, value in how.items()
@@ -351,7 +351,7 @@ def _column(name: str, series: pd.Series) -> pd.Series:
     if pd.api.types.is_bool_dtype(series) or not pd.api.types.is_numeric_dtype(series):
         texts = series.map(word, na_action="ignore").astype(object)
         texts = texts.where(series.notna(), None)
-        return cell_text.declared(texts, sorted(set(texts.dropna())))
+        return cell_text.declared_column(texts, sorted(set(texts.dropna())))
     if pd.api.types.is_complex_dtype(series):
         raise InvalidInput(name, "holds complex numbers", "Give real numbers.")
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)

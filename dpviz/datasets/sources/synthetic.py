@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import expit
 
 from dpviz.common.norms import unit
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
@@ -148,7 +148,7 @@ def _canonical(name: str, n: int | None) -> str:
             raise InvalidInput("n", "'teaching' has a fixed number of rows", "Leave n out, or choose 'census'.")
         return name
     size = n if n is not None else int(re.sub(r"\D", "", name) or CENSUS_DEFAULT)
-    return f"census-{whole('n', size, CENSUS_MIN, CENSUS_MAX)}"
+    return f"census-{check_integer('n', size, CENSUS_MIN, CENSUS_MAX)}"
 
 
 def _size(name: str) -> int | None:

@@ -93,7 +93,7 @@ class Upload:
         cost, most = cost_of(rows, features), self.limits.uploads_megabytes * 1_000_000
         with _lock:
             before = _costs.pop(self.name, 0)
-            others = held()
+            others = held_bytes()
             if others + cost > most:
                 if before:
                     _costs[self.name] = before
@@ -111,7 +111,7 @@ class Upload:
         Raises:
             InvalidInput: the upload was forgotten.
         """
-        if memory.gone(self.name):
+        if memory.is_forgotten(self.name):
             raise _missing(self.name)
         return _ready.compute((self.name, intercept, choice()), lambda _: self._prepare(intercept).dataset, owner=self.name)
 
@@ -125,7 +125,7 @@ class Upload:
 
     def __del__(self) -> None:
         _costs.pop(self.name, None)
-        memory.finalised(self.name)
+        memory.finalise(self.name)
 
 
 def table_bytes(table: Table) -> int:
@@ -148,14 +148,14 @@ def count(table: Table, limits: Limits | None = None) -> None:
         InvalidInput: it does not fit.
     """
     with _lock:
-        if limits is not None and held() + table_bytes(table) > limits.uploads_megabytes * 1_000_000:
-            held_now: str = f"all sessions together hold {held() / 1e6:,.0f} of {limits_text(limits)}"
+        if limits is not None and held_bytes() + table_bytes(table) > limits.uploads_megabytes * 1_000_000:
+            held_now: str = f"all sessions together hold {held_bytes() / 1e6:,.0f} of {limits_text(limits)}"
             cause = f"takes {table_bytes(table) / 1e6:,.0f} MB, and {held_now}"
             raise InvalidInput("upload", cause, "Take a sample of the rows, or try again later.")
         _read[id(table)] = table
 
 
-def held() -> int:
+def held_bytes() -> int:
     """Memory that all uploads take, in bytes: tables that were read, and what was or can be made of them."""
     with _lock:
         return sum(map(table_bytes, list(_read.values()))) + sum(_costs.values())
@@ -182,7 +182,7 @@ def is_upload(name: str) -> bool:
     return re.fullmatch(PREFIX + r"[0-9a-f]{16}", name) is not None
 
 
-def there(name: str) -> bool:
+def is_held(name: str) -> bool:
     """True where the rows behind a name are still held; true for every name that is not an upload's."""
     return not is_upload(name) or name in _live
 

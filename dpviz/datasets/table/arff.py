@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
-from dpviz.datasets.table.cell_text import ASK_TEXT, declared
+from dpviz.datasets.table.cell_text import ASK_TEXT, declared_column
 from dpviz.datasets.table.names import check_names
 
 _RELATION = re.compile(r"(?:[ \t]*(?:%.*)?\n)*[ \t]*@relation\b", re.IGNORECASE)
@@ -132,7 +132,7 @@ def _column(attribute: _Attribute, cells: list[str | None], lines: list[int], no
         )
     if not counts:
         return pd.Series(np.full(len(cells), np.nan))
-    return declared(cells, [*levels, *others])
+    return declared_column(cells, [*levels, *others])
 
 
 def _numbers(name: str, cells: list[str | None], lines: list[int]) -> pd.Series:

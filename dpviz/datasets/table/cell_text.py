@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, show
-from dpviz.datasets.table.written import first, matches, plain
+from dpviz.datasets.table.written import first_match, matches, plain_numbers
 
 #: words that stand for a gap and for nothing else
 CERTAIN = ("N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
@@ -47,12 +47,12 @@ def is_declared(series: pd.Series) -> bool:
     return isinstance(series.dtype, pd.CategoricalDtype) and bool(series.dtype.ordered)
 
 
-def declared(values: Sequence[str | None], levels: Sequence[str]) -> pd.Series:
+def declared_column(values: Sequence[str | None], levels: Sequence[str]) -> pd.Series:
     """A column of text by declaration; None for gaps."""
     return pd.Series(pd.Categorical(values, categories=list(levels), ordered=True))
 
 
-def typed(
+def typed_column(
     name: str,
     raw: pa.ChunkedArray,
     delimiter: str,
@@ -80,14 +80,14 @@ def typed(
         return pd.Series(np.full(len(cells), np.nan)), trimmed
     numbers = _numbers(cells)
     if numbers is not None and delimiter != "," and matches(cells.filter(pc.match_substring(cells, ".")), _GROUPED_BY_POINTS):
-        example = first(cells, r"\.")
+        example = first_match(cells, r"\.")
         if example is not None:
             notes.append(f"Points in {name}, as in {example}, were read as decimal points, not as thousands.")
     if numbers is None:
-        cells = plain(name, cells, notes)
+        cells = plain_numbers(name, cells, notes)
         numbers = _numbers(cells)
     if numbers is None and delimiter != "," and matches(cells, _COMMA_NUMBER):
-        cause = f"may hold decimal commas or thousands: {show(first(cells, ','))} can be either"
+        cause = f"may hold decimal commas or thousands: {show(first_match(cells, ','))} can be either"
         raise InvalidInput(name, cause, "Write numbers with a decimal point and without thousands separators.")
     if numbers is None:
         return _texts(name, words, notes), trimmed
@@ -100,7 +100,7 @@ def typed(
         return _texts(name, words, notes), trimmed
     for gap in pc.value_counts(words.filter(pc.and_(pc.is_null(cells), pc.is_valid(words)))).to_pylist():
         ({} if marked is None else marked).setdefault(gap["values"], {})[name] = gap["counts"]
-    zeros = first(cells, r"^[-+]?0[0-9]")
+    zeros = first_match(cells, r"^[-+]?0[0-9]")
     if zeros is not None:
         notes.append(f"Leading zeros in {name}, as in {zeros}, do not count: its values were read as numbers.")
     return pd.Series(numbers), trimmed
@@ -108,7 +108,7 @@ def typed(
 
 def _unquoted(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
     """The cells without single quotes around them, where all but gaps have them."""
-    if first(cells, _IN_QUOTES) is None:
+    if first_match(cells, _IN_QUOTES) is None:
         return cells
     if not matches(cells.filter(pc.invert(pc.is_in(cells, value_set=pa.array(MISSING)))), _IN_QUOTES):
         return cells

@@ -58,7 +58,7 @@ def word(value: object) -> str:
     return str(value)
 
 
-def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
+def obstacle(series: pd.Series, *, declared: bool = False) -> str | None:
     """The reason for which a column cannot be a feature as it is, or None.
 
     Args:
@@ -94,7 +94,7 @@ def why_not(series: pd.Series, *, declared: bool = False) -> str | None:
     return None
 
 
-def better_not(series: pd.Series) -> str | None:
+def objection(series: pd.Series) -> str | None:
     """The reason for which a column that can be a feature is left out by default, or None."""
     gaps = int(series.isna().sum())
     like = _like_identifier(series)
@@ -116,7 +116,7 @@ def is_identifier(series: pd.Series) -> bool:
     return series.nunique() > max(FEW_LEVELS, 0.05 * series.notna().sum())
 
 
-def some(names: Sequence[str], most: int = 6) -> str:
+def first_names(names: Sequence[str], most: int = 6) -> str:
     """The first names of a list, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.arff import is_arff, read_arff
-from dpviz.datasets.table.cell_text import ASK_TEXT, gap_notes, typed
+from dpviz.datasets.table.cell_text import ASK_TEXT, gap_notes, typed_column
 from dpviz.datasets.table.decode import decode
 from dpviz.datasets.table.delimiters import DELIMITERS, NUMBER, WHITE_SPACE, find_delimiter, is_remark, tabs
-from dpviz.datasets.table.names import SECOND, Header, check_names, is_number_text, named, no_data_in_header
+from dpviz.datasets.table.names import SECOND, Header, check_names, complete_names, is_number_text, no_data_in_header
 
 _HEAD = 50  # rows by which the lines around a table are told from it
 _EXCEL = re.compile(r"\"?sep=([,;\t|])\"?[ \t]*\n", re.IGNORECASE)
@@ -139,7 +139,7 @@ def read_text(
     trimmed, marked = 0, dict[str, dict[str, int]]()
     columns: dict[str, pd.Series] = {}
     for name, cells in raw.items():
-        columns[name], changed = typed(name, cells, sign, notes, name in (verbatim or ()), marked)
+        columns[name], changed = typed_column(name, cells, sign, notes, name in (verbatim or ()), marked)
         trimmed += changed
     notes += gap_notes(marked)
     if trimmed:
@@ -332,7 +332,7 @@ def _cells(head: list[Row], rows: Iterator[Row], header: Header, limits: Limits,
             raise _uneven(line, len(first), head[1][0], width)
         names = ["", *names[:-1]]
     if header is not False:
-        names = named(names, notes)
+        names = complete_names(names, notes)
         check_names(names, sure=header is True)
     return dict(zip(names, columns, strict=True))
 

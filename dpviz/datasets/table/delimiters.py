@@ -53,7 +53,7 @@ def is_remark(line: str) -> bool:
     return start.startswith(("#", "%")) or (start.startswith("|") and start.count("|") == 1)
 
 
-def joined(words: Sequence[str], between: str) -> str:
+def join_words(words: Sequence[str], between: str) -> str:
     """Words with a separator between them; one that holds it stands in quotation marks, as in CSV."""
     text = io.StringIO()
     csv.writer(text, delimiter=between, lineterminator="").writerow(words)

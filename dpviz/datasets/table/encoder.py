@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common import norms
-from dpviz.common.validate import InvalidInput, in_range, number, one_of, show, truth
+from dpviz.common.validate import InvalidInput, check_bool, check_choice, check_range, number, show
 from dpviz.datasets.table.cell_text import MISSING
 from dpviz.datasets.table.columns import clipped, word
 from dpviz.datasets.table.encoding import CENTRED, SCALINGS, centred, row_factors
-from dpviz.datasets.table.gaps import marked
+from dpviz.datasets.table.gaps import mark_gaps
 
 NUMBER, CATEGORIES = "number", "categories"
 DAMAGED: str = "The file is damaged; take another copy."
@@ -109,7 +109,7 @@ class Encoder:
             InvalidInput: a column is missing or holds text in the place of numbers, or `fill` does not fit.
         """
         for name in fill or {}:
-            one_of("fill", name, [column.name for column in self.columns])
+            check_choice("fill", name, [column.name for column in self.columns])
         notes: list[str] = [] if messages is None else messages
         read = [self._column(replace(c, default=(fill or {}).get(c.name, c.default)), frame, notes) for c in self.columns]
         return [values for values, _ in read], [gaps for _, gaps in read]
@@ -132,11 +132,11 @@ class Encoder:
         """(n, d) features in the unit ball of columns in narrow form, without gaps."""
         x = self._features(values)
         if self.scaling == CENTRED:
-            return norms.into_ball(centred(x, self.numbers) * (2.0 / np.sqrt(len(self.columns))))
+            return norms.scale_into_ball(centred(x, self.numbers) * (2.0 / np.sqrt(len(self.columns))))
         if self.scaling == "largest":
-            return norms.into_ball(x, self.largest)
+            return norms.scale_into_ball(x, self.largest)
         if self.scaling == "clip":
-            return norms.into_ball(x)
+            return norms.scale_into_ball(x)
         if self.scaling == "unit":
             return norms.unit(x)
         return x * row_factors(norms.row_norms(x), self.scaling, len(self.columns))[:, None]
@@ -149,7 +149,7 @@ class Encoder:
                 column.name, "is missing", f"The rows need the columns: {', '.join(c.name for c in self.columns)}."
             )
         words = MISSING if column.gaps is None else column.gaps
-        series = marked(frame[column.name], [one for one in words if one not in column.levels])
+        series = mark_gaps(frame[column.name], [one for one in words if one not in column.levels])
         missing = series.isna()
         gaps = missing.to_numpy(bool) if column.default is None else np.zeros(len(series), dtype=bool)
         if column.kind == CATEGORIES:
@@ -194,7 +194,10 @@ class Encoder:
             raise InvalidInput("columns", "must be a list of columns", DAMAGED)
         if len(listed) > MOST_FEATURES:  # before they are read one by one
             raise InvalidInput("columns", f"are {len(listed):,}; the limit is {MOST_FEATURES:,}", DAMAGED)
-        scaling, largest = one_of("scaling", values.get("scaling"), SCALINGS), in_range("largest", values.get("largest"), 0, MOST)
+        scaling, largest = (
+            check_choice("scaling", values.get("scaling"), SCALINGS),
+            check_range("largest", values.get("largest"), 0, MOST),
+        )
         if largest <= 0:
             raise InvalidInput("largest", "must be above 0", DAMAGED)
         made = cls(tuple(map(_column, listed)), scaling, largest)
@@ -216,12 +219,12 @@ def _column(values: object) -> Column:
         raise InvalidInput("columns", f"holds a name that no column can have: {ascii(name)[:60]}", DAMAGED)
     if not isinstance(levels, list | tuple) or not all(isinstance(level, str) and len(level) <= LONGEST for level in levels):
         raise InvalidInput("levels", f"must be a list of texts, got {show(levels)}", DAMAGED)
-    kind = one_of("kind", values.get("kind"), (NUMBER, CATEGORIES))
+    kind = check_choice("kind", values.get("kind"), (NUMBER, CATEGORIES))
     if kind == NUMBER and levels:
         raise InvalidInput("levels", f"of {show(name)} do not fit a column of numbers", DAMAGED)
     if default is not None:
-        default = in_range("default", default, -MOST, MOST) if kind == NUMBER else str(default)
-    low, high = (in_range(end, values.get(end), -MOST, MOST) for end in ("low", "high"))
+        default = check_range("default", default, -MOST, MOST) if kind == NUMBER else str(default)
+    low, high = (check_range(end, values.get(end), -MOST, MOST) for end in ("low", "high"))
     if low > high:
         raise InvalidInput("low", f"{low:g} is above high, {high:g}", DAMAGED)
     gaps = values.get("gaps")
@@ -229,11 +232,11 @@ def _column(values: object) -> Column:
         isinstance(gaps, list | tuple) and all(isinstance(one, str) and len(one) <= LONGEST for one in gaps)
     ):
         raise InvalidInput("gaps", f"must be a list of texts, got {show(gaps)}", DAMAGED)
-    clip = truth("clip", values.get("clip"))
+    clip = check_bool("clip", values.get("clip"))
     return Column(name, kind, low, high, clip, tuple(levels), default, None if gaps is None else tuple(gaps))
 
 
-def of_numbers(names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64]) -> Encoder:
+def number_encoder(names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64]) -> Encoder:
     """An encoder of number columns with their ranges."""
     ends = zip(names, low, high, strict=True)
     return Encoder(tuple(Column(name, NUMBER, float(a), float(b)) for name, a, b in ends))

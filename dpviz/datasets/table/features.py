@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from dpviz.common.validate import InvalidInput, one_of, show
-from dpviz.datasets.table.columns import better_not, why_not
+from dpviz.common.validate import InvalidInput, check_choice, show
+from dpviz.datasets.table.columns import objection, obstacle
 from dpviz.datasets.table.spec import TableSpec
 
 PERSON = "names the person"
@@ -22,12 +22,12 @@ def features_of(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tup
     declared = {"ranges": spec.ranges, "categories": spec.categories, "defaults": spec.defaults, "drop": spec.drop}
     for field_name, columns in (declared | {"missing": spec.missing_in, "proposed": spec.proposed}).items():
         for column in columns:
-            one_of(f"{field_name}[{show(column)}]", column, names)
+            check_choice(f"{field_name}[{show(column)}]", column, names)
             if column == spec.target and field_name not in ("drop", "missing", "categories"):
                 raise InvalidInput(f"{field_name}[{show(column)}]", "names the label, for which it does nothing", "Leave it out.")
     left_out: dict[str, str] = {}
     if spec.person:
-        one_of("person", spec.person, names)
+        check_choice("person", spec.person, names)
         if spec.person == spec.target or spec.person in (spec.columns or ()):
             what = "the label" if spec.person == spec.target else "a feature"
             raise InvalidInput("person", f"{show(spec.person)} names the person and cannot be {what} as well", "Choose another.")
@@ -48,10 +48,10 @@ def features_of(frame: pd.DataFrame, spec: TableSpec, every_column: bool) -> tup
     else:
         features = list(spec.columns)
         for column in features:
-            one_of("columns", column, names)
+            check_choice("columns", column, names)
             if column == spec.target:
                 raise InvalidInput("columns", f"the label {column!r} is among the features", "Leave it out.")
-            reason = why_not(frame[column], declared=column in spec.categories)
+            reason = obstacle(frame[column], declared=column in spec.categories)
             if reason is not None:
                 raise InvalidInput(column, reason, "Leave this column out.")
         if len(set(features)) < len(features):
@@ -75,13 +75,13 @@ def _reason(series: pd.Series, spec: TableSpec, every_column: bool) -> str | Non
         return PERSON
     if column in spec.drop:
         return "dropped by the settings"
-    return why_not(series, declared=column in spec.categories) if every_column else default_reason(series, spec)
+    return obstacle(series, declared=column in spec.categories) if every_column else default_reason(series, spec)
 
 
 def default_reason(series: pd.Series, spec: TableSpec) -> str | None:
     """The reason for which a column is not a feature by default, or None."""
     column = str(series.name)
-    reason = why_not(series, declared=column in spec.categories)
+    reason = obstacle(series, declared=column in spec.categories)
     if reason is not None or column in spec.categories or column in spec.ranges or column in spec.defaults:
         return reason  # what is declared about is wanted
-    return better_not(series)
+    return objection(series)

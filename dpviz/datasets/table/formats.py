@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpviz.common.limits import Limits
-from dpviz.common.validate import InvalidInput, one_of, show
-from dpviz.datasets.table.cell_text import ASK_TEXT, typed
+from dpviz.common.validate import InvalidInput, check_choice, show
+from dpviz.datasets.table.cell_text import ASK_TEXT, typed_column
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.csv import Table, read_csv, read_text
 from dpviz.datasets.table.names import Header, check_names
@@ -85,7 +85,7 @@ def _parquet(content: bytes, verbatim: Sequence[str] | None, limits: Limits) -> 
             cells = pc.fill_null(values.cast(pa.string()), "")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InvalidInput(name, f"holds values of type {column.type}, which is no number or text", ASK_TEXT) from error
-        columns[name] = typed(name, cells, ",", notes, name in (verbatim or ()))[0]
+        columns[name] = typed_column(name, cells, ",", notes, name in (verbatim or ()))[0]
     if not rows:
         raise InvalidInput("file", "has columns but no rows", "Choose a file with rows.")
     return Table(pd.DataFrame(columns), tuple(notes))
@@ -121,7 +121,7 @@ def _workbook(content: bytes, header: Header, sheet: str | None, verbatim: Seque
         hidden = {one.name for one in book.sheets_metadata if one.visible != SheetVisibleEnum.Visible}
         names = [name for name in book.sheet_names if name not in hidden and book.get_sheet_by_name(name).height]
         if sheet is not None:
-            chosen = one_of("sheet", sheet, book.sheet_names)
+            chosen = check_choice("sheet", sheet, book.sheet_names)
         elif not names:
             cause = "is a workbook whose sheets with cells are hidden" if hidden else "is a workbook without cells"
             raise InvalidInput("file", cause, "Show a sheet with a header and rows, or name it (--sheet NAME).")

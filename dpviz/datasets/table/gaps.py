@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 from dpviz.common.validate import show
-from dpviz.datasets.table.cell_text import DOUBTFUL, MISSING, gap_notes, is_declared, is_number, typed
-from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT, some
+from dpviz.datasets.table.cell_text import DOUBTFUL, MISSING, gap_notes, is_declared, is_number, typed_column
+from dpviz.datasets.table.columns import FEW_LEVELS, MANY_GAPS, NUMBER_TEXT, first_names
 
 if TYPE_CHECKING:
     from dpviz.datasets.table.spec import TableSpec
@@ -51,7 +51,7 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.Data
             marked.setdefault(value, {})[column] = count
     notes += gap_notes(marked)
     for value, where in kept.items():
-        places = some([f"{column} ({count:,})" for column, count in where.items()])
+        places = first_names([f"{column} ({count:,})" for column, count in where.items()])
         notes.append(
             f"{show(value)} fills more than a tenth of {places} and was read as a category. "
             "Rows with a gap are left out, unless the column has a value for gaps: a number, or a category of its own. "
@@ -76,7 +76,7 @@ def decisions(frame: pd.DataFrame, spec: TableSpec) -> dict[str, tuple[str, ...]
     return decided
 
 
-def doubtful(frame: pd.DataFrame, target: str) -> dict[str, dict[str, int]]:
+def doubtful_words(frame: pd.DataFrame, target: str) -> dict[str, dict[str, int]]:
     """{word: {column: count}} of words that may be gaps in the label, or in more than a tenth of a column of text."""
     found: dict[str, dict[str, int]] = {}
     for column in map(str, frame.columns):
@@ -134,13 +134,15 @@ def _without(series: pd.Series, words: Mapping[str, int], notes: list[str]) -> p
     left = series.cat.remove_categories([level for level in series.cat.categories if str(level) in words])
     if is_declared(series) or not len(left.cat.categories):
         return left if len(left.cat.categories) else pd.Series(np.full(len(left), np.nan), index=series.index)
-    levels, _ = typed(str(series.name), pa.chunked_array([pa.array(map(str, left.cat.categories), pa.string())]), ",", notes)
+    levels, _ = typed_column(
+        str(series.name), pa.chunked_array([pa.array(map(str, left.cat.categories), pa.string())]), ",", notes
+    )
     if not is_number(levels):
         return left
     return pd.Series(np.r_[levels.to_numpy(), np.nan][left.cat.codes.to_numpy()], index=series.index)
 
 
-def marked(series: pd.Series, words: Sequence[str]) -> pd.Series:
+def mark_gaps(series: pd.Series, words: Sequence[str]) -> pd.Series:
     """A column of new rows with NaN for these words, and with numbers where only they stood between numbers."""
     found = _counts(series, list(words))
     return _without(series, found, []) if found else series

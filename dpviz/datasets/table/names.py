@@ -66,14 +66,14 @@ def no_data_in_header(columns: dict[str, pd.Series]) -> None:
         )
 
 
-def unused(name: str, taken: Collection[str]) -> str:
+def unused_name(name: str, taken: Collection[str]) -> str:
     """The name, with as many apostrophes as make it another one than those taken."""
     while name in taken:
         name += "'"
     return name
 
 
-def named(names: list[str], notes: list[str]) -> list[str]:
+def complete_names(names: list[str], notes: list[str]) -> list[str]:
     """Names of columns, with one for a first column that has none, as pandas and R write the numbers of rows."""
     if len(names) < 2 or names[0] or not all(names[1:]):
         return names

@@ -9,17 +9,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.limits import Limits
-from dpviz.common.persons import bounded
-from dpviz.common.validate import InvalidInput, number, number_from_text, one_of, show
+from dpviz.common.persons import bound_rows
+from dpviz.common.validate import InvalidInput, check_choice, number, number_from_text, show
 from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
-from dpviz.datasets.table.columns import SAME, categorical_block, number_block, positives, some, word
+from dpviz.datasets.table.columns import SAME, categorical_block, first_names, number_block, positives, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
 from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
 from dpviz.datasets.table.features import features_of
 from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.lost import Lost
-from dpviz.datasets.table.names import unused
+from dpviz.datasets.table.names import unused_name
 from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.remarks import remarks
 from dpviz.datasets.table.spec import CHOSEN_COLUMNS, TableSpec
@@ -69,7 +69,7 @@ def prepare(
     Raises:
         InvalidInput: naming the column, what is wrong, and what to do.
     """
-    target = one_of("target", spec.target, [str(c) for c in frame.columns])
+    target = check_choice("target", spec.target, [str(c) for c in frame.columns])
     messages = list[str](notes)
     frame = with_gaps(frame, spec, messages)
     features, left_out = features_of(frame, spec, every_column)
@@ -114,7 +114,7 @@ def _of_persons(
         lost.append(Lost("rows", "", len(frame) - len(named), message))
     if not len(named):
         raise InvalidInput("person", f"{show(spec.person)} is empty in every row", "Name the column that says whose a row is.")
-    chosen, persons = bounded(frame[spec.person].iloc[named], spec.person_rows)
+    chosen, persons = bound_rows(frame[spec.person].iloc[named], spec.person_rows)
     if len(chosen) < len(named):
         message = (
             f"{len(named) - len(chosen):,} of {len(named):,} rows were left out at random, so that none of {persons.max() + 1:,} "
@@ -192,7 +192,7 @@ def _words(
 def _shown(features: pd.DataFrame, target: str, y: NDArray[np.float64], label_names: Sequence[str]) -> pd.DataFrame:
     """The features as they were before encoding, with the two labels beside them."""
     labels = pd.Categorical.from_codes((y > 0).astype(np.int8), categories=list(label_names))
-    last = unused("label" if "label" not in features else f"label ({target})", features.columns)
+    last = unused_name("label" if "label" not in features else f"label ({target})", features.columns)
     return features.assign(**{last: labels})
 
 
@@ -206,7 +206,7 @@ def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, s
         if column in constants and len(constants) > 1:
             if column != constants[0]:
                 continue
-            sentence = f"{len(constants):,} columns have the same value in every row and are not used: {some(constants)}."
+            sentence = f"{len(constants):,} columns have the same value in every row and are not used: {first_names(constants)}."
         lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=looked))
     return lost
 

@@ -37,7 +37,7 @@ def round_range(values: Floats) -> tuple[float, float] | None:
     return _multiple(math.floor(low / step + _SLACK), step), _multiple(math.ceil(high / step - _SLACK), step)
 
 
-def outside(values: Floats, low: float, high: float) -> int:
+def count_outside(values: Floats, low: float, high: float) -> int:
     """The number of values that a range clips."""
     return int(((values < low) | (values > high)).sum())
 

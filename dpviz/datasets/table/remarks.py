@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import is_identifier, word
-from dpviz.datasets.table.proposals import outside, round_range
+from dpviz.datasets.table.proposals import count_outside, round_range
 
 if TYPE_CHECKING:
     from dpviz.datasets.table.spec import TableSpec
@@ -167,8 +167,8 @@ def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -
             near = values[~far]
             messages.append(
                 f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {near.min():g} to "
-                f"{near.max():g}. Take the round range {low:g} to {high:g} (it clips {outside(values, low, high):,} values) "
-                f"(--round-range {shlex.quote(column)}), or declare one that is public."
+                f"{near.max():g}. Take the round range {low:g} to {high:g} (it clips {count_outside(values, low, high):,} "
+                f"values) (--round-range {shlex.quote(column)}), or declare one that is public."
             )
     return messages
 

@@ -35,7 +35,7 @@ def lost_share(x: NDArray[np.float64], factors: NDArray[np.float64]) -> float:
     return round(min(1.0, left * (len(after) - 1) / (len(after) - int(rank))), 6)
 
 
-def lost_by_scaling(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: str) -> tuple[Lost, ...]:
+def scaling_loss(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: str) -> tuple[Lost, ...]:
     """The entry for what scaling took from the rows, none where it is little; arguments as for `lost_share`."""
     if np.ptp(factors) <= 1e-12 * factors.max():
         return ()

@@ -11,7 +11,7 @@ import tomli_w
 from dpviz.common import toml
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import Dataset
-from dpviz.datasets.table.delimiters import DELIMITERS, joined
+from dpviz.datasets.table.delimiters import DELIMITERS, join_words
 from dpviz.datasets.table.encoder import NUMBER
 from dpviz.datasets.table.gaps import decisions, with_gaps
 from dpviz.datasets.table.proposals import round_range
@@ -27,7 +27,7 @@ _HEAD = """\
 """
 
 
-def decided(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> TableSpec:
+def decide_spec(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> TableSpec:
     """The spec that says everything that was left to be found; number columns without a declared range get a round one.
 
     Args:
@@ -69,7 +69,7 @@ def declarations(dataset: Dataset) -> str:
             ends = round_range(dataset.frame[column.name].to_numpy(dtype=float)) or (column.low, column.low + 1)
             options += ["--range", f"{name}={ends[0]:.12g},{ends[1]:.12g}"]
         elif column.name in dataset.looked_at:
-            options += ["--categories", f"{name}={joined(column.levels, '|')}"]
+            options += ["--categories", f"{name}={join_words(column.levels, '|')}"]
     return shlex.join(options)
 
 

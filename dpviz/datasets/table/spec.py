@@ -16,7 +16,7 @@ import pandas as pd
 import tomli_w
 
 from dpviz.common.persons import KEPT_ROWS, MOST_ROWS
-from dpviz.common.validate import InvalidInput, check_text, number, one_of, show, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, check_text, number, show
 from dpviz.datasets.table.columns import classes, gap_hint, word
 
 #: what a table's rows decide and guarantees take as public
@@ -79,9 +79,9 @@ class TableSpec:
         Raises:
             InvalidInput: an unknown key, or a value of the wrong kind.
         """
-        values = settled(dict(values))
+        values = settle_settings(dict(values))
         for key in values:
-            one_of("sidecar", key, _READ)
+            check_choice("sidecar", key, _READ)
         if not isinstance(values.get("target"), str):
             raise InvalidInput("target", "is missing or not a text", 'Write target = "name of the column with the label".')
         made = {key: _READ[key](key, value) for key, value in values.items()}
@@ -117,7 +117,7 @@ def words(key: str, value: object) -> tuple[str, ...]:
     return tuple(str(one) if key in ("columns", "drop", "proposed") else word(one) for one in listed)
 
 
-def settled(values: dict[str, Any]) -> dict[str, Any]:
+def settle_settings(values: dict[str, Any]) -> dict[str, Any]:
     """Settings with words for gaps of single columns under `missing_in`."""
     missing = values.get("missing")
     if isinstance(missing, Mapping):
@@ -159,7 +159,7 @@ _READ: dict[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("positive", "columns", "drop", "missing", "proposed"), words),
     **dict.fromkeys(("ranges", "categories", "defaults", "missing_in"), _mapping),
     "above": number,
-    "person_rows": lambda key, value: whole(key, value, 1, MOST_ROWS),
+    "person_rows": lambda key, value: check_integer(key, value, 1, MOST_ROWS),
 }
 
 

@@ -30,7 +30,7 @@ _STYLES = (
 )
 
 
-def plain(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
+def plain_numbers(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArray:
     """The cells of a column with digits and a decimal point only, where all of them can be read so; else as they are.
 
     Args:
@@ -40,10 +40,10 @@ def plain(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pa.ChunkedArra
     before, messages = cells, list[str]()
     for pattern, kept, what in _UNITS:
         if not messages and matches(cells, pattern):
-            messages.append(f"{what} in {name}, as in {first(cells, pattern)}, were removed.")
+            messages.append(f"{what} in {name}, as in {first_match(cells, pattern)}, were removed.")
             cells = pc.replace_substring_regex(cells, pattern, kept)
     for every, sure, removed, point, change in _STYLES:
-        example = first(cells, sure) if matches(cells, every) else None
+        example = first_match(cells, sure) if matches(cells, every) else None
         if example is not None:
             messages.append(f"Numbers in {name}, such as {example}, were {change}.")
             cells = pc.replace_substring(pc.replace_substring_regex(cells, removed, "") if removed else cells, point, ".")
@@ -59,7 +59,7 @@ def matches(cells: pa.ChunkedArray, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
 
 
-def first(cells: pa.ChunkedArray, pattern: str) -> str | None:
+def first_match(cells: pa.ChunkedArray, pattern: str) -> str | None:
     """The first cell that matches a pattern, None where none does."""
     matching = cells.filter(pc.fill_null(pc.match_substring_regex(cells, pattern), False))
     return str(matching[0].as_py()) if len(matching) else None

@@ -14,7 +14,7 @@ from dpviz.models import margins
 _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 
 
-def at(values: NDArray[Any], e: int) -> NDArray[Any]:
+def instance_at(values: NDArray[Any], e: int) -> NDArray[Any]:
     """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
     return values[e if values.shape[0] > 1 else 0]
 
@@ -28,7 +28,7 @@ def instance_table(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
         """(n,) means over the seeds that have a value; NaN where none has."""
         if values is None:
             return np.full(n, missing)
-        per_seed = at(values, e)
+        per_seed = instance_at(values, e)
         there = np.isfinite(per_seed)
         with np.errstate(invalid="ignore"):
             known = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)

@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.threads import map_streams
-from dpviz.common.validate import InvalidInput, in_range, number_from_text, one_of
+from dpviz.common.validate import InvalidInput, check_choice, check_range, number_from_text
 from dpviz.models import Model, Rows
 
 _BLOCK = 1 << 18  # scores worked on at once: what is made of them stays in the processor's cache
@@ -147,24 +147,24 @@ def get_metric(name: str, field: str = "metric") -> Metric:
     True
     """
     metric, equals, text = str(name).partition("=")
-    kind = one_of(field, _SHORT.get(metric, metric), METRICS)
+    kind = check_choice(field, _SHORT.get(metric, metric), METRICS)
     if not equals:
         return METRICS[kind]
     if kind not in _LEVELS:
         raise InvalidInput(field, f"{kind} has no level", f"Leave out “={text[:20]}”.")
     what, make, least = _LEVELS[kind]
-    level = in_range(what, number_from_text(what, text), least, 1.0)
+    level = check_range(what, number_from_text(what, text), least, 1.0)
     return METRICS[kind] if level == METRICS[kind].level else replace(make(level), id=f"{kind}={level!r}")
 
 
-def with_all(names: Sequence[str] = ()) -> tuple[str, ...]:
+def all_metrics(names: Sequence[str] = ()) -> tuple[str, ...]:
     """Ids of all metrics, and of those among `names` that have a level of their own."""
     return (*METRICS, *dict.fromkeys(metric.id for metric in map(get_metric, names) if metric.id not in METRICS))
 
 
 def levels_of(names: Sequence[str]) -> tuple[str, ...]:
     """Ids of those among `names` that have a level of their own, which tables of all metrics do not hold, in order."""
-    return tuple(sorted(with_all(names)[len(METRICS) :]))
+    return tuple(sorted(all_metrics(names)[len(METRICS) :]))
 
 
 def metric_of_column(column: str) -> Metric | None:
@@ -309,7 +309,7 @@ def measure_models(
             scores = np.ascontiguousarray(model.scores(theta[starts[k] : starts[k] + size], rows).T)
             return measure(scores, rows.y, metrics, probabilities=model.loss.probabilities)
 
-        tables = map_streams(block, len(starts), silent)
+        tables = map_streams(block, len(starts), ignore)
     chosen = [get_metric(name) for name in metrics]
     return pd.DataFrame({metric.column: np.concatenate([t[metric.id] for t in tables]) for metric in chosen})
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from dpviz.common.limits import DEMO_LIMITS, most_in_demo
 from dpviz.common.memory import Cache
-from dpviz.common.persons import chosen_by
+from dpviz.common.persons import choose_rows_by
 from dpviz.common.progress import Monitor
-from dpviz.common.validate import InvalidInput, instance
+from dpviz.common.validate import InvalidInput, check_instance
 from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
@@ -131,7 +131,7 @@ def dataset_of(spec: RunSpec) -> Dataset:
     dataset = load_dataset(spec.dataset, **how)
     if not dataset.person_rows or not spec.split_seed:
         return dataset
-    with chosen_by(spec.split_seed):
+    with choose_rows_by(spec.split_seed):
         return load_dataset(spec.dataset, **how)
 
 
@@ -219,7 +219,7 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     Budget(epsilon=1.0, delta=1e-05)
     """
 
-    instance("spec", spec, RunSpec)
+    check_instance("spec", spec, RunSpec)
 
     def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:
         if problems is None:

@@ -13,12 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput, whole
-from dpviz.experiments.run.instances import at, instance_table
+from dpviz.common.validate import InvalidInput, check_integer
+from dpviz.experiments.run.instances import instance_at, instance_table
 from dpviz.experiments.run.measure import Trained, train
-from dpviz.experiments.run.metrics import METRICS, measure_models, with_all
+from dpviz.experiments.run.metrics import METRICS, all_metrics, measure_models
 from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, preparations_of, resolve
 from dpviz.experiments.run.settings import AS_DECLARED
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
@@ -147,7 +147,7 @@ class Result:
         return protection.individual(mechanism, self.setup.problem, self.calibration, self.theta, self.record)
 
 
-def run(spec: RunSpec, monitor: Monitor = silent) -> Result:
+def run(spec: RunSpec, monitor: Monitor = ignore) -> Result:
     """Trains the spec's replicas and measures them.
 
     >>> run(RunSpec("teaching", mechanism="output-gaussian", seeds=3)).accuracy.shape
@@ -163,7 +163,7 @@ def run_epsilons(
     instances: bool = True,
     replicas: range | None = None,
     noiseless_runs: bool = False,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> list[Result]:
     """The same run at several epsilons, trained as one matrix computation for all that have the same rows.
 
@@ -185,7 +185,7 @@ def run_epsilons(
     for e, r in enumerate(runs):
         groups.setdefault((0.0 if joined else r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
     made: dict[int, Result] = {}
-    for places, inside in each(monitor, groups.values()):
+    for places, inside in track(monitor, groups.values()):
         results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
         made |= zip(places, results, strict=True)
     return [made[e] for e in range(len(runs))]
@@ -223,7 +223,7 @@ def _run_together(
             majority=shared.majority,
             setup=setups[e],
             replicas=chosen,
-            timeline=None if fit.record.timeline is None else at(fit.record.timeline, e),
+            timeline=None if fit.record.timeline is None else instance_at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
@@ -247,7 +247,7 @@ def _train(mechanism: Mechanism, training: Training) -> Trained:
     return train(mechanism, replace(training, monitor=lambda share: monitor(first + (1 - first) * share)))
 
 
-def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame:
+def tabulate(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame:
     """One row per seed of each result, with the columns of `dpviz.sweep`; results on the same rows are measured in one pass.
 
     Args:
@@ -255,13 +255,13 @@ def tidy(results: Sequence[Result], metrics: Sequence[str] = ()) -> pd.DataFrame
     """
     first = results[0]
     if any(r.setup.test is not first.setup.test for r in results):  # each in private ranges of its own
-        return pd.concat([tidy([r], metrics) for r in results], ignore_index=True)
+        return pd.concat([tabulate([r], metrics) for r in results], ignore_index=True)
     labels = None if first.labels is None else np.concatenate([r.labels for r in results if r.labels is not None])
     theta = np.concatenate([r.theta for r in results])
-    measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, with_all(metrics))
+    measured = measure_models(first.setup.problem.model, theta, first.setup.test, labels, all_metrics(metrics))
     right = measured.pop(METRICS["accuracy"].column)
     beside = [str(name) for name in measured]
-    base = first.setup.baselines_in(with_all(metrics)) if metrics else first.setup.baselines
+    base = first.setup.baselines_in(all_metrics(metrics)) if metrics else first.setup.baselines
     each = [_seeds(r) for r in results]
     table = pd.DataFrame({name: np.concatenate([columns[name] for columns in each]) for name in each[0]})
     table.insert(7, "accuracy", right.to_numpy(float))
@@ -357,7 +357,7 @@ def calibrate(
         ranges=ranges,
         params=params,
     )
-    n, d = (whole(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
+    n, d = (check_integer(name, value, 1, 2**53) for name, value in (("n", n), ("d", d)))
     built, budget = spec.build(), row_budget(spec.epsilon, spec.delta, n)
     setting = public_setting(spec, n, d)
     if attacker:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpviz.common.validate import InvalidInput, in_range, number_from_text, positive, show
+from dpviz.common.validate import InvalidInput, check_range, number_from_text, positive, show
 from dpviz.datasets.catalogue import list_datasets, name_of
 from dpviz.datasets.table.encoding import AUTOMATIC, SCALINGS
 from dpviz.mechanisms import get_mechanism, list_mechanisms, rules
@@ -246,7 +246,7 @@ SETTINGS: dict[str, Knob] = {
 
 def check_epsilon(value: object) -> float:
     """`value` as an epsilon that can be counted with."""
-    return in_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
+    return check_range("epsilon", Budget(value).epsilon, LEAST_EPSILON, MOST_EPSILON)  # type: ignore[arg-type]
 
 
 def _check_delta(value: object) -> float:

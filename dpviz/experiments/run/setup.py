@@ -157,9 +157,9 @@ def setting_of(spec: RunSpec) -> Setting:
     return setup_for(spec).problem.setting
 
 
-def settled_for(spec: RunSpec, rows: int) -> Mechanism:
+def mechanism_for_rows(spec: RunSpec, rows: int) -> Mechanism:
     """A run's mechanism for another number of rows: automatic hyperparameters as in the run, batches of the same share."""
-    return protection.settled(spec.build(), setting_of(spec), resolve(spec).budget, rows)
+    return protection.settle(spec.build(), setting_of(spec), resolve(spec).budget, rows)
 
 
 def calibration_of(spec: RunSpec) -> Calibration:
@@ -167,7 +167,7 @@ def calibration_of(spec: RunSpec) -> Calibration:
     return protection.calibrate(spec.build(), setting_of(spec), resolve(spec).budget)
 
 
-def able(spec: RunSpec, epsilons: Sequence[float]) -> tuple[list[float], list[tuple[float, InvalidInput]]]:
+def usable_epsilons(spec: RunSpec, epsilons: Sequence[float]) -> tuple[list[float], list[tuple[float, InvalidInput]]]:
     """(epsilons to which a run's mechanism can be calibrated, the others and why)."""
     met: list[float] = []
     refused: list[tuple[float, InvalidInput]] = []

@@ -63,7 +63,7 @@ class RunSettings:
         return self.ranges == PRIVATE or self.row_scaling in PREPARED_SCALINGS
 
 
-def shared(spec: RunSettings) -> dict[str, Any]:
+def shared_fields(spec: RunSettings) -> dict[str, Any]:
     """The fields of `RunSettings` of a run or a sweep."""
     return {f.name: getattr(spec, f.name) for f in fields(RunSettings)}
 

@@ -104,7 +104,7 @@ def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 1
     band = curves.summarise(table, band="mean")
 
     def needed(column: str) -> float | None:
-        return curves.needed(band.assign(mean=band[column]), target)[0].epsilon
+        return curves.needed_budgets(band.assign(mean=band[column]), target)[0].epsilon
 
     value, least, most = needed("mean"), needed("high"), needed("low")
     if value is None:
@@ -172,7 +172,7 @@ def attack_bound(spec: RunSpec) -> Answer:
     return _number(100 * attack.accuracy, _ROUNDING, rows, "correct guesses in percent")
 
 
-def tolerated(spec: RunSpec, attacker: str) -> Answer:
+def largest_tolerated_epsilon(spec: RunSpec, attacker: str) -> Answer:
     """The largest epsilon, at the run's delta, with which no attacker does better than is tolerated.
 
     Args:
@@ -187,7 +187,7 @@ def tolerated(spec: RunSpec, attacker: str) -> Answer:
     return _number(value, 0.03 * value, rows, "ε that keeps the attacker out")
 
 
-def only_claimed(spec: RunSpec, methods: Sequence[str]) -> Answer:
+def claimed_mechanism(spec: RunSpec, methods: Sequence[str]) -> Answer:
     """The mechanism whose guarantee is only a paper's claim, among some.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import spawn
 from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
 from dpviz.experiments.run.resolve import resolve
@@ -93,7 +93,7 @@ class Cost:
         return pd.DataFrame(rows, columns=["part", self.metric.column])
 
 
-def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monitor = silent) -> Fit:
+def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monitor = ignore) -> Fit:
     """A run's replicas trained with the same seeds, batches and starting points, but without noise.
 
     Args:
@@ -177,7 +177,7 @@ def _measured(setup: Setup, metric: Metric, theta: Floats, labels: Floats | None
     return measure_models(setup.problem.model, theta, setup.test, labels, [metric.id])[metric.column].to_numpy(float)
 
 
-def in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, metric: str) -> Cost:
+def cost_in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, metric: str) -> Cost:
     """A run's cost in another metric, from models that are trained already.
 
     Args:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, ignore, part
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import Grouping, group
@@ -84,7 +84,7 @@ class GroupCosts:
         return tuple(reason for reason, there in holds.items() if there)
 
 
-def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = silent) -> GroupCosts:
+def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = ignore) -> GroupCosts:
     """The cost of privacy for each group of a run's training rows.
 
     Raises:

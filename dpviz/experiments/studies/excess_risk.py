@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
@@ -53,7 +53,7 @@ class Excess:
 
 
 def excess_risk(
-    problem: Problem, mechanism: Mechanism, budgets: Sequence[Budget], seeds: int, seed: int = 0, monitor: Monitor = silent
+    problem: Problem, mechanism: Mechanism, budgets: Sequence[Budget], seeds: int, seed: int = 0, monitor: Monitor = ignore
 ) -> list[Excess]:
     """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
     calibrations = [protection.calibrate(mechanism, problem.setting, b) for b in budgets]
@@ -69,28 +69,28 @@ def excess_risk(
     ]
 
 
-def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = silent) -> list[Excess]:
+def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = ignore) -> list[Excess]:
     """On the spec's own data, at its own delta."""
     delta, out = resolve(spec).budget.delta, []
     groups = [[e] for e in epsilons] if spec.prepared else [list(epsilons)]  # prepared rows are others at each epsilon
-    for some, inside in each(monitor, groups):
+    for some, inside in track(monitor, groups):
         here = replace(spec, epsilon=some[0])
         budgets = [Budget(e, delta) for e in some]
         out += excess_risk(setup_for(here).problem, spec.build(), budgets, spec.seeds, spec.seed, inside)
     return out
 
 
-def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
+def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = ignore) -> list[Excess]:
     """On synthetic censuses of the given sizes, at one delta: that of the spec, or the smallest default among the sizes."""
     out = []
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
-    for size, inside in each(monitor, sizes, float):
+    for size, inside in track(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=budget.delta, lam=resolve(spec).lam, published_split=False)
         out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
     return out
 
 
-def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = silent) -> list[Excess]:
+def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = ignore) -> list[Excess]:
     """On the spec's rows with further features that are 0 in every row: the data stays, only the noise gets more room.
 
     Raises:
@@ -100,7 +100,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = sile
     width = problem.rows.X.shape[1]
     if min(dims) < width:
         raise InvalidInput("dims", f"{min(dims)} is below the {width} features of the data", f"Give numbers from {width} up.")
-    for d, inside in each(monitor, dims):
+    for d, inside in track(monitor, dims):
         kept = problem.rows
         padded = np.pad(kept.X, ((0, 0), (0, d - width)))
         rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons, kept.preparations)

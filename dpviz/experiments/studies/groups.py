@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, check_choice
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.measure import chances_right
 from dpviz.experiments.run.setup import Setup, setup_for
@@ -73,7 +73,7 @@ def columns(dataset: Dataset) -> dict[str, bool]:
     return {str(name): is_numeric_dtype(table[name]) for name in table}
 
 
-def suggested(dataset: Dataset, tested: int | None = None) -> str:
+def suggest_column(dataset: Dataset, tested: int | None = None) -> str:
     """The first column, text before numbers, that makes at least two groups of about `SMALL` test rows; "" without columns.
 
     Args:
@@ -116,7 +116,7 @@ def group(dataset: Dataset, grouping: Grouping, tested: int | None = None) -> Gr
         InvalidInput: an unknown column, cuts of a column of text, or cuts that are not finite and rising.
     """
     is_number = columns(dataset)
-    values = _table(dataset)[one_of("group", grouping.column, is_number)]
+    values = _table(dataset)[check_choice("group", grouping.column, is_number)]
     cuts = grouping.cuts
     if cuts and not is_number[grouping.column]:
         raise InvalidInput("cuts", f"{grouping.column} holds text and cannot be cut", "Leave the cuts empty.")
@@ -204,7 +204,7 @@ class GroupReport:
         """One row per group and budget: group, epsilon, mean, low, high (10 % and 90 % of the draws), draws, exact."""
         rows = []
         for (name, epsilon), part in self.draws.groupby(["group", "epsilon"], sort=False):
-            values = part[one_of("measure", measure, MEASURES)].to_numpy(float)
+            values = part[check_choice("measure", measure, MEASURES)].to_numpy(float)
             exact = measure == "accuracy" and bool(part["expected_accuracy"].notna().all())
             mean = float(part["expected_accuracy"].mean()) if exact else float(values.mean())
             rows.append((name, epsilon, mean, *_band(values), len(values), exact))
@@ -215,7 +215,7 @@ class GroupReport:
 
         Within each noise draw, over the groups in `compared`; no rows where fewer than two are, or have a value.
         """
-        wide = self.draws.pivot(index=["epsilon", "seed"], columns="group", values=one_of("measure", measure, MEASURES))
+        wide = self.draws.pivot(index=["epsilon", "seed"], columns="group", values=check_choice("measure", measure, MEASURES))
         wide = wide[self.compared].dropna(axis=1)
         if wide.shape[1] < 2:
             return pd.DataFrame(columns=["epsilon", "mean", "low", "high", "draws"])
@@ -226,7 +226,7 @@ class GroupReport:
     def baseline(self, model: str, measure: str = "accuracy") -> pd.Series:
         """Values of "non-private" or "majority", by group."""
         part = self.baselines[self.baselines["model"] == model]
-        return part.set_index("group")[one_of("measure", measure, MEASURES)]
+        return part.set_index("group")[check_choice("measure", measure, MEASURES)]
 
     def baseline_gap(self, model: str, measure: str = "accuracy") -> float:
         """Largest minus smallest value of the groups in `compared`; NaN where fewer than two have one."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from dpviz.common.memory import Cache
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, ignore, part
 from dpviz.common.validate import InvalidInput
-from dpviz.experiments.run.metrics import METRICS, with_all
+from dpviz.experiments.run.metrics import METRICS, all_metrics
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import setting_of, setup_for
@@ -33,7 +33,7 @@ class Guaranteed:
     problem: str = ""
 
 
-def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor = silent) -> list[Guaranteed]:
+def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor = ignore) -> list[Guaranteed]:
     """Calibrates every mechanism that protects something and fits the model; looks at public facts only.
 
     Args:
@@ -81,7 +81,7 @@ class Measured:
 
 
 def watch(
-    spec: RunSpec, monitor: Monitor = silent, metrics: Sequence[str] = (), attacker: Attacker | None = None
+    spec: RunSpec, monitor: Monitor = ignore, metrics: Sequence[str] = (), attacker: Attacker | None = None
 ) -> Iterator[Measured]:
     """The guarantees of all mechanisms, then the metrics of one mechanism after the other; yields what is known so far.
 
@@ -96,7 +96,7 @@ def watch(
     tables: dict[str, pd.DataFrame] = {}
     exact: dict[str, Mapping[str, float]] = {}
     poor: dict[str, Mapping[str, NoBetter]] = {}
-    wanted = with_all(metrics)
+    wanted = all_metrics(metrics)
     baselines = shared.baselines_in(wanted) if metrics else shared.baselines
     yield Measured(promises, tables, baselines, exact)
     for k, one in enumerate(promises):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz import influence
-from dpviz.common.validate import instance
+from dpviz.common.validate import check_instance
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -35,4 +35,4 @@ def influence_of(
     if isinstance(of, RunSpec):
         setup = setup_for(of)
         return influence.influence_of(setup.problem, theta, solver=solver, row_ids=setup.split.train)
-    return influence.influence_of(instance("of", of, Problem), theta, solver=solver)
+    return influence.influence_of(check_instance("of", of, Problem), theta, solver=solver)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, ignore, part
 from dpviz.common.random import spawn
 from dpviz.experiments.run.resolve import fit_key, resolve
 from dpviz.experiments.run.run import run
@@ -127,7 +127,7 @@ def clear() -> None:
         store.clear()
 
 
-def inspect(spec: RunSpec, monitor: Monitor = silent) -> Inspected:
+def inspect(spec: RunSpec, monitor: Monitor = ignore) -> Inspected:
     """The run with what happened to every row, from memory where it is there."""
     return _runs.compute(resolve(spec).key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)
 
@@ -175,7 +175,7 @@ def row_influence(spec: RunSpec) -> Influence:
     return _influences.compute(fit_key(spec), make, owner=spec.dataset)
 
 
-def inspect_with_influence(spec: RunSpec, monitor: Monitor = silent) -> tuple[Inspected, Influence]:
+def inspect_with_influence(spec: RunSpec, monitor: Monitor = ignore) -> tuple[Inspected, Influence]:
     """`inspect` and `row_influence`."""
     return inspect(spec, part(monitor, 0.0, 0.8)), row_influence(spec)
 
@@ -186,7 +186,7 @@ def noise_size(theta: Floats) -> float:
     return float(np.linalg.norm(theta - theta.mean(axis=0)) / (seeds - 1) ** 0.5) if seeds > 1 else float("nan")
 
 
-def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = silent) -> Retrained:
+def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = ignore) -> Retrained:
     """Exact minimisers without each of these training rows; for networks, where training on from the same point leads.
 
     Raises:
@@ -234,7 +234,7 @@ def sample(influence: Influence) -> int:
     return SAMPLE if influence.problem.model.convex else NETWORK_SAMPLE
 
 
-def unasked(influence: Influence, count: int) -> bool:
+def is_cheap(influence: Influence, count: int) -> bool:
     """True where retraining without each of `count` rows is cheap enough to do it without being asked."""
     return influence.problem.n * influence.problem.m * count <= (EXACT_WORK if influence.problem.model.convex else NETWORK_WORK)
 
@@ -292,7 +292,7 @@ def plane(spec: RunSpec) -> Plane:
     return _planes.compute(fit_key(spec.only(Changes.DATA)), make, owner=spec.dataset)
 
 
-def sharing(spec: RunSpec, share: float) -> RunSpec | None:
+def run_with_share(spec: RunSpec, share: float) -> RunSpec | None:
     """The run with noise on a share of the rows, the most influential ones; None where no method can do that.
 
     Args:
@@ -332,7 +332,7 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
     if not isinstance(mechanism, ProtectsQuery) or not calibration.noise_family.closed_form or calibration.noise_scale == 0:
         return None
     problem, streams = setup_for(spec).problem, spawn(spec.seed, spec.seeds)[:10]
-    mechanism = protection.settled(mechanism, problem.setting, calibration.budget)
+    mechanism = protection.settle(mechanism, problem.setting, calibration.budget)
     before = mechanism.query(problem, np.zeros((1, problem.m)), streams[:1])[0]
     if before.shape != (problem.m,):
         return None
@@ -341,7 +341,7 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
     return pd.DataFrame({"before": before} | after)
 
 
-def unlike_typical(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str, Any, Any]]:
+def unusual_columns(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str, Any, Any]]:
     """The columns in which a row differs most from a typical one: (column, its value, the typical value).
 
     Typical is the median of a column of numbers, the most frequent value of others, over the training rows. Numbers are

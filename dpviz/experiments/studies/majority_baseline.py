@@ -12,7 +12,7 @@ from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_m
 from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.cost import Cost, in_metric, split_cost
+from dpviz.experiments.studies.cost import Cost, cost_in_metric, split_cost
 from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.models import get_model
@@ -90,7 +90,7 @@ def _limit(spec: RunSpec) -> str:
     return spec.build().limit(get_model(spec.model).setting(1, 1, 1.0))
 
 
-def lost_to_training(cost: Cost, spec: RunSpec, lam: float) -> str | None:
+def training_loss_note(cost: Cost, spec: RunSpec, lam: float) -> str | None:
     """A sentence where training loses much of a share and more than the noise, though the model beats the majority label.
 
     Descent from 0 fits a direction of curvature k only after the time 1/k, and a small lambda adds little curvature.
@@ -146,14 +146,14 @@ def guessing(
             continue
         if cost is None:
             cost = split_cost(spec, values["accuracy"].to_numpy(), result.calibration, expected=result.expected_accuracy)
-        in_this = replace(in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
+        in_this = replace(cost_in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
         why = majority_baseline(in_this, spec)
         if why is not None:
             reasons[measure.id] = why
     return reasons
 
 
-def no_better_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:
+def useless_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:
     """Methods of a sweep that are no better than the majority label somewhere: mechanism, up_to and cause.
 
     `up_to` is the largest such epsilon. A method that is no better at the largest epsilon of all has noise as its cause

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.run.metrics import with_all
+from dpviz.experiments.run.metrics import all_metrics
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -30,7 +30,7 @@ class Accounted:
     Attributes:
         released: by the method itself, without private ranges.
         calibration: of the run.
-        compared: the same without private ranges, which `released` is for.
+        compared: the same without private ranges, which `released_event` is for.
     """
 
     mechanism: Mechanism
@@ -56,8 +56,8 @@ def accounted(spec: RunSpec) -> Accounted | None:
     if not isinstance(mechanism, ReleasesGaussians):
         return None
     calibration = protection.calibrate(mechanism, setting, resolve(spec).budget)
-    facts, compared = protection.without_preparation(setting, calibration)
-    released = protection.released(mechanism, facts, compared)
+    facts, compared = protection.method_part(setting, calibration)
+    released = protection.released_event(mechanism, facts, compared)
     return None if released is None else Accounted(mechanism, released, calibration, compared)
 
 
@@ -81,7 +81,7 @@ def metrics_by_noise(
     mechanism: Mechanism,
     calibration: Calibration,
     scales: Sequence[float],
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
     metrics: Sequence[str] = (),
 ) -> dict[str, Floats]:
     """A mechanism trained with each of E noise scales, with the noise draws of `dpviz.run`, measured on the test rows.
@@ -95,7 +95,7 @@ def metrics_by_noise(
     shared = setup_for(spec)
     calibrations = [replace(calibration, noise_scale=s) for s in scales]
     training = Training(shared.problem, calibrations, spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
-    return train(mechanism, training).metrics(shared.test, with_all(metrics))
+    return train(mechanism, training).metrics(shared.test, all_metrics(metrics))
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import settled_for, setup_for
+from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, ProtectsQuery, Training, protection
 from dpviz.models import Ability, Rows, Setting, derivatives_of
@@ -66,7 +66,7 @@ def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
 
 
 def observed_sensitivity(
-    problem: Problem, mechanism: Mechanism, pairs: int = 12, *, seed: int = 0, monitor: Monitor = silent
+    problem: Problem, mechanism: Mechanism, pairs: int = 12, *, seed: int = 0, monitor: Monitor = ignore
 ) -> ObservedSensitivity:
     """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` changes.
 
@@ -85,14 +85,14 @@ def observed_sensitivity(
     pools = spawn(seed, STREAMS)
     budget = Budget(1.0, default_delta(problem.n))
     bound = protection.calibrate(mechanism, problem.setting, budget).sensitivity
-    settled = protection.settled(mechanism, problem.setting, budget)
+    settled = protection.settle(mechanism, problem.setting, budget)
     theta = np.zeros((STREAMS, problem.m))
     theta[1:] = problem.optimum * rng.uniform(0.0, 1.5, (STREAMS - 1, 1))
     return _changes(problem, lambda there: settled.query(there, theta, pools), bound, pairs, seed, monitor)
 
 
 def observed_movement(
-    problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int = 12, *, seed: int = 0, monitor: Monitor = silent
+    problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int = 12, *, seed: int = 0, monitor: Monitor = ignore
 ) -> ObservedSensitivity:
     """Distances of the trained parameters between neighbouring datasets when training has no noise; any mechanism, no bound."""
     quiet, pools = [protection.calibrate(mechanism, problem.setting, budget).noiseless()], spawn(seed, 1)
@@ -107,7 +107,7 @@ def _changes(
     problem: Problem, of: Callable[[Problem], Floats], bound: float, pairs: int, seed: int, monitor: Monitor
 ) -> ObservedSensitivity:
     """The largest distance between the rows of `of` on both sides of every neighbouring pair."""
-    count = whole("pairs", pairs, 1, 100_000)
+    count = check_integer("pairs", pairs, 1, 100_000)
     base = of(problem)
     made = [(kind, k) for kind in kinds_of(problem.setting) for k in range(1 if kind == "worst-case data" else count)]
     seeds = np.random.SeedSequence(seed).spawn(len(made))
@@ -155,17 +155,17 @@ def _opposed(problem: Problem, theta: Floats, flat: Floats) -> tuple[Floats, Flo
 
 def census_name(n: int) -> str:
     """The synthetic census of n people."""
-    return f"census-{whole('n', n, 100, 1_000_000)}"
+    return f"census-{check_integer('n', n, 100, 1_000_000)}"
 
 
 def sensitivity_over_n(
-    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, monitor: Monitor = silent
+    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, monitor: Monitor = ignore
 ) -> list[tuple[int, ObservedSensitivity]]:
     """(training rows, observed sensitivity) of a spec's mechanism on synthetic censuses; batches keep their share of the rows."""
     out = []
-    for size, inside in each(monitor, sizes, float):
+    for size, inside in track(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam, published_split=False)
         problem = setup_for(here).problem
-        mechanism = settled_for(spec, problem.n)
+        mechanism = mechanism_for_rows(spec, problem.n)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
     return out

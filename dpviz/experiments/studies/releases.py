@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.experiments.run.setup import able
+from dpviz.experiments.run.setup import usable_epsilons
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import OutputNoise
 
@@ -59,7 +59,7 @@ class Releases:
 _kept: Cache[Releases] = Cache("models at several budgets", MAX_BYTES, lambda made: sum(r.nbytes for r in made.at) + 1024)
 
 
-def releases(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor = silent) -> Releases:
+def releases(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor = ignore) -> Releases:
     """Trains a run at several budgets, from memory where it is there.
 
     Raises:
@@ -72,7 +72,7 @@ def releases(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor = silent
 
 
 def _train(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor) -> Releases:
-    met, refused = able(spec, epsilons)
+    met, refused = usable_epsilons(spec, epsilons)
     if not met:
         raise refused[0][1]
     results = run_epsilons(spec, met, instances=False, monitor=monitor)

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
@@ -75,13 +75,13 @@ def axes(spec: RunSpec) -> dict[str, str]:
     return titles
 
 
-def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
+def changed_setting(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
     """The run's mechanism and public facts with one quantity changed; batches keep their share of the rows over n.
 
     Automatic knobs keep the values that they have in the run.
     """
     model, setting, budget = get_model(spec.model), setting_of(spec), resolve(spec).budget
-    mechanism = protection.settled(spec.build(), setting, budget, int(value) if name == "n" else 0)
+    mechanism = protection.settle(spec.build(), setting, budget, int(value) if name == "n" else 0)
     if name == "n":
         return mechanism, replace(setting, n=int(value))
     if name == "lam":
@@ -92,7 +92,7 @@ def at(spec: RunSpec, name: str, value: float) -> tuple[Mechanism, Setting]:
 
 def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
     """Every known worst case by label, or the one in use; empty where the mechanism refuses the value."""
-    mechanism, setting = at(spec, name, value)
+    mechanism, setting = changed_setting(spec, name, value)
     try:
         if isinstance(mechanism, BoundsSensitivity):
             return {b.label: b.value for b in protection.sensitivity_bounds(mechanism, setting)}
@@ -101,16 +101,16 @@ def bounds_at(spec: RunSpec, name: str, value: float) -> dict[str, float]:
         return {}
 
 
-def in_use(spec: RunSpec, rows: int) -> float:
+def used_sensitivity(spec: RunSpec, rows: int) -> float:
     """The sensitivity that the noise is scaled to, with another number of rows; NaN where there is none."""
-    mechanism, setting = at(spec, "n", rows)
+    mechanism, setting = changed_setting(spec, "n", rows)
     try:
         return protection.calibrate(mechanism, setting, resolve(spec).budget).sensitivity
     except InvalidInput:
         return np.nan
 
 
-def bounds(spec: RunSpec, over: Axis, monitor: Monitor = silent) -> pd.DataFrame:
+def bounds(spec: RunSpec, over: Axis, monitor: Monitor = ignore) -> pd.DataFrame:
     """Worst-case sensitivities over an axis: one column per bound, then the axis under its name; NaN where there is none."""
     rows = []
     for k, value in enumerate(over.grid):
@@ -145,7 +145,7 @@ def reference(over: Axis, y: ArrayLike) -> Floats | None:
 
 
 def observe(
-    spec: RunSpec, over: Axis, sizes: Sequence[int], pairs: int = 4, *, monitor: Monitor = silent
+    spec: RunSpec, over: Axis, sizes: Sequence[int], pairs: int = 4, *, monitor: Monitor = ignore
 ) -> list[tuple[float, ObservedSensitivity]]:
     """Retrains on neighbouring datasets at a few values of an axis.
 
@@ -156,8 +156,8 @@ def observe(
         return [(float(n), observed) for n, observed in sensitivity_over_n(spec, sizes, pairs, monitor=monitor)]
     values = [float(over.grid[k]) for k in np.unique(np.linspace(0, len(over.grid) - 1, 5).round().astype(int))]
     out = []
-    for value, inside in each(monitor, values):
-        mechanism, _ = at(spec, over.name, value)
+    for value, inside in track(monitor, values):
+        mechanism, _ = changed_setting(spec, over.name, value)
         problem = setup_for(replace(spec, lam=value) if over.name == "lam" else spec).problem
         try:
             out.append((value, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))

@@ -1,4 +1,4 @@
-"""What the first page tells of a run: its cost over epsilon, one person who leaves, and the attacker's bet about that person."""
+"""Results for the first page: the cost of a run over epsilon, one person who leaves, and the attacker's bet about that person."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import pandas as pd
 from scipy.special import ndtri
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import one_of
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import check_choice
 from dpviz.experiments.run.metrics import get_metric
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.experiments.run.setup import able, setup_for
+from dpviz.experiments.run.setup import setup_for, usable_epsilons
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.sweeps.curves import QUANTILES
@@ -22,7 +22,7 @@ from dpviz.mechanisms.attack import strongest_attack
 WHO = {"most": "The most influential person", "typical": "A typical person"}
 
 
-def cost_over(spec: RunSpec, epsilons: Sequence[float], metric: str, monitor: Monitor = silent) -> pd.DataFrame:
+def cost_over(spec: RunSpec, epsilons: Sequence[float], metric: str, monitor: Monitor = ignore) -> pd.DataFrame:
     """A metric on the test rows and the best possible attack over epsilon.
 
     Args:
@@ -34,7 +34,7 @@ def cost_over(spec: RunSpec, epsilons: Sequence[float], metric: str, monitor: Mo
         One row per budget: epsilon, mean, low, high (10 % and 90 % of the noise draws), right (largest share of right guesses,
         NaN where nothing is proved).
     """
-    met, _ = able(spec, epsilons)
+    met, _ = usable_epsilons(spec, epsilons)
     column, rows = get_metric(metric).column, []
     for made in run_epsilons(spec, met, instances=False, monitor=monitor) if met else ():
         values, expected = made.metrics_in([metric])[column].to_numpy(float), made.expected(metric)
@@ -69,10 +69,10 @@ def leaver(spec: RunSpec, who: str = "most") -> int:
         who: a key of `WHO`.
     """
     ranks = np.argsort(-inspected.row_influence(spec).newton_norm, kind="stable")
-    return int(ranks[0 if one_of("who", who, WHO) == "most" else len(ranks) // 2])
+    return int(ranks[0 if check_choice("who", who, WHO) == "most" else len(ranks) // 2])
 
 
-def departure(spec: RunSpec, theta: Floats, who: str = "most", monitor: Monitor = silent) -> Departure:
+def departure(spec: RunSpec, theta: Floats, who: str = "most", monitor: Monitor = ignore) -> Departure:
     """Retrains a run's model without privacy after one person left.
 
     Args:
@@ -88,7 +88,7 @@ def departure(spec: RunSpec, theta: Floats, who: str = "most", monitor: Monitor 
 
 
 def best_bet(accuracy: float, count: int = 2000) -> pd.DataFrame:
-    """What the best possible attacker would measure: two normal distributions that are told apart that often.
+    """The measurements of the best possible attacker: two normal distributions that are told apart that often.
 
     A likelihood ratio test of two unit normal distributions mu apart is right in Phi(mu / 2) of all cases (Dong, Roth, Su 2022).
 

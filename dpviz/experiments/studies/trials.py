@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import get_metric
 from dpviz.experiments.run.resolve import resolve
@@ -45,10 +45,10 @@ class Trial:
         return self.gain > 2 * self.error
 
 
-def others(spec: RunSpec) -> Iterator[tuple[RunSpec, str]]:
+def other_settings(spec: RunSpec) -> Iterator[tuple[RunSpec, str]]:
     """The run with each automatic hyperparameter, and then λ, a few times larger and smaller, with the change in words."""
     setting = setting_of(spec)
-    built = protection.settled(spec.build(), setting, resolve(spec).budget)
+    built = protection.settle(spec.build(), setting, resolve(spec).budget)
     for name, knob in built.knobs().items():
         if not (isinstance(knob, Number) and knob.automatic):
             continue
@@ -61,8 +61,8 @@ def others(spec: RunSpec) -> Iterator[tuple[RunSpec, str]]:
         yield replace(spec, lam=lam), f"λ = {lam:g}"
 
 
-def trials(spec: RunSpec, metric: str = "accuracy", monitor: Monitor = silent) -> list[Trial]:
-    """Every one of `others` that can be trained, the best first.
+def trials(spec: RunSpec, metric: str = "accuracy", monitor: Monitor = ignore) -> list[Trial]:
+    """Every one of `other_settings` that can be trained, the best first.
 
     Args:
         metric: an id of `get_metric`.
@@ -71,7 +71,7 @@ def trials(spec: RunSpec, metric: str = "accuracy", monitor: Monitor = silent) -
     sign = 1 if measure.higher_is_better else -1
     base = run(spec).metrics_in([metric])[measure.column].to_numpy(float)
     made = []
-    for (other, change), inside in each(monitor, others(spec)):
+    for (other, change), inside in track(monitor, other_settings(spec)):
         try:
             values = run(other, inside).metrics_in([metric])[measure.column].to_numpy(float)
         except InvalidInput:  # the method refuses this value here

@@ -8,13 +8,13 @@ from weakref import WeakKeyDictionary
 
 import pandas as pd
 
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.threads import processor_seconds
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.catalogue import only_here
+from dpviz.datasets.catalogue import is_in_memory
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.run import run_epsilons, tidy
-from dpviz.experiments.run.setup import Setup, able, setup_for
+from dpviz.experiments.run.run import run_epsilons, tabulate
+from dpviz.experiments.run.setup import Setup, setup_for, usable_epsilons
 from dpviz.experiments.run.spec import RunSpec
 
 _guard = threading.Lock()
@@ -46,23 +46,23 @@ class Cell:
         """SHA-256 of all that decides the numbers; the name of the cell's file."""
         values = json.loads(resolve(self.spec).key())
         del values["epsilon"], values["seeds"]
-        if only_here(self.spec.dataset):
+        if is_in_memory(self.spec.dataset):
             del values["dataset"]  # a random name, another one in every process; the rows' hash says which they are
         values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
         if self.metrics:
             values["metrics"] = self.metrics
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
-    def compute(self, monitor: Monitor = silent) -> pd.DataFrame:
+    def compute(self, monitor: Monitor = ignore) -> pd.DataFrame:
         """The cell's tidy table.
 
         Raises:
             InvalidInput: the mechanism refuses one of the budgets, or diverges.
         """
         results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
-        return tidy(results, self.metrics)
+        return tabulate(results, self.metrics)
 
-    def attempt(self, monitor: Monitor = silent) -> pd.DataFrame:
+    def attempt(self, monitor: Monitor = ignore) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.
 
         How much processor time it took is in `seconds`: that does not depend on what else is at work.
@@ -85,12 +85,12 @@ class Cell:
         return table
 
     def _one_by_one(self, refused: list[tuple[float, InvalidInput]], monitor: Monitor) -> pd.DataFrame:
-        met, others = able(self.spec, self.epsilons)
+        met, others = usable_epsilons(self.spec, self.epsilons)
         refused += others
         # where every budget can be met, training itself failed, perhaps for some budgets only
         groups = [(e,) for e in met] if not others else [tuple(met)] if met else []
         parts = []
-        for group, inside in each(monitor, groups):
+        for group, inside in track(monitor, groups):
             try:
                 parts.append(replace(self, epsilons=group).compute(inside))
             except InvalidInput as problem:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.threads import THREADS_FROM, processors, side_by_side
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.threads import THREADS_FROM, parallel_map, processors
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.catalogue import only_here
+from dpviz.datasets.catalogue import is_in_memory
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cluster
 from dpviz.experiments.sweeps.cell import Cell, problems, seconds
@@ -32,7 +32,7 @@ __all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "seconds", 
 
 
 def run_cells(
-    cells: Sequence[Cell], *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = silent
+    cells: Sequence[Cell], *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = ignore
 ) -> Iterator[pd.DataFrame]:
     """Yields each cell's table as it is finished, stored ones first.
 
@@ -52,7 +52,7 @@ def run_cells(
 
 
 def attempts(
-    cells: Sequence[Cell], *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = silent
+    cells: Sequence[Cell], *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = ignore
 ) -> Iterator[pd.DataFrame]:
     """`run_cells` that goes on where a cell cannot be computed: its table lacks those rows, and `problems` says why."""
     todo = []
@@ -102,7 +102,7 @@ def _in_threads(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor
     finished: dict[int, pd.DataFrame] = {}
     following = 0
     for k, table in zip(
-        order, side_by_side(attempt, len(cells), lambda shares: monitor(sum(shares)), workers=workers), strict=True
+        order, parallel_map(attempt, len(cells), lambda shares: monitor(sum(shares)), workers=workers), strict=True
     ):
         finished[k] = table
         while following in finished:
@@ -151,7 +151,7 @@ def _compute(
 
     backend = get_active_backend()[0]
     name = type(backend).__name__
-    held = any(only_here(cell.spec.dataset) for cell in cells)
+    held = any(is_in_memory(cell.spec.dataset) for cell in cells)
     if name == "DaskDistributedBackend" and not held:
         yield from cluster.compute(cells, backend.client, monitor)
         return

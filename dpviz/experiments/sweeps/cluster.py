@@ -71,7 +71,7 @@ def check_workers(client: Client, address: str) -> None:
         raise _stopped() from lost
 
 
-def failed(cell: Cell, cause: str) -> pd.DataFrame:
+def failed_cell(cell: Cell, cause: str) -> pd.DataFrame:
     """The table of a cell that could not be computed: no rows, and `problems` that say why."""
     table = pd.DataFrame()
     table.attrs["problems"] = [
@@ -130,8 +130,8 @@ def _result(future: Any, cell: Cell) -> tuple[pd.DataFrame, bool] | None:
     except (OSError, CancelledError) as lost:  # the table was on its way
         raise _stopped() from lost
     if isinstance(error, KilledWorker):
-        return failed(cell, "every worker that had it died, perhaps for lack of memory"), False
-    return failed(cell, f"{type(error).__name__}: {error}"), False
+        return failed_cell(cell, "every worker that had it died, perhaps for lack of memory"), False
+    return failed_cell(cell, f"{type(error).__name__}: {error}"), False
 
 
 def _look(client: Client, alone: float | None) -> float | None:

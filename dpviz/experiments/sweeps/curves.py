@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, check_choice
 from dpviz.experiments.run.metrics import METRICS, metric_of_column
 
 #: what a sweep measures, and whether more is better
@@ -36,7 +36,7 @@ def rises(quantity: str) -> bool:
     (True, False)
     """
     metric = metric_of_column(quantity)
-    return QUANTITIES[one_of("quantity", quantity, QUANTITIES)] if metric is None else metric.higher_is_better
+    return QUANTITIES[check_choice("quantity", quantity, QUANTITIES)] if metric is None else metric.higher_is_better
 
 
 def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draws") -> pd.DataFrame:
@@ -59,7 +59,7 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
     [2, 2]
     """
     rises(quantity)
-    one_of("band", band, BANDS)
+    check_choice("band", band, BANDS)
     rows = []
     for (mechanism, epsilon), part in table.groupby(["mechanism", "epsilon"], sort=False):
         values = part.sort_values("seed")[quantity].to_numpy(float)
@@ -143,7 +143,7 @@ class Needed:
     status: str
 
 
-def needed(summary: pd.DataFrame, target: float, *, rising: bool = True) -> list[Needed]:
+def needed_budgets(summary: pd.DataFrame, target: float, *, rising: bool = True) -> list[Needed]:
     """The budget that each mechanism needs for a mean of `target`, cheapest first, those that miss it last.
 
     Each curve is made monotone by least squares (isotonic regression), then read off linearly in log epsilon: where the
@@ -196,7 +196,7 @@ def _read_off(epsilons: Floats, curve: Floats, target: float, rising: bool) -> f
 def needed_interval(
     table: pd.DataFrame, mechanism: str, target: float, quantity: str = "accuracy"
 ) -> tuple[float | None, float | None] | None:
-    """A 95 % percentile bootstrap interval of the budget of `needed` over the noise draws (Efron 1979).
+    """A 95 % percentile bootstrap interval of the budget of `needed_budgets` over the noise draws (Efron 1979).
 
     A draw uses the same standard noise at every epsilon, so whole draws are picked again, each with its curve.
 
@@ -230,7 +230,7 @@ def monotone(means: ArrayLike, *, rising: bool = True) -> Floats:
     return np.asarray(isotonic_regression(np.asarray(means, float), increasing=rising).x, float)
 
 
-def at(summary: pd.DataFrame, mechanism: str, epsilon: float) -> pd.Series | None:
+def row_at(summary: pd.DataFrame, mechanism: str, epsilon: float) -> pd.Series | None:
     """The summary's row of a mechanism at the computed budget next to `epsilon`, None where there is none."""
     part = summary[summary["mechanism"] == mechanism]
     if part.empty:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from dpviz.common.progress import Monitor, each, silent
-from dpviz.common.validate import InvalidInput, instance, whole
+from dpviz.common.progress import Monitor, ignore, track
+from dpviz.common.validate import InvalidInput, check_instance, check_integer
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.curves import closed_form
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
@@ -23,8 +23,8 @@ def splits(spec: SweepSpec, repeats: int = 1) -> list[SweepSpec]:
     >>> [one.split_seed for one in splits(SweepSpec("iris", folds=5))]
     [0, 1, 2, 3, 4]
     """
-    repeats = whole("repeats", repeats, 1, 1000)
-    if instance("spec", spec, SweepSpec).published_split:
+    repeats = check_integer("repeats", repeats, 1, 1000)
+    if check_instance("spec", spec, SweepSpec).published_split:
         raise InvalidInput("repeats", "the published split is one split", "Leave one of the two out.")
     count = repeats * (spec.folds or 1)
     if count < 2:
@@ -34,7 +34,7 @@ def splits(spec: SweepSpec, repeats: int = 1) -> list[SweepSpec]:
 
 
 def cross_validate(
-    spec: SweepSpec, repeats: int = 1, *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = silent
+    spec: SweepSpec, repeats: int = 1, *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = ignore
 ) -> pd.DataFrame:
     """The tables of a sweep on all splits below each other, with the columns split, repeat and fold in front.
 
@@ -43,7 +43,7 @@ def cross_validate(
         repeats: permutations of the rows. Chen, Lee, Kifer 2019 take 20 times 5 folds.
     """
     tables = []
-    for k, (one, inside) in enumerate(each(monitor, splits(spec, repeats))):
+    for k, (one, inside) in enumerate(track(monitor, splits(spec, repeats))):
         table = run_sweep(one, store=store, n_jobs=n_jobs, monitor=inside)
         table.insert(0, "fold", k % spec.folds if spec.folds else 0)
         table.insert(0, "repeat", k // spec.folds if spec.folds else k)

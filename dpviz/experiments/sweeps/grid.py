@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common.validate import InvalidInput, one_of
+from dpviz.common.validate import InvalidInput, check_choice
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.setup import setting_of
@@ -60,7 +60,7 @@ class Grid:
         return {self.names[0]: self.values[0][i], self.names[1]: self.values[1][j]}
 
 
-def declared(spec: RunSpec) -> dict[str, Knob]:
+def declared_knobs(spec: RunSpec) -> dict[str, Knob]:
     """Settings that can be tuned: the regularisation, and the mechanism's hyperparameters but for some.
 
     Choices and switches (neighbouring relation, accountant, published or exact noise) and constants that a publication leaves
@@ -79,7 +79,7 @@ def first_pair(spec: RunSpec) -> tuple[str, str] | None:
     Of automatic settings the last one: methods declare their step sizes after the number of steps, and only rows can
     tell how far it may be above what is stable for all rows.
     """
-    own = {name: knob for name, knob in declared(spec).items() if name != "lam"}
+    own = {name: knob for name, knob in declared_knobs(spec).items() if name != "lam"}
     if not own:
         return None
     # the clip norm's rule follows from the loss alone
@@ -87,18 +87,18 @@ def first_pair(spec: RunSpec) -> tuple[str, str] | None:
     return (automatic[-1] if automatic else next(iter(own))), "lam"
 
 
-def present(spec: RunSpec, name: str) -> Any:
+def present_value(spec: RunSpec, name: str) -> Any:
     """The value that a setting has."""
     return spec.lam if name == "lam" else getattr(spec.build(), name)
 
 
 def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
     """Values of a setting to try, with the present one among them; automatic stands where its value would."""
-    now = present(spec, name)
+    now = present_value(spec, name)
     in_force = (
         resolve(spec).lam if name == "lam" else protection.knob_value(spec.build(), name, setting_of(spec), resolve(spec).budget)
     )
-    return tuple(now if value == in_force else value for value in declared(spec)[name].around(in_force, steps))
+    return tuple(now if value == in_force else value for value in declared_knobs(spec)[name].around(in_force, steps))
 
 
 def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int = SEEDS, metrics: tuple[str, ...] = ()) -> Grid:
@@ -106,16 +106,16 @@ def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int 
 
     Args:
         spec: the run around whose settings the grid is laid; its epsilon and data are kept.
-        first, second: two different names of `declared`.
+        first, second: two different names of `declared_knobs`.
         seeds: noise draws of each cell, at most those of the spec.
         metrics: further metrics that the tables hold, with levels of their own.
 
     Raises:
         InvalidInput: unknown or equal names.
     """
-    knobs = declared(spec)
+    knobs = declared_knobs(spec)
     for name in (first, second):
-        one_of("tune", name, knobs)
+        check_choice("tune", name, knobs)
     if first == second:
         raise InvalidInput("tune", "needs two different settings", f"Choose two of: {', '.join(knobs)}.")
     both = (values(spec, first, steps), values(spec, second, steps))

@@ -9,7 +9,7 @@ import os
 import pandas as pd
 
 from dpviz.common.file_store import FileStore
-from dpviz.datasets.catalogue import only_here
+from dpviz.datasets.catalogue import is_in_memory
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.sweeps.cell import Cell
 
@@ -37,7 +37,7 @@ class CellStore(FileStore):
                 f"A stored result was damaged, or others can write it. It is set aside as {aside.suffix} and computed again."
             )
             return None
-        if only_here(cell.spec.dataset) and len(table):
+        if is_in_memory(cell.spec.dataset) and len(table):
             table["dataset"] = cell.spec.dataset  # their random name in this process
         return table
 

@@ -12,17 +12,17 @@ import pandas as pd
 import tomli_w
 
 from dpviz.common import toml
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import InvalidInput, instance, show
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import InvalidInput, check_instance, show
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.spec import RunSettings, RunSpec, shared
+from dpviz.experiments.run.spec import RunSettings, RunSpec, shared_fields
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
 from dpviz.experiments.sweeps.curves import by_mechanism
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
-__all__ = ["Cell", "CellStore", "SweepSpec", "in_order", "run_cells", "run_sweep", "sweep"]
+__all__ = ["Cell", "CellStore", "SweepSpec", "run_cells", "run_sweep", "sort_rows", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class SweepSpec(RunSettings):
         cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float], metrics: Sequence[str] = ()
     ) -> SweepSpec:
         """A run's data, model, split and seeds with other mechanisms and budgets."""
-        return cls(**shared(spec), mechanisms=mechanisms, epsilons=epsilons, metrics=metrics)
+        return cls(**shared_fields(spec), mechanisms=mechanisms, epsilons=epsilons, metrics=metrics)
 
     def _run(self, mechanism: str, params: Mapping[str, Any], epsilon: float) -> RunSpec:
-        return RunSpec(**shared(self), mechanism=mechanism, epsilon=epsilon, params=params)
+        return RunSpec(**shared_fields(self), mechanism=mechanism, epsilon=epsilon, params=params)
 
     @property
     def named(self) -> dict[str, dict[str, Any]]:
@@ -147,7 +147,7 @@ def run_sweep(
     *,
     store: CellStore | None = None,
     n_jobs: int = 1,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
     on_cell: Callable[[pd.DataFrame], None] | None = None,
 ) -> pd.DataFrame:
     """All cells of a sweep as one tidy table, rows ordered by mechanism, epsilon and seed.
@@ -163,7 +163,7 @@ def run_sweep(
         InvalidInput: a run does not fit what is there (see `dpviz.resolve`), before anything is computed; or a cell cannot
             be computed.
     """
-    for run in instance("spec", spec, SweepSpec).runs():
+    for run in check_instance("spec", spec, SweepSpec).runs():
         resolve(run)
     parts = []
     for table in run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor):
@@ -171,10 +171,10 @@ def run_sweep(
         if on_cell:
             on_cell(table)
     monitor(1.0)
-    return in_order(pd.concat(parts, ignore_index=True), spec)
+    return sort_rows(pd.concat(parts, ignore_index=True), spec)
 
 
-def in_order(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
+def sort_rows(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
     """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the seeds."""
     table = by_mechanism(table, spec.mechanisms, "epsilon", "seed")
     exact = ["expected_accuracy", "expected_balanced_accuracy"]
@@ -191,7 +191,7 @@ def sweep(
     *,
     store: CellStore | None = None,
     n_jobs: int = 1,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
     **fixed: Any,
 ) -> pd.DataFrame:
     """`run_sweep` of `SweepSpec(dataset, model, mechanisms, epsilons, seeds, **fixed)`; see there for columns and errors.

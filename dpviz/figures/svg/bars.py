@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.figures.svg.marks import Canvas, Trace, blend, each, errors, hint, part
+from dpviz.figures.svg.marks import Canvas, Trace, blend, errors, hint, part, repeat_value
 from dpviz.figures.svg.scales import Floats
 from dpviz.figures.svg.text import add, write
 
@@ -48,8 +48,8 @@ def bars(traces: Sequence[Trace], places: Sequence[Floats], values: Sequence[Flo
         width = np.full(len(place), apart * (1 - gap) / count)
         middle = place + (k - (count - 1) / 2) * width if count > 1 else place
         if trace.get("width") is not None:
-            width, middle = np.array(each(trace["width"], len(place)), float), place
-        start = np.array(each(0.0 if trace.get("base") is None else trace["base"], len(place)), float)
+            width, middle = np.array(repeat_value(trace["width"], len(place)), float), place
+        start = np.array(repeat_value(0.0 if trace.get("base") is None else trace["base"], len(place)), float)
         if mode == "stack" and trace.get("base") is None:
             for j, (at, v) in enumerate(zip(place.tolist(), value.tolist(), strict=True)):
                 start[j] = ends.get((at, v >= 0), 0.0)
@@ -62,8 +62,8 @@ def draw(trace: Trace, made: Bars, on: Canvas, colour: str) -> None:
     """The rectangles, their patterns, texts and error bars."""
     marker = trace.get("marker") or {}
     count = len(made.middle)
-    fills, edge, pattern = each(marker.get("color", colour), count), marker.get("line") or {}, marker.get("pattern") or {}
-    shapes, edges = each(pattern.get("shape", ""), count), each(edge.get("width", 0), count)
+    fills, edge, pattern = repeat_value(marker.get("color", colour), count), marker.get("line") or {}, marker.get("pattern") or {}
+    shapes, edges = repeat_value(pattern.get("shape", ""), count), repeat_value(edge.get("width", 0), count)
     along, over = (on.x, on.y) if made.lying else (on.y, on.x)
     a, b = along.pixels(made.start), along.pixels(made.end)
     c, d = over.pixels(made.middle - made.width / 2), over.pixels(made.middle + made.width / 2)
@@ -103,9 +103,9 @@ def _pattern(on: Canvas, shape: str, colour: str) -> str:
 def _beside(trace: Trace, made: Bars, on: Canvas, ends: Floats, middle: Floats) -> None:
     """Texts at the ends of lying bars, which the plot's edge does not cut off."""
     font = trace.get("textfont") or {}
-    size, colours = float(font.get("size", on.size)), each(font.get("color", on.ink), len(ends))
+    size, colours = float(font.get("size", on.size)), repeat_value(font.get("color", on.ink), len(ends))
     for text, end, at, start, colour in zip(
-        each(trace.get("text", ""), len(ends)), ends, middle, made.end - made.start, colours, strict=True
+        repeat_value(trace.get("text", ""), len(ends)), ends, middle, made.end - made.start, colours, strict=True
     ):
         if not text or math.isnan(float(end) + float(at)):
             continue

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpviz.figures.svg import marks
 from dpviz.figures.svg.marks import Trace
-from dpviz.figures.svg.scales import as_list
-from dpviz.figures.svg.text import add, height, short, width, write
+from dpviz.figures.svg.scales import make_list
+from dpviz.figures.svg.text import add, format_number, height, width, write
 
 _SAMPLE = 30  # pixels of the sample before a name
 _LINE = 23  # pixels of an entry
@@ -84,14 +84,20 @@ def _sample(root: Element, trace: Trace, x: float, y: float, ink: str) -> None:
         box = {"x": x + 8, "y": y - 7, "width": 14, "height": 14, "stroke": edge.get("color", fill if striped else None)}
         add(root, "rect", fill="none" if striped else fill, **box)
         if striped:
-            add(root, "path", d=f"M{short(x + 8)} {short(y + 7)}l14 -14m-14 7l7 -7m0 14l7 -7", stroke=fill, stroke_width=1.5)
+            add(
+                root,
+                "path",
+                d=f"M{format_number(x + 8)} {format_number(y + 7)}l14 -14m-14 7l7 -7m0 14l7 -7",
+                stroke=fill,
+                stroke_width=1.5,
+            )
         return
     mode = trace.get("mode") or "lines"
     colour = str(line.get("color", ink))
     if trace.get("fill") and trace.get("fillcolor"):
         add(root, "rect", x=x, y=y, width=_SAMPLE, height=8, fill=trace["fillcolor"])
     if "lines" in mode and float(line.get("width", 2)) > 0:
-        add(root, "path", d=f"M{short(x)} {short(y)}h{_SAMPLE}", **marks.stroke(line, ink))
+        add(root, "path", d=f"M{format_number(x)} {format_number(y)}h{_SAMPLE}", **marks.stroke(line, ink))
     if "markers" in mode:
         first = {key: _first(value) for key, value in marker.items() if key != "line"}
         edge = {key: _first(value) for key, value in (marker.get("line") or {}).items()}
@@ -101,7 +107,7 @@ def _sample(root: Element, trace: Trace, x: float, y: float, ink: str) -> None:
 
 
 def _first(value: Any) -> Any:
-    listed = as_list(value)
+    listed = make_list(value)
     return listed[0] if listed and not isinstance(value, dict) else value
 
 
@@ -129,8 +135,8 @@ def colour_bar(
     place = {"x": middle - half, "y": beside} if lies else {"x": beside, "y": middle - half}
     length = {"width": 2 * half, "height": thick} if lies else {"width": thick, "height": 2 * half}
     add(root, "rect", **place, **length, fill=f"url(#{name}-scale)")
-    values = as_list(bar.get("tickvals"))
-    for value, text in zip(values, as_list(bar.get("ticktext")) or values, strict=True):
+    values = make_list(bar.get("tickvals"))
+    for value, text in zip(values, make_list(bar.get("ticktext")) or values, strict=True):
         share = (float(value) - low) / ((high - low) or 1.0)
         if not -0.01 <= share <= 1.01:
             continue

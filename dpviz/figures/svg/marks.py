@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from dpviz.figures.svg import symbols
-from dpviz.figures.svg.scales import Floats, Scale, as_list
-from dpviz.figures.svg.text import add, short, write
+from dpviz.figures.svg.scales import Floats, Scale, make_list
+from dpviz.figures.svg.text import add, format_number, write
 
 Trace = dict[str, Any]
 
@@ -49,7 +49,7 @@ def stroke(line: Trace, colour: str) -> dict[str, object]:
     dash = _DASHES.get(str(line.get("dash", "solid")))
     attributes: dict[str, object] = {"fill": "none", "stroke": line.get("color", colour), "stroke_width": width}
     if dash is not None:
-        attributes["stroke_dasharray"] = " ".join(short(part * max(width, 3.0)) for part in dash)
+        attributes["stroke_dasharray"] = " ".join(format_number(part * max(width, 3.0)) for part in dash)
     return attributes
 
 
@@ -60,7 +60,7 @@ def _path(x: Floats, y: Floats) -> str:
         if math.isnan(a) or math.isnan(b):
             pen = "M"
             continue
-        parts.append(f"{pen}{short(a)} {short(b)}")
+        parts.append(f"{pen}{format_number(a)} {format_number(b)}")
         pen = "L"
     return "".join(parts)
 
@@ -86,8 +86,8 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
     if trace.get("fill") in ("toself", "tozeroy") and len(px):
         d = _path(px, py)
         if trace["fill"] == "tozeroy":
-            ground = short(float(on.y.pixels(0.0)))
-            d += f"L{short(float(px[-1]))} {ground}L{short(float(px[0]))} {ground}Z"
+            ground = format_number(float(on.y.pixels(0.0)))
+            d += f"L{format_number(float(px[-1]))} {ground}L{format_number(float(px[0]))} {ground}Z"
         add(on.inside, "path", d=d, fill=trace.get("fillcolor", colour))
     if "lines" in mode and float(line.get("width", 2)) > 0:
         add(on.inside, "path", d=_path(px, py), opacity=part(trace.get("opacity")), **stroke(line, colour))
@@ -108,10 +108,10 @@ def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
         if not bar:
             continue
         lies = key == "error_x"
-        down, up = spread(bar)
+        down, up = error_lengths(bar)
         values = axis.units(trace["x" if lies else "y"])
         if trace["type"] == "bar" and trace.get("base") is not None:
-            values = values + np.array(as_list(trace["base"]), float)
+            values = values + np.array(make_list(trace["base"]), float)
         low, high = axis.pixels(values - down), axis.pixels(values + up)
         cap = float(bar.get("width", 4))
         parts = []
@@ -119,25 +119,25 @@ def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
             if math.isnan(a + b + across) or a == b:
                 continue
             ends = [(a, across), (b, across)] if lies else [(across, a), (across, b)]
-            parts.append("M{} {}L{} {}".format(*(short(v) for end in ends for v in end)))
+            parts.append("M{} {}L{} {}".format(*(format_number(v) for end in ends for v in end)))
             for ex, ey in ends if cap else []:
                 start, command = ((ex, ey - cap), "v") if lies else ((ex - cap, ey), "h")
-                parts.append(f"M{short(start[0])} {short(start[1])}{command}{short(2 * cap)}")
+                parts.append(f"M{format_number(start[0])} {format_number(start[1])}{command}{format_number(2 * cap)}")
         look = {"fill": "none", "stroke": bar.get("color", colour), "stroke_width": float(bar.get("thickness", 2))}
         add(on.inside, "path", d="".join(parts), **look)
 
 
-def spread(bar: Trace) -> tuple[Floats, Floats]:
+def error_lengths(bar: Trace) -> tuple[Floats, Floats]:
     """The lengths of error bars downwards and upwards, in units of the axis."""
-    up = np.array(as_list(bar["array"]), float)
-    return (np.array(as_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up), up
+    up = np.array(make_list(bar["array"]), float)
+    return (np.array(make_list(bar["arrayminus"]), float) if bar.get("arrayminus") is not None else up), up
 
 
 def _texts(trace: Trace, on: Canvas, x: Floats, y: Floats) -> None:
     font = trace.get("textfont") or {}
     size = float(font.get("size", on.size))
     columns = (trace.get("text", ""), trace.get("textposition") or "middle center", font.get("color", on.ink))
-    for text, place, colour, a, b in zip(*(each(c, len(x)) for c in columns), x.tolist(), y.tolist(), strict=True):
+    for text, place, colour, a, b in zip(*(repeat_value(c, len(x)) for c in columns), x.tolist(), y.tolist(), strict=True):
         if not text or math.isnan(a + b):
             continue
         first, *rest = place.split()
@@ -149,9 +149,9 @@ def _texts(trace: Trace, on: Canvas, x: Floats, y: Floats) -> None:
         write(on.inside, str(text), a, b, size=size, colour=colour, across=across, down=down)
 
 
-def each(value: Any, count: int) -> list[Any]:
+def repeat_value(value: Any, count: int) -> list[Any]:
     """One value for each point."""
-    listed = as_list(value)
+    listed = make_list(value)
     return listed if not isinstance(value, str) and len(listed) == count and hasattr(value, "__len__") else [value] * count
 
 
@@ -161,8 +161,8 @@ def hint(parent: Element, trace: Trace, k: int) -> None:
         return
 
     def value(found: re.Match[str]) -> str:
-        one = as_list(trace[found[1]])[k]
-        return format(one if found[2] is None else as_list(one)[int(found[2])], found[3] or "")
+        one = make_list(trace[found[1]])[k]
+        return format(one if found[2] is None else make_list(one)[int(found[2])], found[3] or "")
 
     text = _VALUE.sub(value, str(trace.get("hovertemplate") or trace.get("name") or "").partition("<extra>")[0])
     if text:
@@ -175,12 +175,14 @@ def points(trace: Trace, parent: Element, x: Floats, y: Floats, colour: str, sca
     edge = marker.get("line") or {}
     colours = _colours(marker.get("color", colour), count, scale)
     named = marker.get("symbol", "circle"), marker.get("size", 6), colours, edge.get("color"), edge.get("width", 0)
-    looks = zip(*(each(one, count) for one in named), _opacities(trace, marker, count), strict=True)
+    looks = zip(*(repeat_value(one, count) for one in named), _opacities(trace, marker, count), strict=True)
     together: dict[tuple[Any, ...], list[str]] = {}
     for k, (look, a, b) in enumerate(zip(looks, x.tolist(), y.tolist(), strict=True)):
         if not math.isnan(a + b) and look[5] > 0.02:
             key = look if count > _MANY else (*look, k)
-            together.setdefault(key, []).append(f"M{short(a)} {short(b)}{symbols.path(look[0], round(float(look[1]) / 2, 1))}")
+            together.setdefault(key, []).append(
+                f"M{format_number(a)} {format_number(b)}{symbols.path(look[0], round(float(look[1]) / 2, 1))}"
+            )
     for (symbol, _, fill, edge_colour, width, opacity, *alone), parts in together.items():
         drawn = _ink(str(symbol), str(fill), edge_colour, float(width))
         made = add(parent, "path", d="".join(parts), opacity=part(opacity), **drawn)
@@ -199,16 +201,16 @@ def _ink(symbol: str, fill: str, edge: str | None, width: float) -> dict[str, ob
 def _opacities(trace: Trace, marker: Trace, count: int) -> list[float]:
     """The opacity of each point; plotly draws those of many sizes thinner."""
     usual = 1 if isinstance(marker.get("size", 6), int | float) else 0.7
-    opacities = np.array(each(marker.get("opacity", usual), count), float) * float(trace.get("opacity") or 1)
+    opacities = np.array(repeat_value(marker.get("opacity", usual), count), float) * float(trace.get("opacity") or 1)
     if trace.get("selectedpoints") is not None:
         rest = np.ones(count, bool)
-        rest[as_list(trace["selectedpoints"])] = False
+        rest[make_list(trace["selectedpoints"])] = False
         opacities[rest] *= float(((trace.get("unselected") or {}).get("marker") or {}).get("opacity", 0.2))
     return opacities.tolist()
 
 
 def _colours(values: Any, count: int, scale: Sequence[Any] | None) -> list[str]:
-    listed = each(values, count)
+    listed = repeat_value(values, count)
     if scale is None or any(isinstance(v, str) for v in listed):
         return [str(v) for v in listed]
     low, high, stops = scale

@@ -17,7 +17,7 @@ from dpviz.figures.svg import bars, marks, scales
 from dpviz.figures.svg.legend import colour_bar, legend
 from dpviz.figures.svg.marks import Canvas, Trace
 from dpviz.figures.svg.scales import Floats, Scale
-from dpviz.figures.svg.text import add, short, width, write
+from dpviz.figures.svg.text import add, format_number, width, write
 
 WIDTH = 720  # pixels: as wide as the print of an A4 page
 
@@ -52,7 +52,7 @@ def picture(figure: go.Figure, name: str, words: str = "") -> str:
 
 def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float]) -> list[str]:
     """The figure as SVG elements of several widths in pixels, of which a page shows one; see `picture`."""
-    drawn = scales.decoded(figure.to_plotly_json())
+    drawn = scales.decode(figure.to_plotly_json())
     return [_drawn(drawn, name, words, wide) for wide in widths]
 
 
@@ -63,7 +63,7 @@ def _drawn(drawn: Trace, name: str, words: str, wide: float) -> str:
     font = layout.get("font") or {}
     ink, size = str(font.get("color", "#111111")), float(font.get("size", 16))
     box = Box(float(margin["l"]), wide - float(margin["r"]), float(margin["t"]), height - float(margin["b"]))
-    root = Element("svg", {"viewBox": f"0 0 {short(wide)} {short(height)}", "role": "img", "aria-label": words})
+    root = Element("svg", {"viewBox": f"0 0 {format_number(wide)} {format_number(height)}", "role": "img", "aria-label": words})
     root.set("style", f"background:{layout.get('paper_bgcolor', 'none')}")
     root.set("font-family", str(font.get("family", "sans-serif")))
     cut = add(root, "clipPath", id=f"{name}-cut")
@@ -134,16 +134,16 @@ def _units(trace: Trace, key: str, log: bool, words: tuple[str, ...]) -> Floats:
     values = trace.get(key[0])
     if trace["type"] == "heatmap":
         count = np.shape(trace["z"])[1 if key[0] == "x" else 0]
-        units = scales.in_units(values, log, words) if values is not None else np.arange(count, dtype=float)
+        units = scales.axis_units(values, log, words) if values is not None else np.arange(count, dtype=float)
         return np.concatenate([units - 0.5, units + 0.5])
     if values is None and key[0] == "x":
-        return np.arange(len(scales.as_list(trace.get("y"))), dtype=float)
+        return np.arange(len(scales.make_list(trace.get("y"))), dtype=float)
     if trace["type"] == "bar" and (trace.get("orientation") or "v") == {"x": "h", "y": "v"}[key[0]]:
         return np.zeros(0)  # bars are counted from their base
-    units = scales.in_units(values, log, words)
+    units = scales.axis_units(values, log, words)
     bar = trace.get(f"error_{key[0]}")
     if bar:
-        down, up = marks.spread(bar)
+        down, up = marks.error_lengths(bar)
         units = np.concatenate([units, units + up, units - down])
     return units
 
@@ -165,8 +165,8 @@ def _made_bars(traces: list[Trace], layout: Trace) -> list[bars.Bars]:
     for trace in traces:
         across, along = ("y", "x") if trace.get("orientation") == "h" else ("x", "y")
         words = scales.words_in(*(t.get(across) for t in traces))
-        places.append(scales.in_units(trace.get(across), False, words))
-        values.append(scales.in_units(trace.get(along), False))
+        places.append(scales.axis_units(trace.get(across), False, words))
+        values.append(scales.axis_units(trace.get(along), False))
     return bars.bars(traces, places, values, layout)
 
 
@@ -195,7 +195,11 @@ def _axis(
     edge = (first if top else last) if across else first
     for at, text in scales.ticks(axis, scale, across):
         if axis.get("showgrid", True) is not False:
-            d = f"M{short(at)} {short(first)}V{short(last)}" if across else f"M{short(first)} {short(at)}H{short(last)}"
+            d = (
+                f"M{format_number(at)} {format_number(first)}V{format_number(last)}"
+                if across
+                else f"M{format_number(first)} {format_number(at)}H{format_number(last)}"
+            )
             add(below, "path", d=d, stroke=axis.get("gridcolor", "#e4e6ea"), stroke_width=1)
         if axis.get("showticklabels", True) is False:
             continue
@@ -204,7 +208,11 @@ def _axis(
             write(root, text, at, edge + (-7 if top else 7), size=small, colour=colour, down="bottom" if top else "top")
         elif not across:
             write(root, text, edge - 7, at, size=small, colour=colour, across="right")
-    line = (f"M{short(scale.start)} {short(edge)}H" if across else f"M{short(edge)} {short(scale.start)}V") + short(scale.end)
+    line = (
+        f"M{format_number(scale.start)} {format_number(edge)}H"
+        if across
+        else f"M{format_number(edge)} {format_number(scale.start)}V"
+    ) + format_number(scale.end)
     add(root, "path", d=line, stroke=axis.get("linecolor", "#767676"), stroke_width=1)
     caption = (axis.get("title") or {}).get("text", "")
     if caption and across:
@@ -236,7 +244,7 @@ def _colour_scale(trace: Trace, layout: Trace) -> tuple[float, float, Any] | Non
     stops = source.get("colorscale")
     if not isinstance(stops, list | tuple):
         return None
-    values = np.array(scales.as_list(marker.get("color")), float)
+    values = np.array(scales.make_list(marker.get("color")), float)
     low, high = source.get("cmin"), source.get("cmax")
     return float(np.nanmin(values) if low is None else low), float(np.nanmax(values) if high is None else high), stops
 
@@ -263,7 +271,7 @@ def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *,
         x0, x1, y0, y1 = ends
         line = marks.stroke(shape.get("line") or {}, "#444444")
         if shape["type"] == "line":
-            add(parent, "path", d=f"M{short(x0)} {short(y0)}L{short(x1)} {short(y1)}", **line)
+            add(parent, "path", d=f"M{format_number(x0)} {format_number(y0)}L{format_number(x1)} {format_number(y1)}", **line)
         else:
             size = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
             add(parent, "rect", **size, **(line | {"fill": shape.get("fillcolor", "none")}))

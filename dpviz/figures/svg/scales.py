@@ -36,7 +36,7 @@ class Scale:
 
     def units(self, values: Any) -> Floats:
         """Values in units of the axis; NaN where there is none."""
-        return in_units(values, self.log, self.words)
+        return axis_units(values, self.log, self.words)
 
     def at(self, values: Any) -> Floats:
         """Pixels of values."""
@@ -48,10 +48,10 @@ class Scale:
         return np.asarray(self.start + share * (self.end - self.start))
 
 
-def in_units(values: Any, log: bool, words: Sequence[str] = ()) -> Floats:
+def axis_units(values: Any, log: bool, words: Sequence[str] = ()) -> Floats:
     """Values in units of an axis; NaN where there is none."""
     places = {word: float(k) for k, word in enumerate(words)}
-    plain = [math.nan if v is None else places.get(v, math.nan) if isinstance(v, str) else float(v) for v in as_list(values)]
+    plain = [math.nan if v is None else places.get(v, math.nan) if isinstance(v, str) else float(v) for v in make_list(values)]
     units = np.array(plain, float)
     if log:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,17 +59,17 @@ def in_units(values: Any, log: bool, words: Sequence[str] = ()) -> Floats:
     return np.where(np.isfinite(units), units, np.nan)
 
 
-def decoded(node: Any) -> Any:
+def decode(node: Any) -> Any:
     """A part of a figure with its arrays as numpy has them; plotly writes them as base64."""
     if isinstance(node, dict):
         if "bdata" in node:
             array = np.frombuffer(base64.b64decode(node["bdata"]), dtype=node["dtype"])
             return array.reshape([int(n) for n in str(node["shape"]).split(",")]) if "shape" in node else array
-        return {key: decoded(value) for key, value in node.items()}
-    return [decoded(one) for one in node] if isinstance(node, list | tuple) else node
+        return {key: decode(value) for key, value in node.items()}
+    return [decode(one) for one in node] if isinstance(node, list | tuple) else node
 
 
-def as_list(values: Any) -> list[Any]:
+def make_list(values: Any) -> list[Any]:
     """One value or many, as a list; None is none."""
     if values is None:
         return []
@@ -79,7 +79,7 @@ def as_list(values: Any) -> list[Any]:
 
 def words_in(*parts: Any) -> tuple[str, ...]:
     """The words of a categorical axis in their order; none where all values are numbers."""
-    return tuple(dict.fromkeys(v for part in parts for v in as_list(part) if isinstance(v, str)))
+    return tuple(dict.fromkeys(v for part in parts for v in make_list(part) if isinstance(v, str)))
 
 
 def limits(axis: Settings, units: Floats, *, loose: bool, zero: bool) -> tuple[float, float]:
@@ -109,8 +109,8 @@ def ticks(axis: Settings, scale: Scale, across: bool) -> list[tuple[float, str]]
     ends = sorted((scale.low, scale.high))
     tolerance = 1e-9 * (ends[1] - ends[0])
     if axis.get("tickvals") is not None:
-        values = as_list(axis["tickvals"])
-        units, texts = scale.units(values), as_list(axis.get("ticktext")) or [_text(v, axis) for v in values]
+        values = make_list(axis["tickvals"])
+        units, texts = scale.units(values), make_list(axis.get("ticktext")) or [_text(v, axis) for v in values]
     elif scale.words:
         units, texts = np.arange(len(scale.words), dtype=float), list(scale.words)
     elif scale.log:

@@ -3,7 +3,7 @@
 import math
 from functools import cache
 
-from dpviz.figures.svg.text import short
+from dpviz.figures.svg.text import format_number
 
 #: cosine and sine of quarter turns, and the corners of a cross in one of them
 _QUARTERS, _CORNERS = ((1, 0), (0, 1), (-1, 0), (0, -1)), ((-1, -0.33), (-0.33, -0.33), (-0.33, -1))
@@ -47,7 +47,7 @@ def path(symbol: str, radius: float) -> str:
 
 
 def _circle(radius: float) -> str:
-    r, d = short(radius), short(2 * radius)
+    r, d = format_number(radius), format_number(2 * radius)
     return f"m-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0m{r} 0"
 
 
@@ -55,7 +55,7 @@ def _line(points: tuple[tuple[float, float], ...], radius: float, *, closed: boo
     at, steps = (0.0, 0.0), []
     for k, (x, y) in enumerate(points):
         here = (round(x * radius, 1), round(y * radius, 1))
-        steps.append(f"{'l' if k else 'm'}{short(here[0] - at[0])} {short(here[1] - at[1])}")
+        steps.append(f"{'l' if k else 'm'}{format_number(here[0] - at[0])} {format_number(here[1] - at[1])}")
         at = here
     start = (round(points[0][0] * radius, 1), round(points[0][1] * radius, 1)) if closed else at
-    return "".join(steps) + ("z" if closed else "") + f"m{short(-start[0])} {short(-start[1])}"
+    return "".join(steps) + ("z" if closed else "") + f"m{format_number(-start[0])} {format_number(-start[1])}"

@@ -12,11 +12,11 @@ _STYLES = {"b": {"font-weight": "bold"}, "sup": {"baseline-shift": "super", "fon
 def add(parent: Element, name: str, **attributes: object) -> Element:
     """A new element below another; numbers are rounded to a tenth of a pixel, `_` in names becomes `-`."""
     return SubElement(
-        parent, name, {key.replace("_", "-"): short(value) for key, value in attributes.items() if value is not None}
+        parent, name, {key.replace("_", "-"): format_number(value) for key, value in attributes.items() if value is not None}
     )
 
 
-def short(value: object) -> str:
+def format_number(value: object) -> str:
     """A number in pixels without needless digits; any other value as text."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
@@ -92,7 +92,7 @@ def write(
         shift = {"left": 0.0, "center": -tall / 2, "right": -tall}[across]
         anchor = {"bottom": "start", "middle": "middle", "top": "end"}[down]
         x += shift + size
-        place = {"transform": f"rotate(-90 {short(x)} {short(y)})"}
+        place = {"transform": f"rotate(-90 {format_number(x)} {format_number(y)})"}
     else:
         top = y - {"top": 0.0, "middle": tall / 2, "bottom": tall}[down]
         anchor = {"left": "start", "center": "middle", "right": "end"}[across]

@@ -12,14 +12,14 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import AllRows, by_seeds, rounding
-from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, ignore, knob
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob
 from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.distance import of_divergence
+from dpviz.privacy.accounting.distance import distance_by_divergence
 from dpviz.privacy.accounting.rdp import zcdp_rho
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.noise import GAUSSIAN
@@ -163,7 +163,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:
         # rho-zCDP: Rényi divergences of order a are at most rho a, and the one of order 1 is Kullback and Leibler's
-        return of_divergence(calibration.values(Prices).rho_total)
+        return distance_by_divergence(calibration.values(Prices).rho_total)
 
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams = training.problem, training.calibrations, training.streams
@@ -275,7 +275,7 @@ class Runs:
         self.noisy[who] = self.exact[who] + self._draw(who, self.price[who])
         self.fresh[who] = False
 
-    def choose(self, tick: Monitor = silent) -> None:
+    def choose(self, tick: Monitor = ignore) -> None:
         """One private choice of a step size per run; 0 means that the direction is no good."""
         who = np.flatnonzero(self.alive)
         who = self._pay(who, self.choice_price[who])

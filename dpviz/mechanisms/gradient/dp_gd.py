@@ -23,7 +23,7 @@ from dpviz.mechanisms.capabilities import (
     ReleasesGaussians,
 )
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
-from dpviz.mechanisms.individual import along_gradients
+from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
@@ -194,4 +194,4 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     def individual(
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
-        return along_gradients(problem, calibration, record, self.step_count(problem.setting), self.bound(problem.setting))
+        return gradients_epsilon(problem, calibration, record, self.step_count(problem.setting), self.bound(problem.setting))

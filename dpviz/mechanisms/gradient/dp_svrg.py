@@ -17,12 +17,12 @@ from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Trainin
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
-from dpviz.mechanisms.individual import along_path, room_for_path
+from dpviz.mechanisms.individual import path_epsilon, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.models.products import sparse
+from dpviz.models.products import uses_kernels
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
@@ -285,7 +285,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             return full.divergence(anchor[:, :, 0] / bound) + inner.divergence(shares)
 
         worst = rdp.epsilon(self.curve(z1, z2), calibration.budget.delta)[0]
-        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
+        return path_epsilon(problem, calibration, record.path, len(theta), divergence, worst)
 
     def _train(
         self,
@@ -301,7 +301,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         n, m, accounted = problem.n, problem.m, self.noise == "accounted"
         bound, kind = self.bound(problem.setting), precision(problem.setting)
         # kernels give a replica the same bits beside any others; products of dense blocks may not
-        at_once = problem.setting.linear and sparse(problem.rows)
+        at_once = problem.setting.linear and uses_kernels(problem.rows)
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
         batch, normals = lockstep(poisson_batches(len(problem.rows), self.sampling_rate), choose), lockstep_normals(draws, m)

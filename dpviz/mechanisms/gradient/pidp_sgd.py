@@ -204,7 +204,7 @@ class PIDPSGD(single.SingleRecord, NoisesShare):
                     slopes = single.gradient(model, outer, rows, lam)
                     refused = np.zeros(e * s, bool)
                     if self.rule == "literal":
-                        refused = pidp.refused(slopes, calibrations, draws.noise[:, 1, at], problem.setting)
+                        refused = pidp.refused_replicas(slopes, calibrations, draws.noise[:, 1, at], problem.setting)
                     contribution = np.zeros_like(slopes)
                     for r in np.flatnonzero(~refused).tolist():
                         contribution[r] = solve(r, slopes[r]) / problem.n

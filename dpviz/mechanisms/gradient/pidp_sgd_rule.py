@@ -193,7 +193,7 @@ class Rule:
         )
 
 
-def refused(gradients: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting) -> NDArray[np.bool_]:
+def refused_replicas(gradients: Floats, calibrations: Sequence[Calibration], draw: Floats, setting: Setting) -> NDArray[np.bool_]:
     """(E S,) replicas whose row receives noise whatever its contribution is, so that no Hessian need be made for them.
 
     The Hessian is at least lam I, so |c_i| <= |c| <= |g|/(n lam), and an entry of 2 sign(c)(|c| + E) + b is at least

@@ -14,7 +14,7 @@ from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import BoundsSensitivity, CountsSteps, IndividualBudget, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.gradient.clip_count import ClipsRows
 from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
-from dpviz.mechanisms.individual import along_path, room_for_path
+from dpviz.mechanisms.individual import path_epsilon, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -181,7 +181,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             return one_row.divergence(np.minimum(norms, bound) / bound)
 
         worst = account.epsilon(drawn.noisy_sums(setting, 1.0, z), Method(self.accountant), calibration.budget.delta)
-        return along_path(problem, calibration, record.path, len(theta), divergence, worst)
+        return path_epsilon(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         draw = self.drawing(problem)

@@ -16,7 +16,7 @@ from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
-from dpviz.mechanisms.individual import along_gradients
+from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.base import Rule
@@ -161,7 +161,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         self, problem: Problem, calibration: Calibration, theta: np.ndarray, record: NoiseRecord
     ) -> IndividualEpsilon | None:
         # a row in the place of another one spends B = T0 C^2 at most, in however many steps
-        return along_gradients(problem, calibration, record, self.paid_steps(problem.setting), self.bound(problem.setting))
+        return gradients_epsilon(problem, calibration, record, self.paid_steps(problem.setting), self.bound(problem.setting))
 
     def _train(self, training: Training, part: slice, tick: Monitor) -> tuple[NDArray[Any], ...]:
         """(E, S', m) parameters, (E, S', T) active rows, and (E, S', n) visits, margins, spent squares, clipped shares."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpviz.common.progress import each
+from dpviz.common.progress import track
 from dpviz.common.random import generator, lockstep_gamma_spheres, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -16,7 +16,7 @@ from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan, train
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.distance import of_gamma_sphere
+from dpviz.privacy.accounting.distance import gamma_sphere_distance
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE
 
@@ -150,14 +150,14 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:
         # a row is in one batch of every pass, and the noise of each is in proportion to what the row can move there
-        return min(1.0, self.passes * of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m))
+        return min(1.0, self.passes * gamma_sphere_distance(calibration.sensitivity, calibration.noise_scale, setting.m))
 
     def fit(self, training: Training) -> Fit:
         problem, calibrations = training.problem, training.calibrations
         counts = np.array([c.values(Batching).batches for c in calibrations])
         theta = np.empty((len(calibrations), len(training.streams), problem.m))
         visits, clipped = None, np.empty((*theta.shape[:2], problem.n), np.float32) if training.record else None
-        for count, inside in each(training.monitor, np.unique(counts).tolist()):
+        for count, inside in track(training.monitor, np.unique(counts).tolist()):
             chosen = np.flatnonzero(counts == count).tolist()
             part = replace(training, calibrations=[calibrations[e] for e in chosen], monitor=inside)
             # a pass visits every row once, however many batches it has

@@ -14,7 +14,7 @@ from dpviz.mechanisms.objective.perturbed_objective import (
     QUERY,
     ObjectivePerturbation,
     Regularised,
-    at_most,
+    cap_epsilon,
     distance_by_density,
     gradient_bound,
     kink_notes,
@@ -93,7 +93,7 @@ class AMP(ObjectivePerturbation, BoundsDistance):
             sigma_output = moved * (1 + math.sqrt(-2 * math.log(for_output.delta))) / for_output.epsilon
             reached = proof_of(setting, total, bound="one-sided").epsilon(for_objective.delta, sigma)
             reached += float(gaussian_epsilon(for_output.delta, moved / sigma_output))
-            proved, details = at_most(budget, reached), {"certified_epsilon": reached, "eps3": eps3}
+            proved, details = cap_epsilon(budget, reached), {"certified_epsilon": reached, "eps3": eps3}
         notes: tuple[str, ...] = (
             "The publication's output noise covers one approximation error; two neighbours' errors differ by up to twice as "
             "much, and the noise here is for that.",

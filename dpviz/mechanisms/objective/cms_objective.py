@@ -55,7 +55,7 @@ class CMSObjective(ObjectivePerturbation):
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         # the share of curvature bounded alone; bounded together with the slope it costs a few hundredths there at most
         share = rules.curvature_share(setting, budget.epsilon, self._log_terms)
-        least = rules.one_two_five(regularisation(setting, budget.epsilon / self._log_terms, share) / setting.n)
+        least = rules.round_lambda(regularisation(setting, budget.epsilon / self._log_terms, share) / setting.n)
         return super().automatic_lam(replace(setting, lam=max(setting.lam, least)), budget)
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:

@@ -10,7 +10,7 @@ from dpviz.mechanisms.objective.perturbed_objective import (
     QUERY,
     GaussianObjective,
     Regularised,
-    at_most,
+    cap_epsilon,
     distance_by_density,
     gradient_bound,
     kink_notes,
@@ -58,7 +58,7 @@ class KSTObjective(GaussianObjective, BoundsDistance):
             sensitivity_source=f"at every point one row moves the sum of gradients by at most ζ = {zeta:g} ({relation.value})",
             noise_scale=sigma,
             neighbouring=relation,
-            proves=at_most(budget, reached),
+            proves=cap_epsilon(budget, reached),
             accountant="published formula, checked by the density of the minimiser",
             notes=(
                 f"The published constants are loose: this noise gives ε = {reached:.3g} at the same δ.",

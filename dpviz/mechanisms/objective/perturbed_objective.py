@@ -19,7 +19,7 @@ from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import minimise_many
-from dpviz.privacy.accounting.distance import of_profile
+from dpviz.privacy.accounting.distance import distance_by_profile
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.objective import PerturbedObjective
@@ -102,7 +102,7 @@ def distance_by_density(setting: Setting, calibration: Calibration, bound: str) 
         bound: one of `objective.BOUNDS`.
     """
     proof = proof_of(setting, calibration.values(Regularised).Lam, calibration.neighbouring, bound)
-    return of_profile(lambda epsilon: proof.log_delta(epsilon, calibration.noise_scale), calibration.budget.epsilon)
+    return distance_by_profile(lambda epsilon: proof.log_delta(epsilon, calibration.noise_scale), calibration.budget.epsilon)
 
 
 def proof_of(
@@ -122,7 +122,7 @@ def kink_notes(setting: Setting) -> tuple[str, ...]:
     return () if np.isfinite(setting.third) else (KINKS,)
 
 
-def at_most(budget: Budget, epsilon: float) -> Budget:
+def cap_epsilon(budget: Budget, epsilon: float) -> Budget:
     """The budget where `epsilon` stays within it (up to rounding), else what holds instead."""
     return budget if epsilon <= budget.epsilon * (1 + 1e-9) else Budget(epsilon, budget.delta)
 

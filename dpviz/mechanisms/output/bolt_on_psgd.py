@@ -8,14 +8,14 @@ import numpy as np
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, ignore, knob
 from dpviz.mechanisms.capabilities import BoundsDistance, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
-from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_by_gaussian, release
+from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_budget, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent, permutations
-from dpviz.privacy.accounting.distance import of_gamma_sphere
+from dpviz.privacy.accounting.distance import gamma_sphere_distance
 from dpviz.privacy.accounting.events import Event, Mixture, PureEpsilon
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.mixture import mixture_sigma
@@ -145,7 +145,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:
         pure = self.noise == "pure"
-        return of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m) if pure else 1.0
+        return gamma_sphere_distance(calibration.sensitivity, calibration.noise_scale, setting.m) if pure else 1.0
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         m, b, _ = balanced_batches(setting.n, self.batch_size)
@@ -171,7 +171,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
             if self.noise == "classical":
                 # Wu 2017, Theorem 2 (Dwork & Roth 2014, Theorem A.1), proved for epsilon < 1
                 scale = math.sqrt(2 * math.log(1.25 / budget.delta)) * sensitivity / budget.epsilon
-                proved = proved_by_gaussian(budget, scale, tight / mu_star, tight)
+                proved = proved_budget(budget, scale, tight / mu_star, tight)
                 if budget.epsilon >= 1:
                     notes.append(f"The published noise is proved for ε < 1 only; what it proves here is {proved}.")
             elif self.noise == "mixture":
@@ -196,7 +196,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
             },
         )
 
-    def centre(self, problem: Problem, streams: Streams, monitor: Monitor = silent) -> Floats:
+    def centre(self, problem: Problem, streams: Streams, monitor: Monitor = ignore) -> Floats:
         """(S, m) last iterates, each after its own permutation."""
         m, _, _ = balanced_batches(problem.n, self.batch_size)
         return minibatch_descent(problem, self._steps(problem.setting), m, permutations(streams, problem.n), monitor=monitor)

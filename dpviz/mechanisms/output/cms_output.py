@@ -9,7 +9,7 @@ from dpviz.mechanisms.base import Calibration
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent
 from dpviz.mechanisms.output.minimiser_noise import MinimiserNoise, minimiser_sensitivity
 from dpviz.models import Setting
-from dpviz.privacy.accounting.distance import of_gamma_sphere
+from dpviz.privacy.accounting.distance import gamma_sphere_distance
 from dpviz.privacy.accounting.events import Event, PureEpsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE
@@ -49,7 +49,7 @@ class CMSOutput(MinimiserNoise, BoundsDistance, DeclaresEvent):
         return PureEpsilon(minimiser_sensitivity(setting, self.refined)[0] / calibration.noise_scale)
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:
-        return of_gamma_sphere(calibration.sensitivity, calibration.noise_scale, setting.m)
+        return gamma_sphere_distance(calibration.sensitivity, calibration.noise_scale, setting.m)
 
     def excess_theory(self, setting: Setting, noise_scale: float, start: float, eigenvalues: Floats) -> dict[str, float]:
         # E b b' = (d + 1)/beta^2 I for this noise

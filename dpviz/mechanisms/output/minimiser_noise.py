@@ -10,7 +10,7 @@ from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Streams, Training, knob
 from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery
 from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
-from dpviz.mechanisms.individual import around_minimiser
+from dpviz.mechanisms.individual import minimiser_epsilon
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import TOLERANCE
@@ -99,13 +99,13 @@ class MinimiserNoise(ProtectsQuery, BoundsSensitivity, HasExcessTheory, Individu
     def individual(
         self, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
     ) -> IndividualEpsilon | None:
-        return around_minimiser(problem, calibration)
+        return minimiser_epsilon(problem, calibration)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         return np.broadcast_to(problem.optimum, (len(streams), problem.m))
 
 
-def proved_by_gaussian(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:
+def proved_budget(budget: Budget, sigma: float, needed: float, sensitivity: float) -> Budget:
     """The budget that Gaussian noise `sigma` proves: the given one from `needed` on, otherwise the epsilon it reaches."""
     if sigma >= needed * (1 - 1e-12):
         return budget

@@ -11,7 +11,7 @@ from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Traini
 from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
-from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_by_gaussian, release
+from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_budget, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
@@ -105,7 +105,7 @@ class OutPertGD(ProtectsQuery, HasTrace, ReleasesGaussians, CountsSteps):
             query="the last iterate",
             sensitivity_source=SOURCES[self.calibration],
             noise_scale=sigma,
-            proves=proved_by_gaussian(budget, sigma, exact / mu_star, exact),
+            proves=proved_budget(budget, sigma, exact / mu_star, exact),
             accountant=accountant,
             notes=tuple(notes),
             for_training=StepCount(steps),

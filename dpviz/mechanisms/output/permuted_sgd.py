@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, knob, silent
+from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, ignore, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import HasTrace, NoisySteps, ProtectsQuery, ReleasesGaussians
 from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
@@ -227,7 +227,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         return np.repeat(self._epoch_steps(setting, self.epoch_count(setting)), self.batches(setting)[0])
 
     def centre(
-        self, problem: Problem, streams: Streams | None, step_sizes: Floats | None = None, monitor: Monitor = silent
+        self, problem: Problem, streams: Streams | None, step_sizes: Floats | None = None, monitor: Monitor = ignore
     ) -> Floats:
         """(S, m) results before noise; None for `streams` trains once on the rows as they stand.
 

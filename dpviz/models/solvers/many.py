@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.threads import Team, processors, thread_settings
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
@@ -29,7 +29,7 @@ class NotConverged(FloatingPointError):
 
 
 def minimise_many(
-    rows: Rows, loss: Loss, lam: Floats, linear: Floats, tolerance: float = 1e-12, strict: bool = False, monitor: Monitor = silent
+    rows: Rows, loss: Loss, lam: Floats, linear: Floats, tolerance: float = 1e-12, strict: bool = False, monitor: Monitor = ignore
 ) -> Floats:
     """Minimises (1/n) sum phi(<z_i, theta>) + lam_r/2 |theta|^2 + <b_r, theta> for R pairs (lam_r, b_r) together.
 

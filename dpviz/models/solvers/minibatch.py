@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, silent
+from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import generator, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.models.problem import Problem
-from dpviz.models.products import products, sparse
+from dpviz.models.products import products, uses_kernels
 
 
 def permutations(streams: Sequence[np.random.SeedSequence], n: int) -> NDArray[np.intp]:
@@ -27,7 +27,7 @@ def minibatch_descent(
     average_every: int = 0,
     stops: Sequence[int] = (),
     lams: Floats | None = None,
-    monitor: Monitor = silent,
+    monitor: Monitor = ignore,
 ) -> Floats:
     """Passes over fixed, balanced batches from 0: w <- w - eta (mean data gradient of the batch + lam w).
 
@@ -55,7 +55,7 @@ def minibatch_descent(
         order, loss, window = None if orders is None else orders[s], problem.model.loss, average_every * batches
         return rows.descend(loss, lam, step_sizes, bounds, order, window=window, stops=stops, monitor=tick)
 
-    heavy = most * problem.m * len(step_sizes) >= THREADS_FROM or sparse(problem.rows)
+    heavy = most * problem.m * len(step_sizes) >= THREADS_FROM or uses_kernels(problem.rows)
     out = np.stack(map_streams(work, count, monitor, parallel=heavy), axis=1)
     monitor(1.0)
     return out if steps.ndim == 2 or stops else out[0]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, seldom, silent
+from dpviz.common.progress import Monitor, ignore, throttle
 from dpviz.common.threads import map_streams, thread_settings
 from dpviz.models.base import Model, regulariser
 from dpviz.models.rows import Rows
@@ -28,7 +28,7 @@ _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
 def best_of_starts(
-    model: Model, objective: Objective, rows: Rows, lam: float, starts: Floats, monitor: Monitor = silent
+    model: Model, objective: Objective, rows: Rows, lam: float, starts: Floats, monitor: Monitor = ignore
 ) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
@@ -47,7 +47,7 @@ def best_of_starts(
             starts = starts[[_lowest(model, rows, lam, starts)]]
 
         def descend(k: int, tick: Monitor) -> Floats:
-            evaluations, report = itertools.count(1), seldom(tick)
+            evaluations, report = itertools.count(1), throttle(tick)
             # when a descent ends is not known: the bar approaches its end
             return polish(objective, len(rows), starts[k], lambda: report(1 - 0.5 ** (next(evaluations) / _USUAL)))
 

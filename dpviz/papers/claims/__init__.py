@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass, replace
 
-from dpviz.common.progress import Monitor, silent
-from dpviz.common.validate import one_of, whole
+from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import check_choice, check_integer
 from dpviz.common.version import engine_version
 from dpviz.papers.claims.catalogue import CLAIMS
 from dpviz.papers.claims.context import Claim, Context
@@ -40,7 +40,7 @@ def list_claims() -> dict[str, Claim]:
     return {claim.id: claim for claim in CLAIMS}
 
 
-def concerning(mechanism: str) -> tuple[Claim, ...]:
+def claims_of(mechanism: str) -> tuple[Claim, ...]:
     """The claims that speak about a mechanism."""
     return tuple(claim for claim in CLAIMS if mechanism in claim.mechanisms)
 
@@ -50,7 +50,7 @@ def command(claim: str, full: bool = False, seed: int = 0) -> str:
     return f"dpviz claims {claim}" + (" --full" if full else "") + (f" --seed {seed}" if seed else "")
 
 
-def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = silent) -> Finding:
+def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = ignore) -> Finding:
     """Tests a claim.
 
     Args:
@@ -62,8 +62,8 @@ def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = s
     Raises:
         InvalidInput: no such claim, or a bad seed.
     """
-    chosen = list_claims()[one_of("claim", claim, list_claims())]
-    seed = whole("seed", seed, 0, 2**32 - 1)
+    chosen = list_claims()[check_choice("claim", claim, list_claims())]
+    seed = check_integer("seed", seed, 0, 2**32 - 1)
     begun = time.perf_counter()
     context = Context(full=full, seed=seed, monitor=monitor)
     verdict = chosen.test(context)

@@ -55,13 +55,13 @@ _KNOBS_OF_STEPS: Mapping[str, Callable[[int, int], dict[str, Any]]] = {
 }
 
 
-def tried(mechanism: str, model: str, n: int) -> Grid:
+def tuning_grid(mechanism: str, model: str, n: int) -> Grid:
     """Settings that a method is tuned over: the same numbers of steps and step sizes for all; batches have about √n rows."""
     counts = STEP_COUNTS if light(model) else STEP_COUNTS[:2]  # more steps of a network take minutes
     return [_KNOBS_OF_STEPS[mechanism](steps, n) | {"step_size": size} for steps in counts for size in STEP_SIZES]
 
 
-def untestable(model: str, methods: Sequence[str]) -> Verdict | None:
+def untestable_verdict(model: str, methods: Sequence[str]) -> Verdict | None:
     """The verdict where the model is not here, or one of the methods does not run on it."""
     try:
         setting = get_model(model).setting(1000, 5, 1e-3)
@@ -96,7 +96,7 @@ def by_start(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
     return replace(published, because=because)
 
 
-def more_accurate(check: Check, mechanism: str, other: str, model: str = "logistic", quick: str = "", why: str = "") -> Test:
+def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logistic", quick: str = "", why: str = "") -> Test:
     """A method that starts at the non-private model is more accurate than another, which does not.
 
     Args:
@@ -107,7 +107,7 @@ def more_accurate(check: Check, mechanism: str, other: str, model: str = "logist
 
     def test(context: Context) -> Verdict:
         chosen = context.choose(quick or model, model)
-        missing = untestable(chosen, (mechanism, other))
+        missing = untestable_verdict(chosen, (mechanism, other))
         if missing is not None:
             return missing
         names = context.data(QUICK if light(chosen) else QUICK[:1], FULL)
@@ -123,12 +123,12 @@ def more_accurate(check: Check, mechanism: str, other: str, model: str = "logist
             here = context.part(k, len(names))
             setting = here.setup(name, chosen)[0].problem.setting
             n = setting.n
-            theirs, ends = here.part(0, 3).best(other, tried(other, chosen, n), name, grid, seeds, model=chosen)
+            theirs, ends = here.part(0, 3).best(other, tuning_grid(other, chosen, n), name, grid, seeds, model=chosen)
             numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}", _steps(other, ends, setting)))
             label = list_mechanisms()[mechanism].label
             sides = {}
             for s, start in enumerate(STARTS):
-                knobs = [g | start_knobs(mechanism, start) for g in tried(mechanism, chosen, n)]
+                knobs = [g | start_knobs(mechanism, start) for g in tuning_grid(mechanism, chosen, n)]
                 mine, ends = here.part(s + 1, 3).best(mechanism, knobs, name, grid, seeds, model=chosen)
                 rows[start] += [mine.rows(mechanism), theirs.rows(other)]
                 sides[f"{label}, {'non-private start' if s == 0 else f'start at {nowhere}'}"] = (mechanism, mine)
@@ -163,7 +163,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
             for s, start in enumerate(STARTS):
                 here = context.part(2 * k + s, 2 * len(names))
                 setup, _ = here.setup(name)
-                knobs = [g | start_knobs(mechanism, start) for g in tried(mechanism, "logistic", setup.problem.n)]
+                knobs = [g | start_knobs(mechanism, start) for g in tuning_grid(mechanism, "logistic", setup.problem.n)]
                 best, ends = here.best(mechanism, knobs, name, grid, seeds, by="gap")
                 rows[start].append(best.rows(mechanism))
                 # F(0) of the same problem: the objective of a model that says nothing
@@ -195,7 +195,7 @@ def _steps(mechanism: str, chosen: Sequence[dict[str, Any]], setting: Setting) -
     return ", ".join(f"{one.step_count(setting):,} of {one.step_size:g}/L" for one in built)  # type: ignore[attr-defined]
 
 
-def compared(
+def comparison_test(
     check: Check,
     mechanism: str,
     grid: Grid,
@@ -206,7 +206,7 @@ def compared(
     """A method beside others at the same claimed budgets, each at its best hyperparameters."""
 
     def test(context: Context) -> Verdict:
-        missing = untestable(model, (mechanism, *(other for other, _ in others)))
+        missing = untestable_verdict(model, (mechanism, *(other for other, _ in others)))
         if missing is not None:
             return missing
         names = context.choose(QUICK if light(model) else QUICK[:1], QUICK)

@@ -20,12 +20,12 @@ CLAIMED = 1.0
 MakePair = Callable[[int], Pair]
 
 
-def opposed(n: int) -> Pair:
+def opposed_rows_pair(n: int) -> Pair:
     """The pair on which noise on rows hardly reaches the model."""
     return make("opposed", get_model("logistic"), n, 2, 1e-3)
 
 
-def pushed(n: int) -> Pair:
+def misclassified_pair(n: int) -> Pair:
     """The pair on which one misclassified row changes the minimiser most, for methods that start there."""
     return make("pushed", get_model("logistic"), n, 2, 1e-2)
 

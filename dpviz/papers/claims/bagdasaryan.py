@@ -15,7 +15,7 @@ from dpviz.papers import sets
 from dpviz.papers.checks import MARGIN, NOTHING
 from dpviz.papers.claims.context import Context
 from dpviz.papers.claims.tables import lines, span
-from dpviz.papers.numbers import LEVEL, paired
+from dpviz.papers.numbers import LEVEL, paired_mean
 from dpviz.papers.verdict import Comparison, Picture, Scope, Verdict, combine, summary
 from dpviz.privacy.budget import Budget
 
@@ -88,7 +88,7 @@ def small_groups_lose_more(context: Context) -> Verdict:
         for pair in measured:
             more = pair.lost[0] - pair.lost[1]
             for e, epsilon in enumerate(BUDGETS):
-                lead = paired(more[e])
+                lead = paired_mean(more[e])
                 way = f"{100 * abs(lead.mean):.2f} points {'more' if lead.mean >= 0 else 'less'}"
                 message = f"“{pair.small}” loses {way} than “{pair.large}” at ε = {epsilon:g}"
                 lost = bool(np.abs(pair.lost[:, e].mean(axis=1)).max() >= NOTHING)
@@ -123,6 +123,6 @@ def small_groups_lose_more(context: Context) -> Verdict:
 
 def _clipping() -> str:
     """A sentence on clipping, one of the publication's reasons."""
-    clip_norm = sets.pinned("dp-sgd")["clip_norm"]
+    clip_norm = sets.pinned_values("dp-sgd")["clip_norm"]
     none = ", so that clipping, one of the publication's reasons, changes none" if clip_norm >= 1 else ""
     return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."

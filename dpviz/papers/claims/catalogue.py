@@ -29,12 +29,14 @@ def running_time(context: Context) -> Verdict:
 
 
 TESTS: dict[str, Test] = {
-    "pidp-fewer-noised": rules.fewer_with_noise("pidp-sgd"),
+    "pidp-fewer-noised": rules.noise_rows_test("pidp-sgd"),
     "pidp-follows-influence": rules.follows_influence("pidp-sgd"),
-    "pidp-beats-dp-sgd": accuracy.more_accurate(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd"),
-    "pidp-beats-dp-sgd-mlp": accuracy.more_accurate(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd", "mlp", "mlp-8"),
+    "pidp-beats-dp-sgd": accuracy.accuracy_test(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd"),
+    "pidp-beats-dp-sgd-mlp": accuracy.accuracy_test(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd", "mlp", "mlp-8"),
     "pidp-gap-zero": accuracy.gap_almost_zero(sentences.PIDP_GAP, "pidp-sgd"),
-    "pidp-private": _private("pidp-sgd", {"step 1/L": {}, "step 0.1/L": {"step_size": 0.1}}, audits.pushed, runs=(600, 4000)),
+    "pidp-private": _private(
+        "pidp-sgd", {"step 1/L": {}, "step 0.1/L": {"step_size": 0.1}}, audits.misclassified_pair, runs=(600, 4000)
+    ),
     "network-pl": numerics.network_pl,
     "pidp-generalisation": population.population("dp-sgd", excess=False),
     "pidp-population-risk": population.population("dp-sgd", excess=True),
@@ -42,37 +44,39 @@ TESTS: dict[str, Test] = {
     "pidp-complexity": running_time,
     "pidp-population-risk-pidp": population.population("pidp-sgd", excess=True),
     "influence-error": numerics.influence_error,
-    "influential-are-found": risk.influential_are_found,
-    "dbdp-fewer-noised": rules.fewer_with_noise("dbdp-pi"),
+    "influential-are-found": risk.exposure_verdict,
+    "dbdp-fewer-noised": rules.noise_rows_test("dbdp-pi"),
     "dbdp-follows-influence": rules.follows_influence("dbdp-pi"),
-    "dbdp-improves": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
-    "dbdp-improves-mlp": accuracy.more_accurate(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),
+    "dbdp-improves": accuracy.accuracy_test(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
+    "dbdp-improves-mlp": accuracy.accuracy_test(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),
     "dbdp-gap-zero": accuracy.gap_almost_zero(sentences.DBDP_GAP, "dbdp-pi"),
     "dbdp-published-rows": rules.published_rows,
     "dbdp-excess-rate": population.empirical("dbdp-pi", population.theorem1, _ONE_ROW),
     "dbdp-noise-rate": numerics.dbdp_noise_rate,
     "dbdp-noise-weight": numerics.dbdp_weight,
-    "dbdp-private": _private("dbdp", {"as published": {"average": False}}, audits.opposed, runs=(400, 4000)),
-    "dbdp-any-constant": constants.for_every_constant("dbdp", constants.of_dbdp, 0.25),
-    "dbdp-pi-private": _private("dbdp-pi", {"as published": {}}, audits.pushed, runs=(600, 4000)),
+    "dbdp-private": _private("dbdp", {"as published": {"average": False}}, audits.opposed_rows_pair, runs=(400, 4000)),
+    "dbdp-any-constant": constants.constant_test("dbdp", constants.dbdp_step, 0.25),
+    "dbdp-pi-private": _private("dbdp-pi", {"as published": {}}, audits.misclassified_pair, runs=(600, 4000)),
     "ip-private": _private(
         "input-perturbation",
         {"a draw for each row": {}, "one draw for all rows": {"sharing": "shared"}},
-        audits.opposed,
+        audits.opposed_rows_pair,
         runs=(600, 4000),
     ),
-    "ip-any-constant": constants.for_every_constant("input-perturbation", constants.of_input_perturbation, 0.5),
-    "ip-private-pl": _private("input-perturbation", {"a draw for each row": {"theorem": "pl"}}, audits.opposed, runs=(600, 4000)),
+    "ip-any-constant": constants.constant_test("input-perturbation", constants.input_perturbation_step, 0.5),
+    "ip-private-pl": _private(
+        "input-perturbation", {"a draw for each row": {"theorem": "pl"}}, audits.opposed_rows_pair, runs=(600, 4000)
+    ),
     "ip-noise-like-gradient": numerics.noise_like_gradient,
     "ip-excess-rate": population.empirical("input-perturbation", population.theorem4),
     "ip-excess-rate-convex": population.empirical("input-perturbation", population.theorem4, theorem="strongly-convex"),
-    "ip-like-central": accuracy.compared(
+    "ip-like-central": accuracy.comparison_test(
         sentences.IP_LIKE_CENTRAL, "input-perturbation", _STEPS, [("dp-gd", _STEPS), ("outpert-gd", _STEPS)], _CENTRAL
     ),
-    "ip-like-central-mlp": accuracy.compared(
+    "ip-like-central-mlp": accuracy.comparison_test(
         sentences.IP_LIKE_CENTRAL, "input-perturbation", _NETWORK, [("dp-gd", _NETWORK)], _CENTRAL, "mlp"
     ),
-    "ip-beats-objective": accuracy.compared(
+    "ip-beats-objective": accuracy.comparison_test(
         sentences.IP_BEATS_OBJECTIVE, "input-perturbation", _STEPS, [("kst-objective", ({},))], _CENTRAL
     ),
     "rsgd-ar-best": rsgd.competitive(
@@ -90,7 +94,7 @@ TESTS: dict[str, Test] = {
     "permutation-saves": numerics.permutation_saves,
     "averaging-lowers-sensitivity": numerics.averaging_lowers,
     "averaging-raises-accuracy": rsgd.averaging_helps,
-    "numerical-tighter": numerics.numerical_tighter,
+    "numerical-tighter": numerics.compare_sensitivities,
     "objective-fastest": running_time,
     "rsgd-ar-as-fast": running_time,
     "sampling-is-slow": running_time,

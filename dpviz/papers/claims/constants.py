@@ -44,14 +44,14 @@ _LAM, _GROWS = 0.01, 0.02  # regularisation; how near to the derived exponent of
 Exact = Callable[[Context, int, float], tuple[float, float]]
 
 
-def of_input_perturbation(context: Context, n: int, c: float) -> tuple[float, float]:
+def input_perturbation_step(context: Context, n: int, c: float) -> tuple[float, float]:
     """One full step on rows with a draw of their own; the label of one row is the other one."""
     cal = protection.calibrate(context.build("input-perturbation", steps=1, c=c), _setting(n), _budget(n))
     distance = 2 / (math.sqrt(n) * cal.noise_scale)
     return distance, float(gaussian_epsilon(default_delta(n), distance))
 
 
-def of_dbdp(context: Context, n: int, c: float) -> tuple[float, float]:
+def dbdp_step(context: Context, n: int, c: float) -> tuple[float, float]:
     """One step on a batch; one row is there, or a row of zeros."""
     cal = protection.calibrate(context.build("dbdp", steps=1, c=c), _setting(n), _budget(n))
     size = cal.details["batch_size"]
@@ -72,7 +72,7 @@ def mixture_epsilon(q: float, distance: float, delta: float) -> float:
     return 0.0 if excess(1e-9) <= 0 else smallest(excess, 0.0)
 
 
-def for_every_constant(mechanism: str, exact: Exact, exponent: float) -> Test:
+def constant_test(mechanism: str, exact: Exact, exponent: float) -> Test:
     """Some constant c makes the theorem's noise enough for every number of rows.
 
     Args:

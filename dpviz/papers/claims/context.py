@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, part, silent
+from dpviz.common.progress import Monitor, ignore, part
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
@@ -88,7 +88,7 @@ class Context:
 
     full: bool = False
     seed: int = 0
-    monitor: Monitor = silent
+    monitor: Monitor = ignore
     swaps: Mapping[str, Any] = field(default_factory=dict)
     trained_on: list[str] = field(default_factory=list, compare=False)
 
@@ -100,7 +100,7 @@ class Context:
         """Names of datasets, by `full`; there the papers' sets that are on this machine stand in for the large census."""
         if not self.full:
             return usual
-        papers = tuple(name for name in PAPERS_SETS if sets.present(name))
+        papers = tuple(name for name in PAPERS_SETS if sets.is_present(name))
         return tuple(name for name in full if not papers or name != LARGE) + papers
 
     def part(self, k: int, of: int) -> Context:

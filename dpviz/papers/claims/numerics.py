@@ -307,7 +307,7 @@ def averaging_lowers(context: Context) -> Verdict:
     )
 
 
-def numerical_tighter(context: Context) -> Verdict:
+def compare_sensitivities(context: Context) -> Verdict:
     """The sensitivity of Proposition 2 is below that of Zhang et al."""
     n, lams = 36177, np.logspace(-5, 0, 11)
     ours_of = context.hook("sensitivity", bounds.proposition2)

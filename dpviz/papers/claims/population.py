@@ -16,7 +16,7 @@ from dpviz.models.problem import Problem
 from dpviz.papers.claims.context import Context, Test
 from dpviz.papers.claims.numerics import SLOPE, slope
 from dpviz.papers.claims.tables import lines
-from dpviz.papers.numbers import LEVEL, paired
+from dpviz.papers.numbers import LEVEL, paired_mean
 from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, summary
 from dpviz.privacy.budget import Budget
 
@@ -83,9 +83,9 @@ def population(mechanism: str, excess: bool) -> Test:
         n_train, errors, limit = np.array(sizes, float), np.array(found), np.array(limits)
         comparisons = [
             Comparison(
-                f"n = {n:,}", paired(error).at_most(top), f"{error.mean():.2g} against a bound of {top:.2g}", error.mean() / top
+                f"n = {n:,}", paired_mean(gap).at_most(top), f"{gap.mean():.2g} against a bound of {top:.2g}", gap.mean() / top
             )
-            for n, error, top in zip(sizes, errors, limits, strict=True)
+            for n, gap, top in zip(sizes, errors, limits, strict=True)
         ]
         what = "excess population risk" if excess else "generalisation error"
         orders = [("Fitted exponent of n, bound", f"{slope(n_train, limit):.2f}")]

@@ -18,7 +18,7 @@ LEAST = 0.1  # rank correlation below which influence predicts next to nothing
 _TENTHS = 10
 
 
-def influential_are_found(context: Context) -> Verdict:
+def exposure_verdict(context: Context) -> Verdict:
     """Rows of large influence are easier to find, in models trained without noise."""
     names = context.choose(("breast-cancer", "census-2000"), ("breast-cancer", "census-2000", "wine", "census-10000"))
     shadows, targets = context.choose((256, 64), (1024, 256))

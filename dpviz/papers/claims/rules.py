@@ -30,7 +30,7 @@ def noise_chance(context: Context, mechanism: str, dataset: str) -> tuple[Floats
     return chance, influence_of(problem).published_norm
 
 
-def fewer_with_noise(mechanism: str) -> Test:
+def noise_rows_test(mechanism: str) -> Test:
     """More budget, fewer rows that receive noise."""
 
     def test(context: Context) -> Verdict:

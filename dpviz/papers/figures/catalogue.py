@@ -112,7 +112,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
     elif delta >= 1 / n:
         delta = None
     seeds, splits = (SMALL_SEEDS, SMALL_SPLITS) if rows_of(dataset) < SMALL else (figure.seeds, 1)
-    chosen = {name: with_rows({**sets.pinned(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
+    chosen = {name: with_rows({**sets.pinned_values(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
     values = {
         "dataset": dataset,
         "model": panel.model,
@@ -136,7 +136,7 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     rows = [("all methods", SHARED[name], value, GIVEN if name in figure.fixed else OURS) for name, value in shared.items()]
     for name, method in figure.methods.items():
         for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
-            used = {**sets.pinned(name), **method.knobs}
+            used = {**sets.pinned_values(name), **method.knobs}
             given = knob in method.knobs or knob in method.fixed
             automatic = bool(declared.automatic) and not given and knob not in used
             value = (

@@ -1,7 +1,7 @@
 """Figures 1 and 2 of Chen, Lee, Kifer 2019: accuracy and objective of RSGD-AR and its baselines."""
 
 from dpviz.papers import sentences
-from dpviz.papers.checks import as_good
+from dpviz.papers.checks import matches
 from dpviz.papers.figures.base import Figure, Method, Panel, Statement
 
 _CHEN = "chen-rsgd"
@@ -23,7 +23,7 @@ _CHEN_METHODS = {
     "dp-sgd": Method("SGD-MA", {"sampling_rate": "1/sqrt(n)"}),
     "nsgd": Method("NSGD", {"batch_size": 4000}, ("decay",)),
 }
-_CHEN_OBJECTIVE = as_good("rsgd-ar", tuple(name for name in _CHEN_METHODS if name != "rsgd-ar"), "objective")
+_CHEN_OBJECTIVE = matches("rsgd-ar", tuple(name for name in _CHEN_METHODS if name != "rsgd-ar"), "objective")
 _CHEN_DIFFERS = (
     _ONE_SPLIT,
     _RANGE,

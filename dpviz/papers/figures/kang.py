@@ -3,7 +3,7 @@
 from functools import partial
 
 from dpviz.papers import sentences
-from dpviz.papers.checks import ahead, almost_zero, close_at_start, fluctuates, grows_apart, rises, similar
+from dpviz.papers.checks import close_at_start, fluctuates, grows_apart, has_small_gap, leads, resembles, rises
 from dpviz.papers.figures.base import Figure, Method, Panel, Statement
 from dpviz.papers.verdict import Scope
 
@@ -60,18 +60,18 @@ _IP_DIFFERS = (
 )
 _IP_NEW = "input-perturbation"
 _IP_ACCURACY = (
-    Statement("Better than the gradient perturbation of [4].", ahead(_IP_NEW, "bassily-sgd")),
+    Statement("Better than the gradient perturbation of [4].", leads(_IP_NEW, "bassily-sgd")),
     Statement("Better than the objective perturbation of [29].", sentences.IP_BEATS_OBJECTIVE, claim="ip-beats-objective"),
     Statement("Almost the same as [43] and [49], or better.", sentences.IP_LIKE_CENTRAL, claim="ip-like-central"),
     Statement("The accuracy of [4] fluctuates sharply over ε.", fluctuates(("bassily-sgd",))),
 )
 _IP_GAP = (
-    Statement("The gap is almost the same as that of [43].", similar(_IP_NEW, ("dp-gd",), "optimality_gap")),
+    Statement("The gap is almost the same as that of [43].", resembles(_IP_NEW, ("dp-gd",), "optimality_gap")),
     *(
-        Statement(f"The gap is better than that of {name} on most datasets.", ahead(_IP_NEW, other, "optimality_gap", Scope.MOST))
+        Statement(f"The gap is better than that of {name} on most datasets.", leads(_IP_NEW, other, "optimality_gap", Scope.MOST))
         for name, other in (("[49]", "outpert-gd"), ("[4]", "bassily-sgd"), ("[29]", "kst-objective"))
     ),
-    Statement("The gap is close to 0 on some datasets.", almost_zero(_IP_NEW, Scope.SOME)),
+    Statement("The gap is close to 0 on some datasets.", has_small_gap(_IP_NEW, Scope.SOME)),
     Statement("The gap of [4] fluctuates sharply.", fluctuates(("bassily-sgd",), "optimality_gap")),
 )
 
@@ -120,7 +120,7 @@ FIGURES = (
         panels=_large(),
         statements=(
             Statement("As ε increases, so does the accuracy.", rises(tuple(_DBDP_METHODS))),
-            Statement("DBDP-ERM is similar to some of the best previous methods.", similar("dbdp", _DBDP_BEST)),
+            Statement("DBDP-ERM is similar to some of the best previous methods.", resembles("dbdp", _DBDP_BEST)),
             Statement(
                 "The performance improving algorithm raises the accuracy on most datasets.",
                 sentences.DBDP_AHEAD,
@@ -145,7 +145,7 @@ FIGURES = (
         shows="optimality_gap",
         panels=_large(),
         statements=(
-            Statement("The gap of DBDP-ERM is similar to previous methods.", similar("dbdp", _DBDP_BEST, "optimality_gap")),
+            Statement("The gap of DBDP-ERM is similar to previous methods.", resembles("dbdp", _DBDP_BEST, "optimality_gap")),
             Statement(
                 "The gap of the performance improving algorithm is almost 0 on some datasets.",
                 sentences.DBDP_GAP,

@@ -21,7 +21,7 @@ def need(words: str, holds: Callable[[Facts], bool], reason: Callable[[Facts], s
     return Condition(words, lambda f: None if holds(f) else reason(f))
 
 
-def below(words: str, limit: Callable[[Facts], float], note: str = "") -> Condition:
+def upper_limit(words: str, limit: Callable[[Facts], float], note: str = "") -> Condition:
     """epsilon below a limit."""
     return need(
         words,
@@ -31,17 +31,17 @@ def below(words: str, limit: Callable[[Facts], float], note: str = "") -> Condit
 
 
 #: Theorem 1 of Abadi et al. 2016 with one row a batch, where the row's own publication does not state it
-MOMENTS_ROW = below("ε < c₁T/n²", lambda f: f.steps / f.n**2, "; c₁ = 1, q = 1/n (Abadi et al. 2016, Theorem 1: ε < c₁q²T)")
+MOMENTS_ROW = upper_limit("ε < c₁T/n²", lambda f: f.steps / f.n**2, "; c₁ = 1, q = 1/n (Abadi et al. 2016, Theorem 1: ε < c₁q²T)")
 #: the same with q of the order of 1/|B| = 1/(qn), so that q² is 1/n
-MOMENTS_BATCH = below("ε < c₁q²T", lambda f: f.steps / f.n, "; c₁ = 1, q = 1/√n (Abadi et al. 2016, Theorem 1)")
-MOMENTS_FULL = below("ε < c₁T", lambda f: f.steps, "; c₁ = 1, all rows in every step")
+MOMENTS_BATCH = upper_limit("ε < c₁q²T", lambda f: f.steps / f.n, "; c₁ = 1, q = 1/√n (Abadi et al. 2016, Theorem 1)")
+MOMENTS_FULL = upper_limit("ε < c₁T", lambda f: f.steps, "; c₁ = 1, all rows in every step")
 CLASSICAL = need(
     "ε < 1",
     lambda f: f.epsilon < 1,
     lambda f: f"needs ε < 1, where the classical Gaussian noise is proved, and ε = {f.epsilon:.3g}",
 )
-SVRG_RANGE = below("ε ≤ c₁Tm/n²", lambda f: f.steps * f.inner / f.n**2, "; c₁ = 1 (Wang, Ye, Xu 2017, Theorem 4.1)")
-BASSILY_RANGE = below(
+SVRG_RANGE = upper_limit("ε ≤ c₁Tm/n²", lambda f: f.steps * f.inner / f.n**2, "; c₁ = 1 (Wang, Ye, Xu 2017, Theorem 4.1)")
+BASSILY_RANGE = upper_limit(
     "ε of order at most √ln(1/δ)", lambda f: math.sqrt(log_inverse_delta(f)), "; constant 1, recalled from Bassily et al. 2014"
 )
 LOCAL_RANGE = need(

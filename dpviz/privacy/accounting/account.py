@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from dpviz.common.validate import in_range, positive
+from dpviz.common.validate import check_range, positive
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -87,7 +87,7 @@ def epsilon(event: Event, method: Method, delta: float) -> float:
     >>> round(epsilon(dp_sgd, Method("rdp"), delta=1e-5), 3)
     2.101
     """
-    target = math.log(in_range("delta", delta, 1e-300, 1 - 1e-12))
+    target = math.log(check_range("delta", delta, 1e-300, 1 - 1e-12))
     steps = steps_of(event)
     for step in steps:
         refuse(step, method)

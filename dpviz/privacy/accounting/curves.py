@@ -9,9 +9,9 @@ import numpy as np
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import epsilon, log_delta
-from dpviz.privacy.accounting.accountants.base import mu_of
+from dpviz.privacy.accounting.accountants.base import full_release_mu
 from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
-from dpviz.privacy.accounting.distance import of_divergence
+from dpviz.privacy.accounting.distance import distance_by_divergence
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_detections, total_variation
 from dpviz.privacy.accounting.methods import Method, tightest
@@ -73,13 +73,13 @@ def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE) -
     steps, method = steps_of(event), tightest(event, relation)
     if len(steps) > 1:
         # a Rényi divergence grows with its order and is the Kullback-Leibler divergence at 1
-        one_hop = of_divergence(float(curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)).min()))
+        one_hop = distance_by_divergence(float(curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)).min()))
         if relation is Neighbouring.ADD_REMOVE:
             return one_hop
-        return min(1.0, 2 * one_hop, of_divergence(float(curve_of_replacement(steps, method).min())))
+        return min(1.0, 2 * one_hop, distance_by_divergence(float(curve_of_replacement(steps, method).min())))
     step = steps[0]
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        return total_variation(math.sqrt(step.count) * mu_of(step.event, method))
+        return total_variation(math.sqrt(step.count) * full_release_mu(step.event, method))
 
     def by(e: float) -> float:
         return min(1.0, math.tanh(e / 2) + 2 * math.exp(log_delta(event, method, e)) / (1 + math.exp(e)))
@@ -98,7 +98,7 @@ def detections(event: Event, false_alarms: Floats, relation: Neighbouring = Neig
     """
     a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event, relation)
     if isinstance(step.event, Gaussian) and step.sampling == "full":
-        return gaussian_detections(math.sqrt(step.count) * mu_of(step.event, method), a)
+        return gaussian_detections(math.sqrt(step.count) * full_release_mu(step.event, method), a)
     missed = np.zeros_like(a)
     for e, d in _profile(event, method):
         missed = np.maximum(missed, np.maximum(1 - d - np.exp(e) * a, np.exp(-e) * (1 - d - a)))

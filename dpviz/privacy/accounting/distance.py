@@ -13,7 +13,7 @@ from dpviz.privacy.noise import GAMMA_SPHERE
 _PARTS = 24  # values of epsilon at which a profile is read
 
 
-def of_profile(log_delta: Callable[[float], float], largest: float) -> float:
+def distance_by_profile(log_delta: Callable[[float], float], largest: float) -> float:
     """The smallest of (e^eps - 1 + 2 delta(eps))/(e^eps + 1) (Kairouz, Oh, Viswanath 2015, Theorem 2.1).
 
     Args:
@@ -27,12 +27,12 @@ def of_profile(log_delta: Callable[[float], float], largest: float) -> float:
     return min(1.0, *(at(float(e)) for e in largest * np.geomspace(1e-5, 1.0, _PARTS)))
 
 
-def of_divergence(kl: float) -> float:
+def distance_by_divergence(kl: float) -> float:
     """TV from a bound on the Kullback-Leibler divergence, in nats: the smaller of Pinsker's and Bretagnolle and Huber's."""
     return min(math.sqrt(kl / 2), math.sqrt(-math.expm1(-kl)))
 
 
-def of_gamma_sphere(distance: float, scale: float, dim: int) -> float:
+def gamma_sphere_distance(distance: float, scale: float, dim: int) -> float:
     """TV of two centres that far apart under noise of density ~ exp(-|b|/scale), exactly.
 
     The density falls with |b|, so the best guess is the nearer centre, a half-space: |<b, e>| <= distance/2 for the unit

@@ -3,28 +3,28 @@
 import math
 from collections.abc import Callable
 
-from dpviz.common.validate import InvalidInput, whole
+from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.privacy.accounting.account import epsilon
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, steps_of
 from dpviz.privacy.accounting.methods import tightest
-from dpviz.privacy.accounting.selection import slack_of
+from dpviz.privacy.accounting.selection import exact_slack
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.search import largest
+from dpviz.privacy.search import largest_argument
 
 _LEAST = 1e-9  # of the budget
 
 
-def divided(budget: Budget, parts: int) -> Budget:
+def divide(budget: Budget, parts: int) -> Budget:
     """The largest (epsilon, delta) of each of `parts` releases so that together they are within the budget, whatever they are.
 
     Kairouz, Oh, Viswanath 2015, Theorem 3.3: (1-2i/k) k releases of eps' add up to (k - 2i) eps' at the price of delta_i. Tried
     are i = 0, plain addition, and every i whose delta_i is at most half of delta.
     """
-    k = whole("parts", parts, 1, 10_000)
+    k = check_integer("parts", parts, 1, 10_000)
     best = Budget(budget.epsilon / k, _root(budget.delta, 0.0, k))
     for i in range(1, (k - 1) // 2 + 1):
         each = budget.epsilon / (k - 2 * i)
-        slack = slack_of(each, k, i)
+        slack = exact_slack(each, k, i)
         if slack > budget.delta / 2:  # at least half of delta is left for the releases themselves
             break
         best = Budget(each, _root(budget.delta, slack, k))
@@ -43,7 +43,7 @@ def composes(event: Event) -> bool:
     return len(steps) == 1 and isinstance(steps[0].event, Gaussian) and steps[0].sampling != "fixed"
 
 
-def divided_exactly(budget: Budget, parts: int, released: Callable[[Budget], Event]) -> Budget:
+def divide_exactly(budget: Budget, parts: int, released: Callable[[Budget], Event]) -> Budget:
     """The same for releases that are known: the largest epsilon at the same delta whose releases, repeated, meet the budget.
 
     Args:
@@ -52,7 +52,7 @@ def divided_exactly(budget: Budget, parts: int, released: Callable[[Budget], Eve
     Raises:
         InvalidInput: no epsilon is small enough.
     """
-    k = whole("parts", parts, 1, 10_000)
+    k = check_integer("parts", parts, 1, 10_000)
 
     def excess(each: float) -> float:
         event = Repeated(released(Budget(each, budget.delta)), k)
@@ -60,5 +60,5 @@ def divided_exactly(budget: Budget, parts: int, released: Callable[[Budget], Eve
 
     refusal = InvalidInput("epsilon", f"is too small to be divided by {k} classes", "Choose a larger epsilon.")
     limits = (_LEAST * budget.epsilon, budget.epsilon)
-    each = largest(excess, math.log(budget.epsilon / k), tolerance=1e-7, margin=1e-7, limits=limits, refusal=refusal)
+    each = largest_argument(excess, math.log(budget.epsilon / k), tolerance=1e-7, margin=1e-7, limits=limits, refusal=refusal)
     return Budget(each, budget.delta)

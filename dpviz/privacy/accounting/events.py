@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, instance, one_of, positive, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_instance, check_integer, check_range, positive
 
 #: how batches are drawn. "poisson": every row is in with chance `rate`, independently; "without-replacement": a fresh uniform
 #: batch of exactly rate x n rows at every step; "fixed": batches of a shuffled order, the same in every pass
@@ -85,9 +85,9 @@ class Mixture:
     sigma: float = 1.0
 
     def __post_init__(self) -> None:
-        sensitivities, weights = (instance(name, getattr(self, name), tuple) for name in ("sensitivities", "weights"))
+        sensitivities, weights = (check_instance(name, getattr(self, name), tuple) for name in ("sensitivities", "weights"))
         object.__setattr__(self, "sensitivities", tuple(positive("sensitivities", s) for s in sensitivities))
-        object.__setattr__(self, "weights", tuple(in_range("weights", q, 0.0, 1.0 + 1e-9) for q in weights))
+        object.__setattr__(self, "weights", tuple(check_range("weights", q, 0.0, 1.0 + 1e-9) for q in weights))
         if len(sensitivities) != len(weights) or not weights or abs(sum(self.weights) - 1) > 1e-9:
             raise InvalidInput("weights", "must be probabilities, one per sensitivity, that sum to 1", "Give |B_j|/n.")
         object.__setattr__(self, "sigma", positive("sigma", self.sigma))
@@ -138,9 +138,9 @@ class Sampled:
     sampling: str = "poisson"
 
     def __post_init__(self) -> None:
-        instance("event", self.event, Gaussian)
-        object.__setattr__(self, "rate", in_range("rate", self.rate, 1e-9, 1.0))
-        one_of("sampling", self.sampling, SAMPLINGS)
+        check_instance("event", self.event, Gaussian)
+        object.__setattr__(self, "rate", check_range("rate", self.rate, 1e-9, 1.0))
+        check_choice("sampling", self.sampling, SAMPLINGS)
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class Repeated:
     count: int
 
     def __post_init__(self) -> None:
-        instance("event", self.event, *EVENTS)
-        object.__setattr__(self, "count", whole("count", self.count, 1, 10**9))
+        check_instance("event", self.event, *EVENTS)
+        object.__setattr__(self, "count", check_integer("count", self.count, 1, 10**9))
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class Composed:
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        for event in instance("events", self.events, tuple):
-            instance("events", event, *EVENTS)
+        for event in check_instance("events", self.events, tuple):
+            check_instance("events", event, *EVENTS)
         if not self.events:
             raise InvalidInput("events", "must hold at least one event", "Give what is released.")
 
@@ -181,8 +181,8 @@ class Shuffled:
     n: int
 
     def __post_init__(self) -> None:
-        instance("event", self.event, Gaussian, PureEpsilon)
-        object.__setattr__(self, "n", whole("n", self.n, 1, 2**62))
+        check_instance("event", self.event, Gaussian, PureEpsilon)
+        object.__setattr__(self, "n", check_integer("n", self.n, 1, 2**62))
 
 
 Event: TypeAlias = Gaussian | Mixture | PureEpsilon | Sampled | Repeated | Composed | Shuffled

@@ -7,7 +7,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from dpviz.common.validate import InvalidInput, positive
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.search import largest
+from dpviz.privacy.search import largest_argument
 
 
 def log_gaussian_delta(epsilon: float | np.ndarray, mu: float | np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ def gaussian_mu(budget: Budget) -> float:
 
     # delta_G -> 0 as mu -> 0, and at mu = 2 sqrt(eps) + 80 it is above any delta < 1 that a double can hold
     most = 2 * math.sqrt(budget.epsilon) + 80
-    return largest(excess, math.log(most), step=2.0, even=True, limits=(1e-300, most))
+    return largest_argument(excess, math.log(most), step=2.0, even=True, limits=(1e-300, most))
 
 
 def gaussian_budget(mu: float, like: Budget) -> Budget:

@@ -35,9 +35,9 @@ from scipy.fft import irfft, rfft
 from scipy.optimize import minimize_scalar
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, each, silent
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.accountants.base import mu_of
+from dpviz.privacy.accounting.accountants.base import full_release_mu
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, Repeated, Sampled, Shuffled, Step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
 from dpviz.privacy.accounting.methods import HOCKEY_STICK, Method, tightest
@@ -142,7 +142,7 @@ def _event(step: Step) -> Event:
 
 
 def total_epsilon(
-    releases: Sequence[Event | Budget], delta: float, relation: Neighbouring = Neighbouring.REPLACE_ONE, monitor: Monitor = silent
+    releases: Sequence[Event | Budget], delta: float, relation: Neighbouring = Neighbouring.REPLACE_ONE, monitor: Monitor = ignore
 ) -> float:
     """The smallest proved epsilon at delta of several releases together; inf where there is none.
 
@@ -170,7 +170,7 @@ def total_epsilon(
             elif not isinstance(step.event, Gaussian):
                 kinds[replace(step, count=1)] += count * step.count
             elif step.sampling == "full":
-                mu2 += count * step.count * mu_of(step.event, Method(relation=relation)) ** 2
+                mu2 += count * step.count * full_release_mu(step.event, Method(relation=relation)) ** 2
             else:
                 kinds[step] += count
     basic, mu = _basic(kinds, delta) if mu2 == 0 else math.inf, math.sqrt(mu2) * (1 + _UP)
@@ -185,7 +185,7 @@ def total_epsilon(
         return account.epsilon(_event(only), _method(only, relation), delta)
     end = _END * delta
     parts = [(_of_gaussian(mu, end), 1)] if mu else []
-    for (kind, count), inside in each(monitor, kinds.items()):
+    for (kind, count), inside in track(monitor, kinds.items()):
         losses = Losses.of_budget(kind) if isinstance(kind, Budget) else _of_step(kind, _method(kind, relation), end)
         parts.append((losses, count))
         inside(0.5)
@@ -205,7 +205,7 @@ def _basic(kinds: Counter[Budget | Step], delta: float) -> float:
     return math.fsum(count * budget.epsilon for budget, count in budgets)
 
 
-def _composed(parts: Sequence[tuple[Losses, int]], delta: float, monitor: Monitor = silent) -> float:
+def _composed(parts: Sequence[tuple[Losses, int]], delta: float, monitor: Monitor = ignore) -> float:
     """Epsilon at delta of losses, each so many times, by their sum (steps 2 to 5)."""
     infinite = -math.expm1(math.fsum(count * math.log1p(-part.infinite) for part, count in parts)) * (1 + _UP)
     if infinite >= delta:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, one_of, positive
+from dpviz.common.validate import InvalidInput, check_choice, positive
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from dpviz.privacy.budget import Budget
@@ -88,7 +88,7 @@ def rdp_to_epsilon(alpha: Floats | float, curve: Floats, delta: float, conversio
     "mironov": R + ln(1/delta)/(a-1) (Mironov 2017, Proposition 3; Chen 2019, Proposition 1).
     "improved": R + ln((a-1)/a) - (ln delta + ln a)/(a-1) (Balle et al. 2020, Theorem 21; Canonne, Kamath, Steinke 2020).
     """
-    values = rdp.convert(curve, np.asarray(alpha, float), delta, CONVERSIONS[one_of("conversion", conversion, CONVERSIONS)])
+    values = rdp.convert(curve, np.asarray(alpha, float), delta, CONVERSIONS[check_choice("conversion", conversion, CONVERSIONS)])
     return values if conversion == "mironov" else np.maximum(values, 0.0)
 
 

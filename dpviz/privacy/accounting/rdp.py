@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, one_of, positive
+from dpviz.common.validate import InvalidInput, check_choice, check_range, positive
 from dpviz.privacy.accounting.sampled_moments import log_excess_moments
 from dpviz.privacy.budget import Budget
 
@@ -51,7 +51,7 @@ def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[float, 
     Raises:
         InvalidInput: rate, noise multiplier or orders out of range.
     """
-    q = in_range("rate", rate, 1e-12, 1.0)
+    q = check_range("rate", rate, 1e-12, 1.0)
     z = positive("noise_multiplier", noise_multiplier)
     whole, fractional, is_whole = _split(orders)
     if q == 1:
@@ -156,7 +156,7 @@ def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[
     "mironov": R(a) + ln(1/delta)/(a-1)  (Mironov 2017, Proposition 3).
     "cks": R(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1)  (Canonne, Kamath, Steinke 2020, Proposition 12).
     """
-    one_of("conversion", conversion, CONVERSIONS)
+    check_choice("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
     values = convert(_checked(curve, a), a, delta, conversion)
     best = int(np.argmin(values))
@@ -171,7 +171,7 @@ def epsilons(curves: Floats, delta: float, orders: tuple[float, ...] = ORDERS) -
 
 def convert(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
     """epsilon that a curve gives at each of the orders a, before the minimum over them; see `epsilon`."""
-    log_delta = math.log(in_range("delta", delta, 1e-300, 1.0))
+    log_delta = math.log(check_range("delta", delta, 1e-300, 1.0))
     if conversion == "mironov":
         return curve - log_delta / (a - 1)
     return curve + np.log1p(-1 / a) - (log_delta + np.log(a)) / (a - 1)
@@ -179,7 +179,7 @@ def convert(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
 
 def log_delta(curve: Floats, epsilon: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> float:
     """ln delta at which an RDP curve is (epsilon, delta)-DP: `epsilon` solved for delta, at the best order."""
-    one_of("conversion", conversion, CONVERSIONS)
+    check_choice("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
     values = (a - 1) * (_checked(curve, a) - epsilon)
     if conversion == "cks":
@@ -217,7 +217,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     Never more than rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
     """
     rho = positive("rho", rho)
-    log_inverse = -math.log(in_range("delta", delta, 1e-300, 1.0))
+    log_inverse = -math.log(check_range("delta", delta, 1e-300, 1.0))
     plain = rho + 2 * math.sqrt(rho * log_inverse)
 
     def value(log_order: float) -> float:  # a = 1 + e^log_order

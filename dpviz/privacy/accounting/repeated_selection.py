@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, positive
+from dpviz.common.validate import InvalidInput, check_range, positive
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, steps_of
 from dpviz.privacy.accounting.mixture import mixture_rdp
@@ -42,8 +42,8 @@ class NegativeBinomial:
     gamma: float
 
     def __post_init__(self) -> None:
-        in_range("eta", self.eta, -1 + 1e-6, 100.0)
-        in_range("gamma", self.gamma, 1e-9, 1 - 1e-9)
+        check_range("eta", self.eta, -1 + 1e-6, 100.0)
+        check_range("gamma", self.gamma, 1e-9, 1 - 1e-9)
 
     @classmethod
     def with_mean(cls, mean: float, eta: float = 1.0) -> NegativeBinomial:
@@ -52,7 +52,7 @@ class NegativeBinomial:
         >>> NegativeBinomial.with_mean(20.0).gamma
         0.05
         """
-        wanted = in_range("mean_runs", mean, 1 + 1e-6, 1e6)
+        wanted = check_range("mean_runs", mean, 1 + 1e-6, 1e6)
         if eta == 1:
             return cls(1.0, 1 / wanted)
         # the mean falls as gamma grows

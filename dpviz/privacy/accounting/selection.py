@@ -5,11 +5,11 @@ import math
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from dpviz.common.validate import InvalidInput, number, positive, whole
+from dpviz.common.validate import InvalidInput, check_integer, number, positive
 from dpviz.privacy.budget import Budget
 
 
-def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
+def composed_budget(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
     """The budget of `runs` adaptively chosen runs together, the smallest epsilon that the exact composition gives.
 
     Kairouz, Oh, Viswanath 2015, Theorem 3.3: k runs that are each (eps, delta)-DP are ((k-2i) eps,
@@ -19,11 +19,11 @@ def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
         runs: k, 1 to 10,000.
         slack: the largest delta_i that is acceptable beside the runs' own delta, >= 0.
     """
-    k = whole("runs", runs, 1, 10_000)
+    k = check_integer("runs", runs, 1, 10_000)
     allowed = number("slack", slack)
     best, spent = 0, 0.0
     for i in range(1, k // 2 + 1):
-        extra = slack_of(budget.epsilon, k, i)
+        extra = exact_slack(budget.epsilon, k, i)
         if extra > allowed:
             break
         best, spent = i, extra
@@ -32,7 +32,7 @@ def composed(budget: Budget, runs: int, slack: float = 0.0) -> Budget:
     return Budget(max((k - 2 * best) * budget.epsilon, 1e-12), min(delta, 1 - 1e-16))
 
 
-def slack_of(epsilon: float, k: int, i: int) -> float:
+def exact_slack(epsilon: float, k: int, i: int) -> float:
     """The delta of saving 2i epsilon of k runs: delta_i = sum_{l<i} C(k, l) (e^{(k-l) eps} - e^{(k-2i+l) eps}) / (1 + e^eps)^k.
 
     Above 0 where i is: a price that no double holds is the smallest one, as pure releases must not pass for free.

@@ -7,10 +7,10 @@ Whatever is computed from the shuffled reports is then more private, under repla
 import math
 from dataclasses import dataclass
 
-from dpviz.common.validate import InvalidInput, positive, whole
+from dpviz.common.validate import InvalidInput, check_integer, positive
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.search import largest, smallest
+from dpviz.privacy.search import largest_argument, smallest
 
 
 def largest_local_epsilon(n: int, delta: float) -> float:
@@ -19,7 +19,7 @@ def largest_local_epsilon(n: int, delta: float) -> float:
     Feldman, McMillan, Talwar 2021, Theorem 3.1. Print and public code differ in ln(2/delta) and ln(4/delta);
     the stricter one stands here.
     """
-    return math.log(whole("n", n, 1, 2**62) / (16 * math.log(4 / _probability(delta))))
+    return math.log(check_integer("n", n, 1, 2**62) / (16 * math.log(4 / _probability(delta))))
 
 
 def shuffled_epsilon(local_epsilon: float, n: int, delta: float) -> float:
@@ -63,7 +63,7 @@ def local_epsilon_for(budget: Budget, n: int) -> float:
         return limit
     if _theorem(budget.epsilon, n, budget.delta) >= budget.epsilon:
         return budget.epsilon
-    local = largest(
+    local = largest_argument(
         lambda e0: _theorem(e0, n, budget.delta) - budget.epsilon, math.log(budget.epsilon), limits=(1e-300, limit), margin=1e-12
     )
     return max(budget.epsilon, local)
@@ -137,7 +137,7 @@ def gaussian_mu_for(budget: Budget, n: int) -> float:
     def excess(mu: float) -> float:
         return shuffled_gaussian(mu, n, budget.delta).epsilon - budget.epsilon * (1 + 1e-12)
 
-    return max(least, largest(excess, math.log(least), limits=(least / 2, most)))
+    return max(least, largest_argument(excess, math.log(least), limits=(least / 2, most)))
 
 
 def _theorem(e0: float, n: int, delta: float) -> float:

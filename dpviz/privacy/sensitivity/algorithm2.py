@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, in_range, positive, whole
+from dpviz.common.validate import InvalidInput, check_integer, check_range, positive
 
 LIMIT = 10**9  # largest count of passes, batches or steps that is taken for meant
 
@@ -49,7 +49,7 @@ def check_convexity(mu: float, L: float, *, strongly: bool = False) -> None:
 
 def epoch_steps(epochs: int, eta0: float, restart: int = 0, decay: float = 1.0) -> Floats:
     """(T,) step sizes eta0/h^decay, h = 1, 2, ... counted anew after every `restart` epochs (0: never)."""
-    h = np.arange(whole("epochs", epochs, 1, LIMIT))
+    h = np.arange(check_integer("epochs", epochs, 1, LIMIT))
     return np.asarray(positive("eta0", eta0) / (1.0 + (h % restart if restart else h)) ** decay)
 
 
@@ -130,12 +130,12 @@ class Algorithm2:
     decay: float = 1.0
 
     def __post_init__(self) -> None:
-        whole("epochs", self.epochs, 1, LIMIT)
-        whole("batches", self.batches, 1, LIMIT)
-        whole("tau", self.tau, 0, LIMIT)
+        check_integer("epochs", self.epochs, 1, LIMIT)
+        check_integer("batches", self.batches, 1, LIMIT)
+        check_integer("tau", self.tau, 0, LIMIT)
         for name in ("eta0", "batch_size", "G"):
             positive(name, getattr(self, name))
-        in_range("decay", self.decay, 0, 1)
+        check_range("decay", self.decay, 0, 1)
         check_convexity(self.mu, self.L)
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, one_of, positive, whole
+from dpviz.common.validate import InvalidInput, check_choice, check_integer, positive
 from dpviz.privacy.sensitivity.algorithm2 import LIMIT, Trace, check_convexity, contraction, geometric, log_factor
 
 WU_RULES = ("convex-constant", "convex-decreasing", "convex-sqrt", "sc-constant", "sc-decreasing")
@@ -28,7 +28,7 @@ def balanced_batches(n: int, batch_size: int) -> tuple[int, int, Floats]:
     m = floor(n / batch_size) batches of floor(n/m) or ceil(n/m) rows, the larger ones first: a short last batch would
     have a larger sensitivity than the others. A batch size above n is one batch of all rows.
     """
-    n, b = whole("n", n, 1, 2**53), whole("batch_size", batch_size, 1, 2**53)
+    n, b = check_integer("n", n, 1, 2**53), check_integer("batch_size", batch_size, 1, 2**53)
     m = max(1, n // b)
     sizes = np.full(m, n // m, dtype=float)
     sizes[: n % m] += 1
@@ -54,7 +54,7 @@ def gradient_descent(n: int, steps: int, step: float, mu: float, L: float, G: fl
     check_convexity(mu, L)
     eta = positive("step", step)
     rho = contraction(eta, mu, L)
-    return 2 * eta * positive("G", G) / positive("n", n) * float(geometric(rho, whole("steps", steps, 1, LIMIT)))
+    return 2 * eta * positive("G", G) / positive("n", n) * float(geometric(rho, check_integer("steps", steps, 1, LIMIT)))
 
 
 def proposition2(step: float, batch_size: int, batches: int, mu: float, L: float, G: float = 1.0) -> float:
@@ -66,7 +66,7 @@ def proposition2(step: float, batch_size: int, batches: int, mu: float, L: float
         InvalidInput: rho >= 1, that is eta >= 2/L, where the bound does not exist.
     """
     check_convexity(mu, L, strongly=True)
-    eta, m = positive("step", step), whole("batches", batches, 1, LIMIT)
+    eta, m = positive("step", step), check_integer("batches", batches, 1, LIMIT)
     rho = float(contraction(eta, mu, L))
     if rho >= 1:
         raise InvalidInput("step", f"{eta:g} does not contract: it must lie below 2/L = {2 / L:.4g}", "Choose a smaller step.")
@@ -103,10 +103,10 @@ def wu_bolt_on(
         n: rows; batch_size * batches where not given. Enters the decreasing convex rules only.
         decay: c in [0, 1) of the decreasing convex rules.
     """
-    one_of("rule", rule, WU_RULES)
+    check_choice("rule", rule, WU_RULES)
     check_convexity(mu, L, strongly=rule.startswith("sc"))
-    k, b = whole("passes", passes, 1, LIMIT), positive("batch_size", batch_size)
-    N = whole("batches", batches, 1, LIMIT)
+    k, b = check_integer("passes", passes, 1, LIMIT), positive("batch_size", batch_size)
+    N = check_integer("batches", batches, 1, LIMIT)
     gradient = positive("G", G)
     if rule == "sc-decreasing":
         return 2 * gradient / (mu * N * b)
@@ -126,9 +126,9 @@ def wu_steps(
     rule: str, *, passes: int, batches: int, mu: float, L: float, step: float | None = None, n: float = 1.0, decay: float = 0.5
 ) -> Floats:
     """(passes * batches,) step sizes of every update under a rule of `wu_bolt_on`; same arguments."""
-    one_of("rule", rule, WU_RULES)
+    check_choice("rule", rule, WU_RULES)
     check_convexity(mu, L, strongly=rule.startswith("sc"))
-    t = np.arange(1.0, whole("passes", passes, 1, LIMIT) * whole("batches", batches, 1, LIMIT) + 1)
+    t = np.arange(1.0, check_integer("passes", passes, 1, LIMIT) * check_integer("batches", batches, 1, LIMIT) + 1)
     if rule == "sc-decreasing":
         return np.minimum(1 / L, 1 / (mu * t))
     if rule.endswith("constant"):
@@ -145,7 +145,7 @@ def step_recursion(steps: Floats, batches: int, batch_size: int, mu: float, L: f
         steps: (T m,) step sizes in the order of the updates, T whole passes over m batches.
     """
     check_convexity(mu, L)
-    m = whole("batches", batches, 1, LIMIT)
+    m = check_integer("batches", batches, 1, LIMIT)
     eta = np.asarray(steps, float).ravel()
     if len(eta) == 0 or len(eta) % m or not (np.isfinite(eta).all() and (eta > 0).all()):
         raise InvalidInput("steps", f"must be positive, for whole passes over {m} batches", "Give passes x batches step sizes.")

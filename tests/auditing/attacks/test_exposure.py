@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import dpviz
-from dpviz.auditing.attacks.exposure import FACTS, associations, exposure, who
+from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
 from dpviz.auditing.attacks.study import attack_run
 
 
@@ -33,7 +33,7 @@ def test_facts_belong_to_their_rows() -> None:
     by_position = dict(zip(result.instances.index, dpviz.influence_of(spec).norm, strict=True))
     assert exposed["influence"].to_dict() == pytest.approx(by_position)
     assert exposed["individual_epsilon"].max() == pytest.approx(result.individual.epsilon.max())
-    assert "label" in who(found, int(exposed.index[0]))
+    assert "label" in describe_row(found, int(exposed.index[0]))
 
 
 def test_rank_correlations_have_their_confidence() -> None:

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 from support import Cancelled
 
 import dpviz
-from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, trained
+from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, train_models
 from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.common import version
 from dpviz.common.version import content_hash
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> KeptModels:
 
 
 def all_models(spec: dpviz.RunSpec, count: int, store: KeptModels | None = None, role: str = SHADOW) -> np.ndarray:
-    return np.concatenate([models for _, _, models in trained(Halves.of(spec), [(role, count)], store)])
+    return np.concatenate([models for _, _, models in train_models(Halves.of(spec), [(role, count)], store)])
 
 
 def test_kept_models_are_of_this_code_of_auditing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path, store: 
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        list(trained(Halves.of(SPEC), [(SHADOW, 20 * BLOCK)], store, monitor))
+        list(train_models(Halves.of(SPEC), [(SHADOW, 20 * BLOCK)], store, monitor))
     assert 1 <= len(list(tmp_path.glob("*.models"))) < 20
 
 

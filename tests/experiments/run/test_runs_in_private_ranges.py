@@ -15,7 +15,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
 from dpviz.experiments.run import resolve as resolving
 from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve
-from dpviz.experiments.run.run import tidy
+from dpviz.experiments.run.run import tabulate
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.studies import noise_comparison
 from dpviz.experiments.studies.excess_risk import excess_over_epsilon
@@ -98,7 +98,7 @@ def test_a_method_of_each_kind_has_the_noise_of_what_is_left(name: str) -> None:
         apart = protection.distance(mechanism, SETTING, alone) + total_variation(gaussian_mu(OF_RANGES))
         assert protection.distance(mechanism, RANGED, cal) == pytest.approx(min(1, apart))
     if isinstance(mechanism, DeclaresEvent):
-        assert (protection.released(mechanism, RANGED, cal) is None) == (mechanism.released(SETTING, alone) is None)
+        assert (protection.released_event(mechanism, RANGED, cal) is None) == (mechanism.released(SETTING, alone) is None)
 
 
 @pytest.mark.parametrize("name", ["output-gaussian", "dp-gd"])
@@ -106,7 +106,7 @@ def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
     """Accounted for part by part, and within the whole budget; one without the ranges would cost less."""
     mechanism = list_mechanisms()[name]()
     cal, alone = protection.calibrate(mechanism, RANGED, WHOLE), protection.calibrate(mechanism, SETTING, left(mechanism))
-    event, own = protection.released(mechanism, RANGED, cal), protection.released(mechanism, SETTING, alone)
+    event, own = protection.released_event(mechanism, RANGED, cal), protection.released_event(mechanism, SETTING, alone)
     assert event is not None
     assert own is not None
     together = total_epsilon([event], WHOLE.delta)
@@ -158,7 +158,7 @@ def test_a_sweep_is_its_runs() -> None:
     mechanism, epsilons = "output-gaussian", [0.01, 3.0]
     swept = dpviz.sweep("census-2000", mechanisms=[mechanism], epsilons=epsilons, seeds=2, lam=0.01, ranges="private")
     results = dpviz.run_epsilons(spec(mechanism, lam=0.01), epsilons, instances=False)
-    together = tidy(results)
+    together = tabulate(results)
     for k, epsilon in enumerate(epsilons):
         alone = dpviz.run(spec(mechanism, epsilon, lam=0.01))
         for table in (swept, together):

@@ -17,7 +17,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.estimator import classifier
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.mechanisms import protection
-from dpviz.mechanisms.persons import of_row
+from dpviz.mechanisms.persons import budget_of_row
 from dpviz.privacy.private_ranges import private_ranges
 from dpviz.releasing import tuning
 
@@ -118,7 +118,7 @@ def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.
     automatic = dpviz.RunSpec(spec(2).dataset, mechanism="dp-gd", epsilon=2.0)
     found = dpviz.private_search(automatic, {"lam": [0.1], "steps": [0]}, mean_runs=1.5)
     mechanism, training = used[-1]
-    alone = protection.settled(mechanism, training.problem.setting, found.each)
+    alone = protection.settle(mechanism, training.problem.setting, found.each)
     assert found.spec.params["steps"] == alone.steps, "automatic hyperparameters are those that the noise was made for"
 
 
@@ -133,7 +133,7 @@ def test_a_searched_classifier_is_for_the_person(monkeypatch: pytest.MonkeyPatch
     assert found.unit == "one person, of whom at most 2 rows are kept"
     assert 0.9 * 50 < found.proved.epsilon <= 50
     assert 0.99e-4 < found.proved.delta <= 1e-4 * (1 + 1e-9)
-    assert asked == [of_row(dpviz.Budget(5.0, 1e-5), 2)]
+    assert asked == [budget_of_row(dpviz.Budget(5.0, 1e-5), 2)]
     assert any("ranges were found privately" in note for note in found.notes)
     assert not any("range" in what for what in found.looked_at)
     again = clone(model).fit(x, y, groups=np.arange(1600) % 800)
@@ -147,7 +147,7 @@ def test_private_ranges_of_a_classifier_are_for_the_person(monkeypatch: pytest.M
     x = np.tile(table()[["x"]].to_numpy(), (4, 1))
     with pytest.warns(dpviz.PrivacyWarning, match="16 of 800 rows outside ranges"):
         model.fit(x, np.tile(table()["y"], 4), groups=np.arange(800) % 400)
-    assert asked == [of_row(dpviz.Budget(5.0, 1e-5), 2)]
+    assert asked == [budget_of_row(dpviz.Budget(5.0, 1e-5), 2)]
 
 
 def test_the_shell_names_the_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

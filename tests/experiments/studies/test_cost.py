@@ -9,7 +9,7 @@ from support import ONE_OF_EACH_FAMILY
 import dpviz
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import setup_for
-from dpviz.experiments.studies.cost import in_metric, split_cost, train_without_noise, uncertainty
+from dpviz.experiments.studies.cost import cost_in_metric, split_cost, train_without_noise, uncertainty
 from dpviz.experiments.sweeps import curves
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5)
@@ -30,7 +30,7 @@ def test_the_cost_is_to_the_same_model_without_privacy_and_its_parts_add_up(mech
 @pytest.mark.parametrize("metric", ["roc-auc", "log-loss"])
 def test_another_metric_is_split_in_the_same_way(metric: str) -> None:
     result = dpviz.run(SPEC)
-    cost = in_metric(SPEC, split_cost(SPEC, result.accuracy), result.theta, None, metric)
+    cost = cost_in_metric(SPEC, split_cost(SPEC, result.accuracy), result.theta, None, metric)
     column, setup = metric.replace("-", "_"), setup_for(SPEC)
     np.testing.assert_array_equal(cost.private, result.metrics[column])
     assert cost.non_private == setup.baselines.loc["non-private", column]
@@ -80,7 +80,7 @@ def test_short_training_is_called_training() -> None:
 def test_a_point_of_a_sweep_opens_as_the_number_that_was_clicked(mechanism: str) -> None:
     spec = dpviz.RunSpec(dataset="teaching", mechanism=mechanism, epsilon=3.16, seeds=4)
     sweep = dpviz.SweepSpec(dataset="teaching", mechanisms=[mechanism], epsilons=[1.0, 3.16], seeds=4)
-    point = curves.at(curves.summarise(dpviz.run_sweep(sweep)), mechanism, 3.16)
+    point = curves.row_at(curves.summarise(dpviz.run_sweep(sweep)), mechanism, 3.16)
     made = dpviz.run(spec)
     cost = split_cost(spec, made.accuracy, expected=made.expected_accuracy)
     assert cost.mean == pytest.approx(point["mean"], abs=1e-12)

@@ -12,9 +12,9 @@ from dpviz.experiments.studies.majority_baseline import (
     Cause,
     guessing,
     looks_no_better,
-    lost_to_training,
     majority_baseline,
-    no_better_methods,
+    training_loss_note,
+    useless_methods,
 )
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, majority=0.59)
@@ -47,22 +47,22 @@ def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
     assert "p/(1 − p)" in " ".join(result.calibration.notes)
     short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
     for other in (replace(spec, params={"release": "gradient"}), replace(spec, params={"training": "plain"}), SPEC):
-        assert "p/(1 − p)" not in str(lost_to_training(short, other, 1e-4))
-    assert "p/(1 − p)" in str(lost_to_training(short, spec, 1e-4))
+        assert "p/(1 − p)" not in str(training_loss_note(short, other, 1e-4))
+    assert "p/(1 − p)" in str(training_loss_note(short, spec, 1e-4))
 
 
 def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> None:
     short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
-    said = lost_to_training(short, SPEC, 1e-4)
+    said = training_loss_note(short, SPEC, 1e-4)
     assert said is not None
     assert "12.0 points in accuracy" in said
     assert "λ = 0.0001" in said
-    assert "steps set by hand" in str(lost_to_training(short, replace(SPEC, params={"steps": 1}), 1e-4))
-    assert "own regularisation" in str(lost_to_training(short, replace(SPEC, mechanism="cms-output"), 1e-4)), (
+    assert "steps set by hand" in str(training_loss_note(short, replace(SPEC, params={"steps": 1}), 1e-4))
+    assert "own regularisation" in str(training_loss_note(short, replace(SPEC, mechanism="cms-output"), 1e-4)), (
         "a method without steps"
     )
     for cost in (replace(short, noiseless=np.array([0.82])), replace(short, private=np.array([0.60]))):
-        assert lost_to_training(cost, SPEC, 1e-4) is None, "little, or less than the noise"
+        assert training_loss_note(cost, SPEC, 1e-4) is None, "little, or less than the noise"
 
 
 def test_a_sweep_tells_noise_from_training() -> None:
@@ -72,7 +72,7 @@ def test_a_sweep_tells_noise_from_training() -> None:
         return table.assign(majority_accuracy=0.6, non_private_accuracy=0.9)
 
     table = pd.concat([part("good", 0.7, 0.8, 0.9), part("noisy", 0.5, 0.6, 0.8), part("short", 0.6, 0.6, 0.6)])
-    found = no_better_methods(table).set_index("mechanism")
+    found = useless_methods(table).set_index("mechanism")
     assert list(found.index) == ["noisy", "short"]
     assert list(found["cause"]) == [Cause.NOISE, Cause.TRAINING]
     assert list(found["up_to"]) == [1.0, 10.0]

@@ -3,13 +3,13 @@
 import numpy as np
 
 import dpviz
-from dpviz.experiments.studies.trials import others, trials
+from dpviz.experiments.studies.trials import other_settings, trials
 
 SPEC = dpviz.RunSpec("iris", mechanism="dp-gd", epsilon=0.5, seeds=4)
 
 
 def test_each_trial_changes_one_value_of_the_run() -> None:
-    for other, change in others(SPEC):
+    for other, change in other_settings(SPEC):
         mine, its = SPEC.to_dict(), other.to_dict()
         changed = {name for name in mine if mine[name] != its[name]}
         assert changed in ({"params"}, {"lam"})

@@ -16,7 +16,7 @@ from support import LIMIT, until
 import dpviz
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
-from dpviz.common.progress import silent
+from dpviz.common.progress import ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps import cluster
@@ -78,7 +78,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def computed(client: Any) -> list[tuple[Cell, pd.DataFrame, bool]]:
-    return list(cluster.compute(CELLS, client, silent))
+    return list(cluster.compute(CELLS, client, ignore))
 
 
 def test_what_is_finished_comes_first_and_a_part_whose_workers_died_is_named(patient: list[int]) -> None:
@@ -138,7 +138,7 @@ def test_a_result_that_is_lost_with_its_worker_is_waited_for(monkeypatch: pytest
 def test_a_failed_part_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "dpviz.experiments.sweeps.cells._compute",
-        lambda cells, *rest: ((cell, cluster.failed(cell, "x"), False) for cell in cells),
+        lambda cells, *rest: ((cell, cluster.failed_cell(cell, "x"), False) for cell in cells),
     )
     store = CellStore(tmp_path)
     assert all(problems(table) for table in attempts(CELLS, store=store))

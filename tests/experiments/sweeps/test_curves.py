@@ -48,31 +48,31 @@ def test_band_of_the_mean(table: pd.DataFrame) -> None:
 
 
 def test_needed_budget_on_a_straight_line() -> None:
-    (one,) = curves.needed(made([0.5, 0.7, 0.9], [0.1, 1.0, 10.0]), 0.8)
+    (one,) = curves.needed_budgets(made([0.5, 0.7, 0.9], [0.1, 1.0, 10.0]), 0.8)
     assert one.epsilon == pytest.approx(10**0.5)
-    (one,) = curves.needed(made([0.5, 0.7, 0.9], [0.1, 1.0, 10.0]), 0.7)
+    (one,) = curves.needed_budgets(made([0.5, 0.7, 0.9], [0.1, 1.0, 10.0]), 0.7)
     assert one.epsilon == pytest.approx(1.0)
 
 
 def test_needed_budget_at_the_ends_is_honest() -> None:
-    (below,) = curves.needed(made([0.5, 0.7], [0.1, 1.0]), 0.4)
+    (below,) = curves.needed_budgets(made([0.5, 0.7], [0.1, 1.0]), 0.4)
     assert (below.epsilon, below.below) == (0.1, True)
-    (never,) = curves.needed(made([0.5, 0.7], [0.1, 1.0]), 0.71)
+    (never,) = curves.needed_budgets(made([0.5, 0.7], [0.1, 1.0]), 0.71)
     assert never.epsilon is None
     assert (never.best, never.largest) == (0.7, 1.0)
-    assert [n.epsilon for n in curves.needed(made([0.3], [1.0]), 0.2)] == [1.0]
+    assert [n.epsilon for n in curves.needed_budgets(made([0.3], [1.0]), 0.2)] == [1.0]
 
 
 def test_needed_budget_ignores_a_lucky_bump() -> None:
     """A mean that falls again is no proof that less budget does: the monotone curve levels it."""
-    (one,) = curves.needed(made([0.5, 0.8, 0.6, 0.9], [0.1, 1.0, 10.0, 100.0]), 0.75)
+    (one,) = curves.needed_budgets(made([0.5, 0.8, 0.6, 0.9], [0.1, 1.0, 10.0, 100.0]), 0.75)
     assert 10 < one.epsilon < 100
-    (naive,) = curves.needed(made([0.5, 0.8, 0.8, 0.9], [0.1, 1.0, 10.0, 100.0]), 0.75)
+    (naive,) = curves.needed_budgets(made([0.5, 0.8, 0.8, 0.9], [0.1, 1.0, 10.0, 100.0]), 0.75)
     assert naive.epsilon < 1
 
 
 def test_falling_quantities_are_read_the_other_way() -> None:
-    (one,) = curves.needed(made([1.0, 0.1], [1.0, 100.0]), 0.55, rising=False)
+    (one,) = curves.needed_budgets(made([1.0, 0.1], [1.0, 100.0]), 0.55, rising=False)
     assert one.epsilon == pytest.approx(10.0)
 
 

@@ -22,7 +22,7 @@ def test_a_search_begins_with_lambda_and_what_the_rows_can_tell(mechanism: str, 
 def test_what_is_guaranteed_is_never_tuned() -> None:
     """The best of relation, accountant and form of noise would be the weakest guarantee."""
     for name, cls in dpviz.list_mechanisms().items():
-        tuned = set(grid.declared(dpviz.RunSpec("teaching", mechanism=name)))
+        tuned = set(grid.declared_knobs(dpviz.RunSpec("teaching", mechanism=name)))
         assert not tuned & set("relation accountant accounting noise calibration bound slack theorem sharing".split())
         assert not tuned & {"mode", "refined", "private", "epsilon_is", "c", "lipschitz"}
         assert tuned >= {"lam", *(knob for knob, declared in cls.knobs().items() if declared.automatic)}

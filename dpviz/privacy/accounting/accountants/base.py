@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpviz.common.validate import one_of
+from dpviz.common.validate import check_choice
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.rdp import CONVERSIONS
@@ -48,8 +48,8 @@ class Method:
     conversion: str = "cks"
 
     def __post_init__(self) -> None:
-        one_of("route", self.route, ROUTES)
-        one_of("conversion", self.conversion, CONVERSIONS)
+        check_choice("route", self.route, ROUTES)
+        check_choice("conversion", self.conversion, CONVERSIONS)
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ class Accountant(ABC):
 def log_delta_of_full(step: Step, method: Method, epsilon: float, floor: float) -> float:
     """ln delta of Gaussians on full batches, whose composition is a Gaussian: exact."""
     assert isinstance(step.event, Gaussian)
-    return max(float(log_gaussian_delta(epsilon, mu_of(step.event, method) * math.sqrt(step.count))), floor - 1)
+    return max(float(log_gaussian_delta(epsilon, full_release_mu(step.event, method) * math.sqrt(step.count))), floor - 1)
 
 
-def mu_of(event: Gaussian, method: Method) -> float:
+def full_release_mu(event: Gaussian, method: Method) -> float:
     """Distance over sigma of one full release under the method's relation."""
     return event.sensitivity / event.sigma if method.relation is Neighbouring.REPLACE_ONE else 1 / event.noise_multiplier

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, log_delta_of_full, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, full_release_mu, log_delta_of_full
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, PureEpsilon, Shuffled, Step
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_epsilon, mixture_sigma
@@ -46,7 +46,7 @@ class HockeyStick(Accountant):
             return shuffled_gaussian(event.event.sensitivity / event.event.sigma, event.n, delta).epsilon
         if isinstance(event, Mixture):
             return mixture_epsilon(delta, *event.parts, event.sigma)
-        return float(gaussian_epsilon(delta, mu_of(event, method) * math.sqrt(step.count)))
+        return float(gaussian_epsilon(delta, full_release_mu(event, method) * math.sqrt(step.count)))
 
     def route(self, steps: tuple[Step, ...]) -> str | None:
         return "none" if len(steps) == 1 and steps[0].sampling in ("full", "fixed") else None

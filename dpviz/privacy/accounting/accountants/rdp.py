@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, full_release_mu
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, Step
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_sigma
 from dpviz.privacy.budget import Budget
@@ -38,7 +38,7 @@ class RDP(Accountant):
             return rdp.log_delta(curve, epsilon, method.conversion)
         assert isinstance(event, Gaussian)
         if step.sampling == "full":
-            return rdp.log_delta(rdp.gaussian(mu_of(event, method) * math.sqrt(step.count)), epsilon, method.conversion)
+            return rdp.log_delta(rdp.gaussian(full_release_mu(event, method) * math.sqrt(step.count)), epsilon, method.conversion)
         return rdp.log_delta(step.count * rdp.sampled_gaussian(step.rate, event.noise_multiplier), epsilon, method.conversion)
 
     def log_delta_of_kinds(self, steps: tuple[Step, ...], method: Method, epsilon: float) -> float:
@@ -84,7 +84,7 @@ def curve_of_kinds(steps: tuple[Step, ...], method: Method) -> Floats:
         if not isinstance(step.event, Gaussian):
             raise CannotAccount("event", "different kinds of releases are added up for Gaussians only", "Account for one kind.")
         if step.sampling == "full":
-            curve = curve + step.count * rdp.gaussian(mu_of(step.event, method))
+            curve = curve + step.count * rdp.gaussian(full_release_mu(step.event, method))
         else:
             curve = curve + step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
     return curve
@@ -95,7 +95,7 @@ def curve_of_replacement(steps: tuple[Step, ...], method: Method) -> Floats:
     curve = np.zeros(len(rdp.ORDERS))
     for step in steps:
         assert isinstance(step.event, Gaussian)
-        curve = curve + step.count * rdp.sampled_replacement(step.rate, mu_of(step.event, method))
+        curve = curve + step.count * rdp.sampled_replacement(step.rate, full_release_mu(step.event, method))
     return curve
 
 

@@ -3,12 +3,12 @@
 import importlib
 import pkgutil
 
-from dpviz.common.validate import one_of
+from dpviz.common.validate import check_choice
 from dpviz.privacy.accounting import accountants
 from dpviz.privacy.accounting.accountants.base import Accountant
 
 
-def found() -> dict[str, Accountant]:
+def find_accountants() -> dict[str, Accountant]:
     """The `ACCOUNTANT` of every module of this folder that has one, by name, from the loosest proof to the tightest."""
     names = [module.name for module in pkgutil.iter_modules(accountants.__path__) if module.name != "registry"]
     modules = [importlib.import_module(f"{accountants.__name__}.{name}") for name in names]
@@ -16,7 +16,7 @@ def found() -> dict[str, Accountant]:
     return {accountant.name: accountant for accountant in sorted(every, key=lambda accountant: accountant.place)}
 
 
-ACCOUNTANTS = found()
+ACCOUNTANTS = find_accountants()
 
 
 def list_accountants() -> dict[str, Accountant]:
@@ -30,4 +30,4 @@ def get_accountant(name: str) -> Accountant:
     Raises:
         InvalidInput: no such accountant.
     """
-    return ACCOUNTANTS[one_of("accountant", name, tuple(ACCOUNTANTS))]
+    return ACCOUNTANTS[check_choice("accountant", name, tuple(ACCOUNTANTS))]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, mu_of
+from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, full_release_mu
 from dpviz.privacy.accounting.events import Gaussian, Step
 
 
@@ -22,7 +22,7 @@ class ZCDP(Accountant):
 
     def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
         assert isinstance(step.event, Gaussian)
-        total = mu_of(step.event, method) * math.sqrt(step.count)
+        total = full_release_mu(step.event, method) * math.sqrt(step.count)
         return -((max(epsilon - total**2 / 2, 0.0)) ** 2) / (2 * total**2)  # the conversion, solved for delta
 
     def lines(self, step: Step) -> Sequence[Line]:
