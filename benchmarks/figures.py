@@ -15,8 +15,8 @@ import pandas as pd
 
 import dpviz
 from dpviz.common.version import engine_version
+from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.curves import grid
-from dpviz.experiments.sweeps.store import CellStore
 from dpviz.papers import saved, sets
 from dpviz.papers.figures.catalogue import FIGURES, PANELS, Setup, setup
 

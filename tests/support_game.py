@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from dpviz.auditing.game import prepare
-from dpviz.auditing.judging import Game
+from dpviz.auditing.game import Game, prepare
 from dpviz.auditing.pairs import make
 from dpviz.auditing.scores import Distributions
 from dpviz.mechanisms import Mechanism, OutputNoise

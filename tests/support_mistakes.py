@@ -11,7 +11,7 @@ import pytest
 from support_noise import weaker, with_values
 
 import dpviz
-from dpviz.auditing import judging
+from dpviz.auditing import game
 from dpviz.common import random
 from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
@@ -231,12 +231,12 @@ def all_rows_counted(patch: Patch) -> None:
 
 
 def threshold_on_the_counted_half(patch: Patch) -> None:
-    original = judging.count_errors
+    original = game.count_errors
 
     def wrong(a: Any, b: Any, cut: float) -> Any:
-        return original(a, b, judging.best_threshold(a, b, trials=len(a), delta=0.05, confidence=0.5)[0])
+        return original(a, b, game.best_threshold(a, b, trials=len(a), delta=0.05, confidence=0.5)[0])
 
-    patch.setattr(judging, "count_errors", wrong)
+    patch.setattr(game, "count_errors", wrong)
 
 
 def sums(change: Callable[..., Any]) -> Callable[[Patch], None]:

@@ -25,8 +25,7 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.audit_bounds import gaussian_claim
 from dpviz.privacy.budget import Budget, Neighbouring, check_delta
-from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_p_value
-from dpviz.privacy.one_run_fdp import one_run_gaussian_epsilon
+from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_gaussian_epsilon, one_run_p_value
 from dpviz.privacy.search import smallest
 
 MOST_CANARIES = 2_000

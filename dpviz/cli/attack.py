@@ -41,7 +41,7 @@ def add(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Attacks and prints what was found."""
     from dpviz.auditing.attacks import study
-    from dpviz.auditing.attacks.kept import KeptModels
+    from dpviz.auditing.attacks.halves import KeptModels
     from dpviz.experiments.run.resolve import resolve
 
     spec = one_run.run_spec(options)

@@ -11,7 +11,7 @@ from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.mechanisms import Calibration, Mechanism
-    from dpviz.mechanisms.tolerated import Attacker
+    from dpviz.mechanisms.attack import Attacker
     from dpviz.models import Setting
 
 _MOST = 10**9
@@ -43,7 +43,7 @@ def attacker_of(options: argparse.Namespace) -> Attacker | None:
     Raises:
         InvalidInput: it cannot be read, or a budget is given too.
     """
-    from dpviz.mechanisms.tolerated import Attacker
+    from dpviz.mechanisms.attack import Attacker
 
     if options.attacker is None:
         return None
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.run.run import public_setting
     from dpviz.experiments.run.setup import setting_of
     from dpviz.mechanisms import protection
-    from dpviz.mechanisms.tolerated import epsilon_for
+    from dpviz.mechanisms.attack import epsilon_for
     from dpviz.privacy.budget import Budget, row_budget
 
     attacker = attacker_of(options)
@@ -108,7 +108,7 @@ def _attacked(
 ) -> tuple[list[tuple[str, object]], dict[str, Any]]:
     """The tolerated attacker beside what (epsilon, delta) alone would need, for people and as values."""
     from dpviz.mechanisms import protection
-    from dpviz.mechanisms.tolerated import MEASURES, epsilon_by_budget
+    from dpviz.mechanisms.attack import MEASURES, epsilon_by_budget
     from dpviz.privacy.budget import Budget
 
     alone = epsilon_by_budget(attacker, cal.budget.delta)

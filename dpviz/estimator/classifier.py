@@ -21,10 +21,8 @@ from dpviz.common.arrays import Floats
 from dpviz.common.persons import MOST_ROWS, bound_rows
 from dpviz.common.validate import InvalidInput, check_bool, check_integer, show
 from dpviz.estimator.base import PrivateEstimator
-from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges
-from dpviz.estimator.guarantee import CLASS_LABELS, PrivacyWarning, conditions_of
-from dpviz.estimator.plan import Plan
-from dpviz.estimator.weights import class_weights, sample_weights
+from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges, class_weights, sample_weights
+from dpviz.estimator.guarantee import CLASS_LABELS, Plan, PrivacyWarning, conditions_of
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon

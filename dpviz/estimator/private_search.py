@@ -17,8 +17,7 @@ from dpviz.common.validate import InvalidInput, check_bool, check_choice, check_
 from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.estimator.features import PRIVATE
-from dpviz.estimator.guarantee import conditions_of
-from dpviz.estimator.plan import Plan
+from dpviz.estimator.guarantee import Plan, conditions_of
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.privacy.private_ranges import shares

@@ -17,8 +17,7 @@ import numpy as np
 
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
-from dpviz.mechanisms.calibration import Calibration, StepSize
-from dpviz.mechanisms.conditions import with_conditions
+from dpviz.mechanisms.calibration import Calibration, StepSize, with_conditions
 from dpviz.mechanisms.knobs import Knob, Number, knob
 from dpviz.mechanisms.results import Fit, Floats, NoiseRecord, OutputNoise, RuleView
 from dpviz.models import Ability, Setting
@@ -109,7 +108,7 @@ class Mechanism(ABC):
         noise_enters: one sentence: what the noise is added to.
         neighbouring: relation of the guarantee.
         guarantee: one sentence: what is guaranteed and how far it is proved; `supposes` is added to what a class declares.
-        supposes: conditions of the guarantee (`dpviz.mechanisms.conditions`); empty where nothing is protected.
+        supposes: conditions of the guarantee (`dpviz.mechanisms.calibration`); empty where nothing is protected.
         rate: LaTeX of the published utility rate, or "" where the publication has none.
         order: place in lists; families come in the order of `FAMILIES`.
         needs_strong_convexity, needs_linear: what models it can run on.

@@ -21,7 +21,7 @@ from dpviz.privacy.accounting.events import Event, scaled
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.noise import GAUSSIAN, Noise
 from dpviz.privacy.sensitivity.algorithm2 import Trace
-from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.privacy.sensitivity.bounds import Bound
 
 
 class ProtectsQuery(Mechanism):

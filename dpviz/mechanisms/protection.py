@@ -29,7 +29,7 @@ from dpviz.privacy.accounting.events import Composed, Event, Gaussian, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_budget, gaussian_epsilon, gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.privacy.sensitivity.bounds import Bound
 
 Built = TypeVar("Built", bound=Mechanism)
 

@@ -23,7 +23,7 @@ from numba.extending import intrinsic, overload, register_jitable
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from dpviz.models.elementary import exponential, limited
+from dpviz.models.losses import exponential, limited
 
 ROWS = 1024  # rows of a block, whose slopes stay in the processor's cache between both products of a gradient
 SHORT = 64

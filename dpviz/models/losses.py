@@ -1,4 +1,10 @@
-"""Losses of the margin m = y<theta, x>: value, slope and curvature, with the constants that privacy proofs use."""
+"""Losses of the margin m = y<theta, x>: value, slope and curvature, with the constants that privacy proofs use.
+
+Functions that formulas of losses are written with: numpy on arrays, and SIMD instructions inside kernels.
+
+A formula takes its constants as numbers of the margin's precision and uses nothing but arithmetic and these functions, so that
+one text serves both (`models.kernels` has what they are there).
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -8,7 +14,24 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.models.elementary import exponential, limited
+
+def exponential(x: Any) -> Any:
+    """e^x, element by element.
+
+    >>> float(exponential(0.0))
+    1.0
+    """
+    return np.exp(x)
+
+
+def limited(x: Any, low: Any, high: Any) -> Any:
+    """x where it is between `low` and `high`, else the nearer of both.
+
+    >>> float(limited(3.0, -1.0, 1.0))
+    1.0
+    """
+    return np.clip(x, low, high)
+
 
 Array = NDArray[np.floating]
 Single = NDArray[np.float32]
@@ -59,7 +82,7 @@ class Loss(ABC):
     @staticmethod
     @abstractmethod
     def slope_at(margin: Any, one: Any, *constants: Any) -> Any:
-        """phi'(m), the one formula that numpy evaluates on arrays and kernels are compiled with (see `models.elementary`).
+        """phi'(m), the one formula that numpy evaluates on arrays and kernels are compiled with (see `exponential`).
 
         Args:
             one: the number 1 in the precision of the margin, and so are the constants.

@@ -14,7 +14,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.mechanisms import protection
 from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import MODELS, get_model
-from dpviz.privacy.accounting.selection import composed_budget
+from dpviz.privacy.accounting.division import composed_budget
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE
 from dpviz.releasing.grid import EXACTLY, PROTECTION

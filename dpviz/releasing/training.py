@@ -32,7 +32,7 @@ from dpviz.experiments.run.settings import PREPARED_SCALINGS
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, protection
-from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
+from dpviz.mechanisms.calibration import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import Setting, get_model
 from dpviz.models.problem import Problem

@@ -13,7 +13,7 @@ from jinja2 import Environment, Template
 
 from dpviz.common.version import __version__
 from dpviz.figures import svg
-from dpviz.figures.light_theme import light_theme
+from dpviz.figures.style import light_theme
 
 _ROWS = 60  # of a table that are written out
 _LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "plotly")

@@ -14,8 +14,8 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
 from dpviz.experiments.studies.cost import Cost
-from dpviz.figures import accuracy, odds
-from dpviz.figures import weights as figure
+from dpviz.figures import accuracy, membership
+from dpviz.figures import accuracy as figure
 from dpviz.figures.plane import decision_lines
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
@@ -115,7 +115,7 @@ def best_attack(attack: Attack, theme: Theme, overlay: Attack | None = None) -> 
     Args:
         overlay: that of run A.
     """
-    fig = odds.best_attack(attack.table, attack.best, theme, overlay=None if overlay is None else overlay.table)
+    fig = membership.best_attack(attack.table, attack.best, theme, overlay=None if overlay is None else overlay.table)
     summary = (
         f"With at most 1 % false alarms an attacker detects at most {words.percent(attack.detections_at(0.01))} of the members. "
         f"Guesses are right at most {words.percent(attack.accuracy)}, by {attack.basis}; {words.budget(attack.budget)} alone "

@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 from support_game import BUDGET, SVM, SVM_PAIR, gaussian_game, quiet
 
-from dpviz.auditing import audit, judging
-from dpviz.auditing.game import _both_sides, prepare
-from dpviz.auditing.judging import declares_gaussian, judge
+from dpviz.auditing import audit
+from dpviz.auditing.game import _both_sides, declares_gaussian, judge, prepare
 from dpviz.auditing.scores import Distributions, fitters
 from dpviz.mechanisms import Fit, OutputNoise, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
@@ -27,15 +26,15 @@ def test_two_attackers_share_the_error_probability(monkeypatch: pytest.MonkeyPat
     outputs, known = _both_sides(game, range(40), lambda done: None)
     assert known is not None
     half = dataclasses.replace(game, confidence=0.95)  # the other half is for the Gaussian test
-    exact, learned = judging._exact(half, known, *outputs), judging._learned(half, *outputs, judging.LEARNED_SHARE)
+    exact, learned = game._exact(half, known, *outputs), game._learned(half, *outputs, game.LEARNED_SHARE)
     assert (1 - exact.level) + (1 - learned.level) == pytest.approx(0.05)
     assert round(judge(game, *outputs, known).counts_confidence, 9) in (round(exact.level, 9), round(learned.level, 9))
     assert judge(dataclasses.replace(game, score="lda"), *outputs, known).counts_confidence == pytest.approx(0.95)
     shares: list[float] = []
-    monkeypatch.setattr(judging, "_learned", lambda *given: (shares.append(given[-1]), learned)[1])
+    monkeypatch.setattr(game, "_learned", lambda *given: (shares.append(given[-1]), learned)[1])
     judge(game, *outputs, known)
     judge(game, *outputs, None)
-    assert shares == [judging.LEARNED_SHARE, 1.0], "alone, the learning attacker has all of it"
+    assert shares == [game.LEARNED_SHARE, 1.0], "alone, the learning attacker has all of it"
 
 
 def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,11 +43,11 @@ def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monk
     game = prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
     outputs, known = _both_sides(game, range(40), lambda done: None)
     assert known is not None
-    exact, learned = judging._exact(game, known, *outputs), judging._learned(game, *outputs, judging.LEARNED_SHARE)
+    exact, learned = game._exact(game, known, *outputs), game._learned(game, *outputs, game.LEARNED_SHARE)
     exact = dataclasses.replace(exact, counts=Counts(100, 100, 400))
     learned = dataclasses.replace(learned, counts=Counts(97, 97, 400))
-    monkeypatch.setattr(judging, "_exact", lambda *given: exact)
-    monkeypatch.setattr(judging, "_learned", lambda *given: learned)
+    monkeypatch.setattr(game, "_exact", lambda *given: exact)
+    monkeypatch.setattr(game, "_learned", lambda *given: learned)
     assert learned.counts.epsilon_lower_bound(1e-5, exact.level) > exact.counts.epsilon_lower_bound(1e-5, exact.level) > 0
     assert judge(game, *outputs, known).score == "likelihood"
     learned = dataclasses.replace(learned, counts=Counts(60, 60, 400))

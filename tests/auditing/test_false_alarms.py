@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, AuditResult, audit
-from dpviz.auditing.game import prepare
-from dpviz.auditing.judging import judge
+from dpviz.auditing.game import judge, prepare
 from dpviz.auditing.pairs import make
 from dpviz.auditing.scores import SCORES, Distributions, gradient_direction
 from dpviz.common.validate import InvalidInput

@@ -25,7 +25,7 @@ import dpviz
 from dpviz import Budget, Ledger, PrivateClassifier
 from dpviz.common.validate import InvalidInput
 from dpviz.estimator import base
-from dpviz.mechanisms.conditions import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
+from dpviz.mechanisms.calibration import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.mechanisms.objective.perturbed_objective import EXACT
 from dpviz.privacy.budget import row_budget
 

@@ -15,7 +15,7 @@ from dpviz import Budget, Ledger, PrivateClassifier, PrivateSearchCV
 from dpviz.common.validate import InvalidInput
 from dpviz.estimator import classifier
 from dpviz.estimator import private_search as module
-from dpviz.mechanisms.conditions import SECRET_SEED
+from dpviz.mechanisms.calibration import SECRET_SEED
 from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
 from dpviz.privacy.budget import Status
 from dpviz.spending.private_search import CONDITIONS

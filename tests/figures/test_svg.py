@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpviz.figures import style
-from dpviz.figures.light_theme import light_theme
+from dpviz.figures.style import light_theme
 from dpviz.figures.svg import picture, pictures
 
 PLOT = {"l": 100, "r": 120, "t": 20, "b": 80, "autoexpand": False}  # the plot is 500 x 300 pixels

@@ -14,7 +14,7 @@ from support_noise_recipes import RECIPES
 import dpviz
 from dpviz.common import random
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Calibration, Mechanism, Training, all_rows, conditions
+from dpviz.mechanisms import Calibration, Mechanism, Training, all_rows, calibration
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.local.ldp_gaussian import LDPGaussian
 from dpviz.mechanisms.objective.objective_tight import ObjectiveTight
@@ -139,13 +139,13 @@ def test_an_exact_minimum_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_guarantee_of_a_new_mechanism_names_what_it_supposes() -> None:
     class Mine(OutputGaussian):
         guarantee = "Proved."
-        supposes = (conditions.PUBLIC_N,)
+        supposes = (calibration.PUBLIC_N,)
 
     class Unconditional(OutputGaussian):
         guarantee = "Nothing."
         supposes = ()
 
-    last = f"{conditions.PUBLIC_RANGES}; {conditions.REAL_NOISE}."
-    assert f"Proved. Conditions: {conditions.PUBLIC_N}; {last}" == Mine.guarantee
+    last = f"{calibration.PUBLIC_RANGES}; {calibration.REAL_NOISE}."
+    assert f"Proved. Conditions: {calibration.PUBLIC_N}; {last}" == Mine.guarantee
     assert Unconditional.guarantee == "Nothing."
     assert Mine.order == OutputGaussian.order > dpviz.list_mechanisms()["non-private"].order

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpviz.common.random import spawn
-from dpviz.mechanisms.local.noise_sums import NoiseSums
+from dpviz.mechanisms.local.local_reports import NoiseSums
 
 #: rows and features; more rows than features, as many, fewer, and one
 SHAPES = [(12, 3), (5, 4), (4, 4), (3, 5), (1, 2)]

@@ -23,9 +23,9 @@ from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE
 from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.account import HOCKEY_STICK
 from dpviz.privacy.accounting.events import only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from dpviz.privacy.accounting.methods import HOCKEY_STICK
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, epoch_steps

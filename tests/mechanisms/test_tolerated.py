@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import dpviz
 from dpviz.mechanisms import get_mechanism
-from dpviz.mechanisms.tolerated import Attacker, epsilon_by_budget, epsilon_for
+from dpviz.mechanisms.attack import Attacker, epsilon_by_budget, epsilon_for
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpviz.models import products
-from dpviz.models.elementary import exponential, limited
+from dpviz.models.losses import exponential, limited
 from tests.models.tables import needs_kernels, pair, thin
 
 pytestmark = needs_kernels

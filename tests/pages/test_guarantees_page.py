@@ -5,7 +5,7 @@ from support_pages import opened, settled, text
 
 import dpviz
 from dpviz.experiments.studies import guarantees
-from dpviz.mechanisms.tolerated import Attacker
+from dpviz.mechanisms.attack import Attacker
 from dpviz.papers import saved
 from dpviz.papers.deployments import DEPLOYMENTS, nearest_deployments
 

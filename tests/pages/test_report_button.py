@@ -17,7 +17,7 @@ from dpviz.dashboard.components import recorder
 from dpviz.dashboard.frame import headless, links
 from dpviz.datasets.sources import own
 from dpviz.figures import style
-from dpviz.figures.light_theme import light_theme
+from dpviz.figures.style import light_theme
 from dpviz.reporting import Chart, Document, Text
 from dpviz.reporting.run import settings_of
 

@@ -14,8 +14,8 @@ from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
 from dpviz.privacy.accounting import account, side_by_side
+from dpviz.privacy.accounting.account import tightest
 from dpviz.privacy.accounting.events import only_step, scaled
-from dpviz.privacy.accounting.methods import tightest
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.sensitivity.bounds import logistic_diameter, logistic_worst_pair
 

@@ -15,10 +15,10 @@ from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.accountants.pld import PLD
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Step
 from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, _tilt, log_delta
 from dpviz.privacy.accounting.side_by_side import options
 from dpviz.privacy.budget import Budget, Neighbouring, Status

@@ -12,9 +12,9 @@ from support import noisy_sums
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import individual
 from dpviz.privacy.accounting import account, rdp, side_by_side
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import CannotAccount, Composed, Gaussian, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
 from dpviz.privacy.budget import Budget, Neighbouring
 

@@ -11,9 +11,9 @@ from scipy import integrate, stats
 import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu, gaussian_sigma
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, default_delta, trade_off
 
 EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)

@@ -8,8 +8,7 @@ from scipy.stats import norm
 from support import mostly_long, noisy_sums
 
 from dpviz.privacy.accounting import curves, events
-from dpviz.privacy.accounting.account import log_delta
-from dpviz.privacy.accounting.methods import tightest
+from dpviz.privacy.accounting.account import log_delta, tightest
 
 
 def by_formula(event: curves.Event, e: float) -> float:

@@ -13,8 +13,8 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, DeclaresEvent, protection
 from dpviz.models import get_model
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.account import Method, tightest
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scaled, steps_of
-from dpviz.privacy.accounting.methods import Method, tightest
 from dpviz.privacy.budget import Budget, Neighbouring
 
 ALL = list(dpviz.list_mechanisms())

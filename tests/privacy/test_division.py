@@ -13,11 +13,9 @@ from dpviz.common.validate import InvalidInput
 from dpviz.estimator.guarantee import share, total_budgets
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
-from dpviz.privacy.accounting.account import epsilon
-from dpviz.privacy.accounting.division import composes, divide, divide_exactly
+from dpviz.privacy.accounting.account import epsilon, tightest
+from dpviz.privacy.accounting.division import composed_budget, composes, divide, divide_exactly, exact_slack, random_search
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
-from dpviz.privacy.accounting.methods import tightest
-from dpviz.privacy.accounting.selection import composed_budget, exact_slack, random_search
 from dpviz.privacy.budget import Budget
 
 

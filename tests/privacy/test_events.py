@@ -12,9 +12,9 @@ from support import noisy_sums
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, curves, rdp
 from dpviz.privacy.accounting import events as ev
+from dpviz.privacy.accounting.account import HOCKEY_STICK, TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.accountants.zcdp import ZCDP
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
-from dpviz.privacy.accounting.methods import HOCKEY_STICK, TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.accounting.shuffle import central_epsilon, shuffled_gaussian
 from dpviz.privacy.budget import Budget, Neighbouring

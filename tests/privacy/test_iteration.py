@@ -7,10 +7,9 @@ from scipy.optimize import nnls
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
-from dpviz.privacy.accounting.account import noise_for
+from dpviz.privacy.accounting.account import Method, noise_for
 from dpviz.privacy.accounting.events import Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_sigma
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.sensitivity.algorithm2 import Algorithm2
 from dpviz.privacy.sensitivity.iteration import iteration

@@ -9,9 +9,9 @@ import pytest
 
 import dpviz
 from dpviz.privacy.accounting import account, accountants, side_by_side, tables
+from dpviz.privacy.accounting.account import Method, describe, tightest
 from dpviz.privacy.accounting.accountants import registry
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method, describe, tightest
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 #: delta of a Gaussian by a Chernoff bound: mu = sqrt(T)/z ignores that batches are sampled, which is proved and loose

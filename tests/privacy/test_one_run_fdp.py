@@ -16,8 +16,7 @@ from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound
-from dpviz.privacy.one_run_fdp import one_run_gaussian_epsilon, one_run_mu_lower_bound, possible
+from dpviz.privacy.one_run_audit import one_run_epsilon_lower_bound, one_run_gaussian_epsilon, one_run_mu_lower_bound, possible
 
 Inverse = Callable[[float], float]
 

@@ -19,8 +19,8 @@ from scipy.special import logsumexp
 from support import noisy_sums
 
 from dpviz.privacy.accounting import account, pld
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.pld import Pair, log_delta
 
 Floats = NDArray[np.float64]

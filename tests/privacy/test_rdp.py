@@ -14,9 +14,9 @@ from support import mostly_long, noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import Gaussian, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method
-from dpviz.privacy.accounting.sampled_moments import log_excess_moments
+from dpviz.privacy.accounting.rdp import log_excess_moments
 from dpviz.privacy.budget import Budget, Neighbouring
 
 

@@ -14,9 +14,9 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.conditions import REAL_NOISE
+from dpviz.mechanisms.calibration import REAL_NOISE
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
-from dpviz.releasing import grid, sampler
+from dpviz.releasing import grid
 from dpviz.spending import Ledger
 
 N, LAM = 100, 0.069  # with x = 1 in all rows the minimiser is just below 1 for 80 positive labels, and above for 81
@@ -106,7 +106,7 @@ def test_rounding_is_paid_for_by_more_noise(monkeypatch: pytest.MonkeyPatch) -> 
 def test_pure_noise_on_a_grid_is_not_called_pure(mechanism: str, pure: bool, tmp_path: Path) -> None:
     """The sampler's total variation is in every statement. Noise in the objective, the control, is pure if it is real-valued."""
     spec = dpviz.RunSpec(table(60), mechanism=mechanism, lam=LAM, intercept=False)
-    slack = 0.0 if pure else (1 + math.e) * 2**1.5 * 2.0 ** (40 - sampler.gaussian(1, random.Random(0))[1].bit_length() + 1)
+    slack = 0.0 if pure else (1 + math.e) * 2**1.5 * 2.0 ** (40 - grid.gaussian(1, random.Random(0))[1].bit_length() + 1)
     ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(3.0, 1e-6))
     made = dpviz.release(spec, ledger=ledger)
     proved = made.calibration.proved_budget

@@ -14,7 +14,7 @@ from dpviz import PrivateClassifier
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training, get_mechanism, list_mechanisms
-from dpviz.mechanisms.conditions import REAL_NOISE, SECRET_RANDOMNESS
+from dpviz.mechanisms.calibration import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.models import MODELS, Rows, Setting, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Gaussian

@@ -12,7 +12,7 @@ from dpviz.cli.main import main
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training, get_mechanism
-from dpviz.mechanisms.conditions import PUBLIC_DIVISOR, PUBLIC_N
+from dpviz.mechanisms.calibration import PUBLIC_DIVISOR, PUBLIC_N
 from dpviz.models import Rows
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Neighbouring, Status

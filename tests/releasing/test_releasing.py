@@ -24,7 +24,7 @@ from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.releasing import ReleasedModel
-from dpviz.releasing.sampler import EXACT
+from dpviz.releasing.grid import EXACT
 from dpviz.releasing.training import _require_proof
 
 FAST = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)

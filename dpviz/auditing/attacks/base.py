@@ -7,18 +7,25 @@ Key terms:
     shadow models: models that the attacker trained itself on random halves of the rows, so that it knows their members.
     target models: models that are attacked; who their members are is known to the judge alone (`judging.py`).
     population: rows of the same kind that no model was trained on.
+
+Finds all membership attacks: every file of this folder may declare one.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+import dpviz.auditing.attacks as room
 from dpviz.common.progress import Monitor, ignore
+from dpviz.common.validate import check_choice
 
 Floats = NDArray[np.floating]
 Flags = NDArray[np.bool_]
@@ -88,3 +95,29 @@ class MembershipAttack(ABC):
     @abstractmethod
     def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         """(T, n) scores, large where a row looks like a member; finite."""
+
+
+@cache
+def _all() -> dict[str, MembershipAttack]:
+    for info in pkgutil.iter_modules(room.__path__):
+        importlib.import_module(f"{room.__name__}.{info.name}")
+    declared = [cls for cls in MembershipAttack.__subclasses__() if cls.__module__.startswith(room.__name__)]
+    return {cls.id: cls() for cls in sorted(declared, key=lambda cls: str(cls.id))}
+
+
+def list_attacks() -> dict[str, MembershipAttack]:
+    """All membership attacks by id.
+
+    >>> list_attacks()["rmia"].label
+    'RMIA'
+    """
+    return dict(_all())
+
+
+def get_attack(name: str) -> MembershipAttack:
+    """A membership attack by id.
+
+    Raises:
+        InvalidInput: no such attack.
+    """
+    return _all()[check_choice("attack", name, _all())]

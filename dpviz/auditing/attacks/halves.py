@@ -3,6 +3,8 @@
 Every half is a training problem of its own for the mechanism's public `fit`, calibrated for its number of rows, which is
 public; halves are trained side by side and kept in blocks. Model k of a role depends on the seed, its role and k alone, so
 that more shadow models begin with those that are there.
+
+Models of random halves as files in the person's own cache folder, checked when read, so that attacks are resumed.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.auditing.attacks.kept import KeptModels
 from dpviz.common import threads
 from dpviz.common.arrays import Floats
+from dpviz.common.file_store import FileStore
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version
+from dpviz.datasets.catalogue import is_in_memory
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
@@ -29,6 +32,31 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training, protection
 from dpviz.models import Model, Rows, Setting
 from dpviz.models.problem import Problem
+
+
+class KeptModels(FileStore):
+    """Blocks of parameters by key. Nothing of rows that are in memory only (uploads, tables from Python) goes to the disk."""
+
+    room, suffix, what, then = "halves", ".models", "Models", "called again, they are trained anew"
+    most = most_of_all = 1 << 28
+
+    def get(self, key: str, dataset: str, shape: tuple[int, int]) -> Floats | None:
+        """Parameters (models, m) that are kept under a key, or None; a damaged file counts as not there and is written anew.
+
+        Args:
+            dataset: what they were trained on.
+        """
+        content = None if is_in_memory(dataset) else self.read(key)
+        if content is None or len(content) != 8 * shape[0] * shape[1]:
+            return None
+        models = np.frombuffer(content, "<f8").reshape(shape).astype(float)
+        return models if np.isfinite(models).all() else None
+
+    def put(self, key: str, dataset: str, models: Floats) -> None:
+        """Keeps parameters."""
+        if not is_in_memory(dataset):
+            self.write(key, models.astype("<f8").tobytes())
+
 
 BLOCK = 16  # models that are kept in one file
 SHADOW, TARGET = "shadow", "target"

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from dpviz.auditing.attacks.base import Shadows, Targets
+from dpviz.auditing.attacks.base import Shadows, Targets, get_attack
 from dpviz.auditing.attacks.judging import LEAST_ALARMS, Judged
-from dpviz.auditing.attacks.registry import get_attack
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, check_integer, check_range
 

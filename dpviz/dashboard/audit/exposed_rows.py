@@ -8,7 +8,7 @@ import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
-from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.auditing.attacks.halves import KeptModels
 from dpviz.auditing.attacks.study import watch_attacks
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, panels, tables

@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
+from dpviz.auditing.attacks.base import get_attack, list_attacks
+from dpviz.auditing.attacks.halves import KeptModels
 from dpviz.auditing.attacks.judging import RATES, Judged
-from dpviz.auditing.attacks.kept import KeptModels
-from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.attacks.study import attack_over_epsilon
 from dpviz.common.limits import most_in_demo
 from dpviz.common.progress import Monitor

@@ -27,7 +27,7 @@ from dpviz.experiments.studies.guarantees import Guaranteed, Measured, watch
 from dpviz.figures import guarantees as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.tolerated import Attacker
+from dpviz.mechanisms.attack import Attacker
 from dpviz.papers import saved
 from dpviz.privacy.budget import Neighbouring, Status
 from dpviz.reporting import words
@@ -291,7 +291,7 @@ def draw_sources(spec: RunSpec, attacker: Attacker | None = None) -> None:
             repeat.python_of(spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", imports)
             repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
             return
-        imports += "\nfrom dpviz.mechanisms.tolerated import Attacker"
+        imports += "\nfrom dpviz.mechanisms.attack import Attacker"
         attack = f'attacker=Attacker.parse("{attacker}")'
         repeat.python_of(spec, f"list(guarantees.watch(spec{levels}, {attack}))[-1].metrics", imports)
 

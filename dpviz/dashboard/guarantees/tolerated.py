@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.components import panels, tables
 from dpviz.dashboard.frame.fields import Group
-from dpviz.mechanisms.tolerated import Attacker
+from dpviz.mechanisms.attack import Attacker
 from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment
 from dpviz.reporting import words
 

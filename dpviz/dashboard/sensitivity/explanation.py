@@ -5,10 +5,9 @@ import numpy as np
 from dpviz.common.digits import three
 from dpviz.mechanisms import BoundsSensitivity, NoisySteps, protection
 from dpviz.models import Setting
-from dpviz.privacy.accounting.account import noise_for
+from dpviz.privacy.accounting.account import Method, noise_for
 from dpviz.privacy.accounting.events import Event, Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.sensitivity.algorithm2 import Trace

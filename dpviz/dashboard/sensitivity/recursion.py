@@ -22,7 +22,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
-from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.privacy.sensitivity.bounds import Bound
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
 

@@ -24,7 +24,7 @@ from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.figures import curves, heat
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import DeclaresEvent, list_mechanisms
-from dpviz.privacy.accounting.selection import composed_budget, random_search
+from dpviz.privacy.accounting.division import composed_budget, random_search
 from dpviz.releasing.tuning import compare_search
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call

@@ -24,8 +24,8 @@ from dpviz.experiments.run.settings import AS_DECLARED
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, protection
+from dpviz.mechanisms.attack import Attacker, epsilon_for
 from dpviz.mechanisms.base import NoiseRecord
-from dpviz.mechanisms.tolerated import Attacker, epsilon_for
 from dpviz.models import MODELS, Setting, get_model
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -335,7 +335,7 @@ def calibrate(
         n: training rows.
         d: features, the intercept included.
         attacker: in the place of epsilon, the strongest attacker that is tolerated, such as "tpr=0.05@fpr=0.01", "advantage=0.1"
-            or "accuracy=0.55": the least noise that excludes better ones (`dpviz.mechanisms.tolerated`).
+            or "accuracy=0.55": the least noise that excludes better ones (`dpviz.mechanisms.attack`).
         ranges: "private" where a tenth of the budget pays for private ranges.
         lam: l2 regularisation; 0 for the mechanism's rule (with an attacker in the place of epsilon, at epsilon = 1).
         params: knobs of the mechanism.

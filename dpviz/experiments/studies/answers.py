@@ -19,9 +19,8 @@ from dpviz.experiments.studies.cost import split_cost
 from dpviz.experiments.sweeps import curves
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 from dpviz.mechanisms import get_mechanism
-from dpviz.mechanisms.attack import strongest_attack
-from dpviz.mechanisms.tolerated import Attacker, epsilon_by_budget
-from dpviz.mechanisms.tolerated import epsilon_for as tolerated_epsilon
+from dpviz.mechanisms.attack import Attacker, epsilon_by_budget, strongest_attack
+from dpviz.mechanisms.attack import epsilon_for as tolerated_epsilon
 from dpviz.privacy.budget import Status
 
 #: pages show one decimal of a percentage; an answer read off one is right

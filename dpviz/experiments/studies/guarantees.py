@@ -15,7 +15,7 @@ from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.majority_baseline import NoBetter, guessing
 from dpviz.mechanisms import Calibration, list_mechanisms, protection
-from dpviz.mechanisms.tolerated import Attacker, epsilon_for
+from dpviz.mechanisms.attack import Attacker, epsilon_for
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.account import Method, describe
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method, describe
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Floats, Mechanism, Streams
-from dpviz.mechanisms.conditions import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
+from dpviz.mechanisms.calibration import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
 from dpviz.models import Setting
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem

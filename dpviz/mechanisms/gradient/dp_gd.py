@@ -32,7 +32,7 @@ from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
-from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.privacy.sensitivity.bounds import Bound
 from dpviz.privacy.utility_bounds import descent_excess, descent_excess_near_minimum
 
 

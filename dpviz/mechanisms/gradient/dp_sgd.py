@@ -29,9 +29,9 @@ from dpviz.mechanisms.gradient.noisy_sgd import ROUNDING, Plan
 from dpviz.mechanisms.gradient.poisson_sgd import EqualSteps, sampling_rate_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
 

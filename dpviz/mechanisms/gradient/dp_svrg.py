@@ -24,9 +24,9 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.products import uses_kernels
 from dpviz.privacy.accounting import account, rdp
+from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
 from dpviz.privacy.search import smallest

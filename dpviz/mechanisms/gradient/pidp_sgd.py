@@ -10,8 +10,8 @@ import numpy as np
 from dpviz.influence import error_bound
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, RuleView, Training, knob
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.capabilities import NoisesShare
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.gradient import pidp_sgd_rule as pidp
 from dpviz.mechanisms.knobs import start_knob, step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note

@@ -19,12 +19,12 @@ from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.account import Method, describe
 from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
-from dpviz.privacy.accounting.methods import Method, describe
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath
-from dpviz.privacy.sensitivity.bound import Bound
+from dpviz.privacy.sensitivity.bounds import Bound
 
 MOST_STEPS = 200_000
 _ACCOUNTANTS = tuple(name for name, known in reversed(list_accountants().items()) if "poisson" in known.samplings)

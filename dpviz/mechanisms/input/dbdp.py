@@ -11,9 +11,8 @@ from dpviz.common.threads import THREADS_FROM, groups, map_streams, processors
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.all_rows import precision
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
-from dpviz.mechanisms.calibration import StepSize
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION, StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, HasWorstPair, NoisesRows
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.row_noise import (
     AT_ONCE,
     BY_NOISE,

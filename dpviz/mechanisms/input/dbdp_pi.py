@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpviz.mechanisms import single_record as single
 from dpviz.mechanisms.base import Calibration, Fit, Floats, RuleView, Training, knob
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.capabilities import NoisesRows
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N
 from dpviz.mechanisms.input.row_noise import LABELS
 from dpviz.mechanisms.knobs import start_knob, step_size_knob
 from dpviz.mechanisms.published import INFINITE, gradient_bound_knob, nominal_gradient_bound, open_constant_knob, unbounded_note

@@ -10,8 +10,8 @@ from dpviz.common.random import generator, substreams
 from dpviz.common.threads import map_streams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Streams, Training
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.capabilities import DeclaresEvent, NoisesRows, ProtectsQuery
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SINGLE_PRECISION
 from dpviz.mechanisms.input.row_noise import AT_ONCE, once_record, row_draws
 from dpviz.models import Setting
 from dpviz.models.problem import Problem

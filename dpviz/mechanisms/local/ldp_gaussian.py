@@ -9,8 +9,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, single_normals, substreams
 from dpviz.common.threads import THREADS_FROM, map_streams
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
-from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, row_blocks
-from dpviz.mechanisms.local.noise_sums import NoiseSums
+from dpviz.mechanisms.local.local_reports import SHUFFLED, LocalMechanism, NoiseSums, row_blocks
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Shuffled

@@ -8,8 +8,8 @@ import numpy as np
 
 from dpviz.common.random import standard_gaussian, substreams
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.capabilities import BoundsDistance
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.objective.perturbed_objective import (
     QUERY,
     ObjectivePerturbation,

@@ -12,9 +12,8 @@ import numpy as np
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training
-from dpviz.mechanisms.calibration import TrainingValues
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX, TrainingValues
 from dpviz.mechanisms.capabilities import IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, EXACT_MINIMUM, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import after_objective_noise
 from dpviz.models import Setting
 from dpviz.models.problem import Problem

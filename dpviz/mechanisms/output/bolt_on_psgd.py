@@ -9,8 +9,8 @@ import numpy as np
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, ignore, knob
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
 from dpviz.mechanisms.capabilities import BoundsDistance, HasTrace, ProtectsQuery, ReleasesGaussians
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, CONVEX, PUBLIC_N, SMOOTH
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_budget, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -22,8 +22,7 @@ from dpviz.privacy.accounting.mixture import mixture_sigma
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN
 from dpviz.privacy.sensitivity.algorithm2 import Trace
-from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import WU_RULES, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
+from dpviz.privacy.sensitivity.bounds import WU_RULES, Bound, balanced_batches, step_recursion, step_trace, wu_bolt_on, wu_steps
 
 ACCOUNTANTS = {
     "exact": "exact Gaussian mechanism at the worst batch position (Balle & Wang 2018)",

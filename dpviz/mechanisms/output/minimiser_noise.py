@@ -8,8 +8,8 @@ import numpy as np
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, OutputNoise, Streams, Training, knob
+from dpviz.mechanisms.calibration import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.capabilities import BoundsSensitivity, HasExcessTheory, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.conditions import ACCURATE_MINIMUM, BOUNDED_ROWS, PUBLIC_N, STRONGLY_CONVEX
 from dpviz.mechanisms.individual import minimiser_epsilon
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -18,8 +18,7 @@ from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN
-from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import cms, cms_refined, minimiser_radius
+from dpviz.privacy.sensitivity.bounds import Bound, cms, cms_refined, minimiser_radius
 
 INEXACT: str = (
     f"The solver stops at gradient norm {TOLERANCE:.0e}, at most {TOLERANCE:.0e}/λ away from the exact minimiser; "

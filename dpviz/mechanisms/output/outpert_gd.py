@@ -8,9 +8,8 @@ import numpy as np
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
-from dpviz.mechanisms.calibration import TrainingValues
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX, TrainingValues
 from dpviz.mechanisms.capabilities import CountsSteps, HasTrace, ProtectsQuery, ReleasesGaussians
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, proved_budget, release
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
@@ -19,8 +18,7 @@ from dpviz.privacy.accounting.events import Event, Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.algorithm2 import Trace
-from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import gradient_descent, proposition2, step_trace, zhang
+from dpviz.privacy.sensitivity.bounds import Bound, gradient_descent, proposition2, step_trace, zhang
 
 SOURCES = {
     "exact": "T contracting steps, each adding 2ηG/n: (2ηG/n)(1-ρ^T)/(1-ρ) [ours, from Chen et al. 2019, Lemma 2]",

@@ -9,9 +9,8 @@ import numpy as np
 
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, Monitor, NoiseRecord, Streams, Training, ignore, knob
-from dpviz.mechanisms.calibration import StepSize
+from dpviz.mechanisms.calibration import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX, StepSize
 from dpviz.mechanisms.capabilities import HasTrace, NoisySteps, ProtectsQuery, ReleasesGaussians
-from dpviz.mechanisms.conditions import BOUNDED_ROWS, PUBLIC_N, SMOOTH, STRONGLY_CONVEX
 from dpviz.mechanisms.knobs import step_size_knob
 from dpviz.mechanisms.output.minimiser_noise import ROUNDING, check_finite, release, step_sizes_of
 from dpviz.models import Setting
@@ -21,8 +20,7 @@ from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated
 from dpviz.privacy.accounting.mixture import mixture_epsilon, mixture_rdp_epsilon, mixture_rdp_sigma, mixture_sigma
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, Trace, contraction, epoch_steps
-from dpviz.privacy.sensitivity.bound import Bound
-from dpviz.privacy.sensitivity.bounds import balanced_batches, proposition2
+from dpviz.privacy.sensitivity.bounds import Bound, balanced_batches, proposition2
 from dpviz.privacy.sensitivity.iteration import iteration
 
 #: decay of the step size over epochs, with the exponent of s

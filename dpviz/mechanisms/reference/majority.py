@@ -6,8 +6,8 @@ import numpy as np
 
 from dpviz.common.random import generator
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Streams, Training, knob
+from dpviz.mechanisms.calibration import BOUNDED_LABELS
 from dpviz.mechanisms.capabilities import DeclaresEvent, ProtectsQuery
-from dpviz.mechanisms.conditions import BOUNDED_LABELS
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, PureEpsilon

@@ -8,13 +8,12 @@ import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.account import epsilon, log_delta
+from dpviz.privacy.accounting.account import Method, epsilon, log_delta, tightest
 from dpviz.privacy.accounting.accountants.base import full_release_mu
 from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
 from dpviz.privacy.accounting.distance import distance_by_divergence
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_detections, total_variation
-from dpviz.privacy.accounting.methods import Method, tightest
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
 from dpviz.privacy.budget import Neighbouring
 

@@ -37,10 +37,10 @@ from scipy.optimize import minimize_scalar
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore, track
 from dpviz.privacy.accounting import account
+from dpviz.privacy.accounting.account import HOCKEY_STICK, Method, tightest
 from dpviz.privacy.accounting.accountants.base import full_release_mu
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, Repeated, Sampled, Shuffled, Step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
-from dpviz.privacy.accounting.methods import HOCKEY_STICK, Method, tightest
 from dpviz.privacy.budget import Budget, Neighbouring
 
 _END = 1e-4  # of the total's delta: mass that a profile may leave to the infinite loss

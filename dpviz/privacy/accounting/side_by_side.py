@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dpviz.privacy.accounting.account import noise_for
+from dpviz.privacy.accounting.account import Method, noise_for
 from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Sampled, Step, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_mu
-from dpviz.privacy.accounting.methods import Method
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from dpviz.privacy.accounting import account, curves, mixture, rdp
+from dpviz.privacy.accounting.account import TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.accountants.registry import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Sampled, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
-from dpviz.privacy.accounting.methods import TWO_HOP, Method, tightest
 from dpviz.privacy.accounting.side_by_side import Option
 from dpviz.privacy.budget import Neighbouring
 

@@ -7,9 +7,12 @@ gradient instead pay up to twice as much.
 
 Every function raises InvalidInput on arguments outside the range that its proof needs. A sensitivity that exceeds
 what a double holds is returned as inf.
+
+A worst-case sensitivity with its source.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +21,26 @@ from scipy.optimize import minimize_scalar
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, positive
 from dpviz.privacy.sensitivity.algorithm2 import LIMIT, Trace, check_convexity, contraction, geometric, log_factor
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A worst-case sensitivity from one source.
+
+    Attributes:
+        label: short name for people.
+        value: L2 distance under replace-one.
+        formula: LaTeX.
+        source: author, year, number.
+        proved: False where the published bound was stated for another step size or rests on more than is checked.
+    """
+
+    label: str
+    value: float
+    formula: str
+    source: str
+    proved: bool = True
+
 
 WU_RULES = ("convex-constant", "convex-decreasing", "convex-sqrt", "sc-constant", "sc-decreasing")
 

@@ -9,8 +9,7 @@ from scipy.stats import chisquare
 from support import Cancelled
 
 import dpviz
-from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, train_models
-from dpviz.auditing.attacks.kept import KeptModels
+from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, KeptModels, train_models
 from dpviz.common import version
 from dpviz.common.version import content_hash
 from dpviz.datasets.sources.uploads import PREFIX

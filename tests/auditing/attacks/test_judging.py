@@ -6,9 +6,8 @@ from scipy.stats import binom, norm
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from dpviz.auditing.attacks.attacked import CHANCE, AttackedRun
-from dpviz.auditing.attacks.base import Shadows, Targets
+from dpviz.auditing.attacks.base import Shadows, Targets, get_attack, list_attacks
 from dpviz.auditing.attacks.judging import Judged
-from dpviz.auditing.attacks.registry import get_attack, list_attacks
 from dpviz.auditing.result import EXCEEDED
 
 

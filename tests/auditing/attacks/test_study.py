@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 from support import Cancelled, cancel
 
 import dpviz
-from dpviz.auditing.attacks.allowed import detections_allowed
+from dpviz.auditing.attacks.attacked import detections_allowed
 from dpviz.auditing.attacks.study import attack_over_epsilon, attack_run, watch_attacks
 from dpviz.auditing.result import EXCEEDED, NO_VIOLATION
 from dpviz.experiments.run.setup import setup_for
@@ -149,7 +149,7 @@ def test_a_sixth_attack_is_one_file(tmp_path: object, monkeypatch: pytest.Monkey
     from pathlib import Path
 
     from dpviz.auditing import attacks as room
-    from dpviz.auditing.attacks import registry as attacks
+    from dpviz.auditing.attacks import base as attacks
 
     folder = Path(str(tmp_path))
     (folder / "sixth_attack.py").write_text(

@@ -7,8 +7,7 @@ import dpviz
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import guarantees
-from dpviz.mechanisms.attack import strongest_attack
-from dpviz.mechanisms.tolerated import Attacker
+from dpviz.mechanisms.attack import Attacker, strongest_attack
 from dpviz.privacy.budget import Status
 
 

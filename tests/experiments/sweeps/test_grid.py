@@ -7,7 +7,7 @@ import pytest
 
 import dpviz
 from dpviz.experiments.sweeps import grid
-from dpviz.privacy.accounting.selection import random_search
+from dpviz.privacy.accounting.division import random_search
 
 SPEC = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, lam=0.01)
 

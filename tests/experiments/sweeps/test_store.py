@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from support_cells import CELL, SPEC
 
-from dpviz.experiments.sweeps import store as store_module
+from dpviz.experiments.sweeps import cells as store_module
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts
 
 
