@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.studies import noise_comparison
     from dpviz.mechanisms import list_mechanisms
     from dpviz.mechanisms.attack import strongest_attack
-    from dpviz.privacy.accounting import side_by_side, tables
+    from dpviz.privacy.accounting import tables
 
     spec = one_run.run_spec(options)
     compare = one_run.option_value(options, "compare")
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
         cause = f"{spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
     cal, released, compared = comparison.calibration, comparison.released, comparison.compared
-    accountants = tables.accountants(side_by_side.options(released, compared.budget))
+    accountants = tables.accountants(tables.options(released, compared.budget))
     relations = tables.relations(released, compared.budget.delta)
     attack = strongest_attack(comparison.mechanism, setting_of(spec), cal)
     values: dict[str, Any] = {

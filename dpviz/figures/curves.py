@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import FLOOR, SIGNS, Label, listed, room, wrap
+from dpviz.figures.lines import FLOOR, SIGNS, Label, listed, room, wrap
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import axis_title_above, band_trace, line_trace, marker_trace, note, vertical_line
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.labels import SIGNS, Label, leaders, listed, room, wrap
+from dpviz.figures.lines import SIGNS, Label, leaders, listed, room, wrap
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin, shorten
 from dpviz.figures.traces import band_trace, horizontal_bars, line_trace, marker_trace, note, vertical_line
 

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.decades import ticks
+from dpviz.figures.lines import ticks
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Floats, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import legend_entry, marker_trace, note
 

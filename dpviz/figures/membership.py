@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.decades import ticks
+from dpviz.figures.lines import ticks
 from dpviz.figures.style import LEGEND_LINE, Theme, Trace, fade, figure, margin
 from dpviz.figures.traces import band_trace, coin_toss, line_trace, marker_trace
 

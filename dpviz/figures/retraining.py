@@ -4,8 +4,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dpviz.figures.decades import decades, powers
 from dpviz.figures.influence import WEBGL_FROM
+from dpviz.figures.lines import decades, powers
 from dpviz.figures.style import LEGEND_LINE, Floats, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import line_trace, marker_trace, note
 

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from dpviz.figures import groups, guarantees, retraining, scores
-from dpviz.figures.decades import powers
-from dpviz.figures.lines import Bar, bars
+from dpviz.figures.lines import Bar, bars, powers
 from dpviz.figures.style import LIGHT, Look
 from dpviz.mechanisms import list_mechanisms
 

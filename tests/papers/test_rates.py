@@ -13,7 +13,7 @@ from dpviz.mechanisms import HasTrace, ReleasesGaussians
 from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
-from dpviz.privacy.accounting import account, side_by_side
+from dpviz.privacy.accounting import account, tables
 from dpviz.privacy.accounting.account import tightest
 from dpviz.privacy.accounting.events import only_step, scaled
 from dpviz.privacy.budget import Budget, Status
@@ -91,7 +91,7 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
     released = mechanism.releases(SETTING)
     assert released is not None
     cal = mechanism.calibrate(SETTING, budget)
-    found = side_by_side.options(released, budget)
+    found = tables.options(released, budget)
     assert min(abs(o.sigma / cal.noise_scale - 1) for o in found if math.isfinite(o.sigma) and o.status is Status.PROVED) < 1e-9
     assert only_step(released).sensitivity == pytest.approx(cal.sensitivity, rel=1e-12)
     event = scaled(released, cal.noise_scale)

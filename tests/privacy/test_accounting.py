@@ -20,7 +20,7 @@ from dpviz.privacy.accounting.accountants.pld import PLD
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Step
 from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
 from dpviz.privacy.accounting.pld import Pair, _tilt, log_delta
-from dpviz.privacy.accounting.side_by_side import options
+from dpviz.privacy.accounting.tables import options
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE

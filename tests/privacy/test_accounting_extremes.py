@@ -11,7 +11,7 @@ from support import noisy_sums
 
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import individual
-from dpviz.privacy.accounting import account, rdp, side_by_side
+from dpviz.privacy.accounting import account, rdp, tables
 from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import CannotAccount, Composed, Gaussian, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
@@ -64,7 +64,7 @@ def test_noise_that_no_grid_resolves_proves_nothing() -> None:
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 0.01), Budget(0.03, 0.5), Budget(1e-3, 1e-6), Budget(50.0, 1e-12)], ids=str)
 def test_every_accountant_answers_at_odd_budgets(budget: Budget) -> None:
-    found = {option.name: option.sigma for option in side_by_side.options(Gaussian(1.0), budget)}
+    found = {option.name: option.sigma for option in tables.options(Gaussian(1.0), budget)}
     assert found["Exact Gaussian"] <= found["RDP, improved conversion"] <= found["RDP, Mironov's conversion"] * (1 + 1e-9)
     # Canonne, Kamath, Steinke 2020, Proposition 12, at the noise found: the best real order gives the budget's epsilon
     a = 1 + np.geomspace(1e-4, 1e7, 400_001)
@@ -77,8 +77,8 @@ def test_every_accountant_answers_at_odd_budgets(budget: Budget) -> None:
 
 
 def test_a_comparison_without_sampling_is_that_of_full_steps() -> None:
-    ignored, *others = side_by_side.options(Repeated(Sampled(Gaussian.of_rows(3.0), 0.01), 10), Budget(1.0, 1e-5))
-    full = {o.name: o.sigma for o in side_by_side.options(Repeated(Gaussian.of_rows(3.0), 10), Budget(1.0, 1e-5))}
+    ignored, *others = tables.options(Repeated(Sampled(Gaussian.of_rows(3.0), 0.01), 10), Budget(1.0, 1e-5))
+    full = {o.name: o.sigma for o in tables.options(Repeated(Gaussian.of_rows(3.0), 10), Budget(1.0, 1e-5))}
     assert ignored.sigma == pytest.approx(full["Exact Gaussian"])
     assert r"\sigma" in ignored.formula
     assert all(not option.sigma > ignored.sigma for option in others)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpviz.common import threads
 from dpviz.common.arrays import Floats
-from dpviz.common.file_store import FileStore
+from dpviz.common.files import FileStore
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets
-from dpviz.auditing.attacks.row_gaussians import row_gaussians
+from dpviz.auditing.attacks.base import Floats, MembershipAttack, Shadows, Targets, row_gaussians
 from dpviz.common.progress import Monitor, ignore
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from dpviz.auditing.attacks.attacked import AttackedRun
-from dpviz.auditing.attacks.base import Shadows, Targets, get_attack, list_attacks
+from dpviz.auditing.attacks.base import Shadows, Targets, get_attack, list_attacks, separation
 from dpviz.auditing.attacks.halves import SHADOW, TARGET, Halves, KeptModels, signals, train_models
 from dpviz.auditing.attacks.judging import Judged
-from dpviz.auditing.attacks.row_gaussians import separation
 from dpviz.common.progress import Monitor, ignore, part, track
 from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.experiments.run.resolve import resolve

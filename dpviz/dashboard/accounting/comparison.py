@@ -23,10 +23,9 @@ from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
 from dpviz.mechanisms.attack import Attack, comparable_bounds, strongest_attack
-from dpviz.privacy.accounting import side_by_side
 from dpviz.privacy.accounting import tables as curves
 from dpviz.privacy.accounting.events import Event
-from dpviz.privacy.accounting.side_by_side import Option
+from dpviz.privacy.accounting.tables import Option
 from dpviz.privacy.budget import Status
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
@@ -87,7 +86,7 @@ def compute_options(subject: Subject) -> tuple[list[Option], Attack | None] | No
     def compute(run: RunSpec, monitor: Monitor) -> tuple[list[Option], Attack | None]:
         attack = strongest_attack(subject.mechanism, setting_of(run), subject.calibration)
         monitor(0.5)
-        return [] if subject.released is None else side_by_side.options(subject.released, subject.compared.budget), attack
+        return [] if subject.released is None else curves.options(subject.released, subject.compared.budget), attack
 
     return tasks.compute_once("accounting", "Accounting", compute, subject.run)
 

@@ -2,6 +2,8 @@
 
 The one place where a mechanism is trained to be looked at. Runs, sweeps, comparisons of accountants, excess risk and the
 tests of the papers' claims all come here.
+
+The table of a run's training rows: visits, noise, clipping, margins.
 """
 
 from __future__ import annotations
@@ -9,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import METRICS, measure_models
+from dpviz.experiments.run.setup import Setup
 from dpviz.mechanisms import Fit, Mechanism, OutputNoise, Training
-from dpviz.models import Rows, regulariser
+from dpviz.models import Rows, margins, regulariser
 from dpviz.models.problem import Problem, accuracy
 
 
@@ -141,3 +146,49 @@ def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = Fal
             )
         fit = replace(fit, theta=np.where(diverged[:, :, None], 0.0, fit.theta))
     return Trained(training.problem, fit, diverged, training.of_budgets)
+
+
+_REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
+
+
+def instance_at(values: NDArray[Any], e: int) -> NDArray[Any]:
+    """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
+    return values[e if values.shape[0] > 1 else 0]
+
+
+def instance_table(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
+    """Means over the seeds at budget e, one row per training row; its number in the dataset is the index."""
+    problem, record, theta = shared.problem, fit.record, fit.theta[e]
+    n, s = problem.n, len(theta)
+
+    def mean(values: NDArray[Any] | None, missing: float = np.nan) -> Floats:
+        """(n,) means over the seeds that have a value; NaN where none has."""
+        if values is None:
+            return np.full(n, missing)
+        per_seed = instance_at(values, e)
+        there = np.isfinite(per_seed)
+        with np.errstate(invalid="ignore"):
+            known = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)
+        return np.broadcast_to(known, (n,)).copy()
+
+    margin, correct = np.zeros(n), np.zeros(n)
+    size = max(1, _REPLICA_BLOCK // n)
+    for i in range(0, s, size):
+        scores = problem.model.scores(theta[i : i + size], problem.rows)
+        margin += (problem.rows.y[:, None] * scores).sum(axis=1) / s
+        correct += ((scores >= 0) == (problem.rows.y > 0)[:, None]).sum(axis=1) / s
+    return pd.DataFrame(
+        {
+            "label": problem.rows.y.astype(int),
+            "visits": mean(record.visits),
+            "times_noised": mean(record.times_noised, 0.0),
+            "noise_norm": mean(record.noise_norm, 0.0),
+            "passed": mean(record.passed, 0.0),
+            "clipped": mean(record.clipped),
+            "rule_margin": mean(record.rule_margin),
+            "margin": margin,
+            "margin_non_private": margins(problem.model, shared.reference.optimum[None], problem.rows)[:, 0],
+            "correct": correct,
+        },
+        index=pd.Index(shared.split.train, name="row_id"),
+    )

@@ -16,8 +16,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, check_integer
-from dpviz.experiments.run.instances import instance_at, instance_table
-from dpviz.experiments.run.measure import Trained, train
+from dpviz.experiments.run.measure import Trained, instance_at, instance_table, train
 from dpviz.experiments.run.metrics import METRICS, all_metrics, measure_models
 from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, preparations_of, resolve
 from dpviz.experiments.run.settings import AS_DECLARED

@@ -1,6 +1,6 @@
 """Accountants compared on a run: whose releases can be accounted for, metrics with each noise, published noise beside needed.
 
-`dpviz.privacy.accounting.side_by_side.options` gives the noise that every accountant needs; this module trains with it.
+`dpviz.privacy.accounting.tables.options` gives the noise that every accountant needs; this module trains with it.
 """
 
 import math

@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.common.file_store import FileStore
+from dpviz.common.files import FileStore
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.threads import THREADS_FROM, parallel_map, processors
 from dpviz.common.validate import InvalidInput

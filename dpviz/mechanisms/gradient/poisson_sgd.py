@@ -20,7 +20,7 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.account import Method, describe
-from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
+from dpviz.privacy.accounting.accountants.base import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon, PoissonPath

@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from dpviz.common.validate import check_range, positive
-from dpviz.privacy.accounting.accountants.base import Method
-from dpviz.privacy.accounting.accountants.registry import get_accountant, list_accountants
+from dpviz.privacy.accounting.accountants.base import Method, get_accountant, list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpviz.auditing.attacks.base import Shadows, Targets, get_attack, list_attacks
+from dpviz.auditing.attacks.base import FEW, Shadows, Targets, get_attack, list_attacks
 from dpviz.auditing.attacks.judging import Judged
 from dpviz.auditing.attacks.quantile_regression import RATE
-from dpviz.auditing.attacks.row_gaussians import FEW
 
 
 def world(

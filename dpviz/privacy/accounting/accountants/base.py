@@ -1,14 +1,21 @@
-"""The base class of accountants: the releases that it has a proof for, delta over epsilon, and its lines in comparisons."""
+"""The base class of accountants: the releases that it has a proof for, delta over epsilon, and its lines in comparisons.
+
+Finds the accountants in the modules beside this one.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from dpviz.common.validate import check_choice
+from dpviz.privacy.accounting import accountants
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.rdp import CONVERSIONS
@@ -147,3 +154,26 @@ def log_delta_of_full(step: Step, method: Method, epsilon: float, floor: float) 
 def full_release_mu(event: Gaussian, method: Method) -> float:
     """Distance over sigma of one full release under the method's relation."""
     return event.sensitivity / event.sigma if method.relation is Neighbouring.REPLACE_ONE else 1 / event.noise_multiplier
+
+
+@cache
+def find_accountants() -> dict[str, Accountant]:
+    """The `ACCOUNTANT` of every module of this folder that has one, by name, from the loosest proof to the tightest."""
+    names = [module.name for module in pkgutil.iter_modules(accountants.__path__)]
+    modules = [importlib.import_module(f"{accountants.__name__}.{name}") for name in names]
+    every: list[Accountant] = [module.ACCOUNTANT for module in modules if hasattr(module, "ACCOUNTANT")]
+    return {accountant.name: accountant for accountant in sorted(every, key=lambda accountant: accountant.place)}
+
+
+def list_accountants() -> dict[str, Accountant]:
+    """All accountants by name, from the loosest proof to the tightest."""
+    return dict(find_accountants())
+
+
+def get_accountant(name: str) -> Accountant:
+    """An accountant by name.
+
+    Raises:
+        InvalidInput: no such accountant.
+    """
+    return find_accountants()[check_choice("accountant", name, tuple(find_accountants()))]
