@@ -202,9 +202,9 @@ def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
         )
         repeat.python_of(
             spec,
-            "found = accounted(spec)\nside_by_side.options(found.released, found.compared.budget)",
+            "found = accounted(spec)\ntables.options(found.released, found.compared.budget)",
             "from dpviz.experiments.studies.noise_comparison import accounted",
-            "from dpviz.privacy.accounting import side_by_side",
+            "from dpviz.privacy.accounting import tables",
         )
         repeat.shell(shell_call(spec, "accounting"))
 
