@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.auditing.attacks.base import get_attack
+from dpviz.auditing.attacks.base import Floats, get_attack
 from dpviz.auditing.attacks.judging import CONFIDENCE, RATES, Judged
 from dpviz.auditing.result import EXCEEDED, NO_CLAIM, NO_VIOLATION
-from dpviz.common.arrays import Floats
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.attack import strongest_attack
