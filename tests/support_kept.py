@@ -39,7 +39,9 @@ def numbers(value: Any) -> Numbers:
     if isinstance(value, Noise):
         return [value.id]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [getattr(value, f.name) for f in dataclasses.fields(value) if f.name != "preparation_mu"]  # a run's own
+        fields = [
+            getattr(value, f.name) for f in dataclasses.fields(value) if not f.name.startswith("preparation_")
+        ]  # a run's own
         return [x for field in fields if field is not None for x in numbers(field)]
     if isinstance(value, list | tuple):
         if len(value) > LONG and all(isinstance(each, float) for each in value):

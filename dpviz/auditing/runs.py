@@ -66,7 +66,7 @@ def pair_of(spec: RunSpec, kind: str = WORST, row: int | None = None, other: int
         InvalidInput: an unknown kind, or an id that no training row has.
     """
     made = _pair_of(spec, check_choice("pair", kind, KINDS), row, other)
-    if not spec.prepared:
+    if not dataset_of(resolve(spec).spec).preparations:
         return made
     return replace(made, why=f"{made.why} Preparations are not attacked: the method alone is, with {resolve(spec).of_method}.")
 

@@ -160,8 +160,8 @@ def guarantee(cal: Calibration, of: Mechanism) -> dict[str, Any]:
     from dpviz.papers.saved import refutation
 
     audited = refutation(of, cal)
-    skipped = "row_calibration method_budget preparation_mu person_rows budget proved_budget claimed_budget status".split()
-    skipped += "noise_family neighbouring for_training mu details".split()
+    skipped = "row_calibration method_budget person_rows budget proved_budget claimed_budget status".split()
+    skipped += "preparation_mu preparation_epsilon noise_family neighbouring for_training mu details".split()
     rest = {f.name: getattr(cal, f.name) for f in dataclasses.fields(cal) if f.name not in skipped}
     return {
         "asked": budget(cal.budget),

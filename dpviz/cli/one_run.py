@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from dpviz.cli import answers, own_file
 from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput, show
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text, show
 
 if TYPE_CHECKING:
     from dpviz.experiments.run.spec import RunSpec
@@ -48,23 +48,21 @@ def is_link(text: str | None) -> bool:
     return True
 
 
-def run_spec(options: argparse.Namespace, automatic: bool = False) -> RunSpec:
-    """The run that the options stand for; options win over a link.
-
-    Args:
-        automatic: whether a run of which neither a link nor a mechanism nor its knobs are given has the method that a rule names.
+def run_spec(options: argparse.Namespace) -> RunSpec:
+    """The run that the options stand for, an automatic mechanism replaced by the one that a rule names; options win over a link.
 
     Raises:
         InvalidInput: for the first bad value, naming it.
     """
     from dpviz.datasets.sources import uploads
+    from dpviz.experiments.run import links
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms import list_mechanisms
     from dpviz.mechanisms.registry import AUTOMATIC
 
     link = is_link(options.file)
-    query = dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True)) if link else {}
+    query = links.drop_version(dict(parse_qsl(urlsplit(options.file).query, keep_blank_values=True))) if link else {}
     query |= {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     dataset = own_file.dataset_name(options, None if link else options.file)
     if dataset is not None:
@@ -72,10 +70,9 @@ def run_spec(options: argparse.Namespace, automatic: bool = False) -> RunSpec:
     elif link and uploads.is_upload(query.get("dataset", "")):
         cause = f"{show(query['dataset'])} is an upload, which only the app's session holds"
         raise InvalidInput("dataset", cause, "Name its file in the place of the link, and what else the link sets as options.")
-    by_rule = automatic and not link and not options.set and "mechanism" not in query
-    if by_rule or query.get("mechanism") == AUTOMATIC:
-        query["mechanism"] = _automatic(options, query)
     mechanism = query.get("mechanism", RunSpec.mechanism)
+    if mechanism == AUTOMATIC:
+        mechanism = query["mechanism"] = _automatic(options, query)
     cls = list_mechanisms().get(mechanism)
     for item in options.set:
         knob, equals, value = item.partition("=")
@@ -91,18 +88,23 @@ def run_spec(options: argparse.Namespace, automatic: bool = False) -> RunSpec:
 
 def _automatic(options: argparse.Namespace, query: dict[str, str]) -> str:
     """The method that the rule names for the rows, or for --n and --d, which is said."""
+    from dataclasses import replace
+
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.setup import setting_of
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.mechanisms.registry import automatic_mechanism
     from dpviz.models import get_model
 
-    if getattr(options, "private_ranges", False):
-        cause = "automatic depends on the number of features, which private categories decide"
-        raise InvalidInput("mechanism", cause, "Name a mechanism.")
     spec = RunSpec.from_query({name: value for name, value in query.items() if name != "mechanism"})
     n, d = (getattr(options, name, None) for name in ("n", "d"))
-    setting = setting_of(spec) if n is None or d is None else get_model(spec.model).setting(int(n), int(d), 1.0)
+    if n is None or d is None:
+        setting = setting_of(spec)
+    else:
+        n, d = (check_integer(f"--{name}", number_from_text(f"--{name}", text), 1, 2**53) for name, text in (("n", n), ("d", d)))
+        setting = get_model(spec.model).setting(n, d, 1.0)
+    if getattr(options, "private_ranges", False):
+        setting = replace(setting, d=10**12)  # private categories decide the number of features: as for many
     epsilon, knobs = resolve(spec).budget.epsilon, [item.partition("=")[0] for item in options.set]
     name, why = automatic_mechanism(setting, epsilon, knobs)
     if not options.json:

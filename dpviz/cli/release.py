@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidInput("--seed", cause, "Leave it out; randomness comes from the operating system.")
     tried = None if options.tried is None else check_integer("--tried", number_from_text("--tried", options.tried), 1, 10_000)
     runs = check_integer("--audit", number_from_text("--audit", options.audit), 0, 1_000_000)
-    spec = one_run.run_spec(options, automatic=not options.private_ranges)
+    spec = one_run.run_spec(options)
     with Bar() as bar:
         made = release(
             replace(spec, seed=RunSpec.seed),  # that of a link belongs to the explorer

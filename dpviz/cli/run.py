@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
     import dpviz
 
     chosen = metrics.chosen_metrics(options.metric)  # what is wrong with it is said before anything is printed
-    spec = one_run.run_spec(options, automatic=True)
+    spec = one_run.run_spec(options)
     with Bar() as bar:
         result = dpviz.run(spec, bar)
     if _rare(result) and not chosen:
@@ -120,6 +120,7 @@ def _lines(options: argparse.Namespace, found: _Measured) -> list[tuple[str, obj
         *((metric.id.replace("-", " "), found.in_words(metric)) for metric in found.chosen),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
         *found.guessing,
+        *(("caution", sentence) for sentence in result.setup.dataset.alike),
         *_rare(result),
         *_lost(result),
         *answers.remarks(cal),
@@ -134,7 +135,11 @@ def _values(found: _Measured) -> dict[str, Any]:
     attack = strongest_attack(spec.build(), setting, result.calibration)
     return {
         "run": spec.to_dict() | {"delta": result.budget.delta},
-        "remarks": [*result.setup.dataset.remarks, *(f"{name} {text}" for name, text in found.guessing)],
+        "remarks": [
+            *result.setup.dataset.remarks,
+            *result.setup.dataset.alike,
+            *(f"{name} {text}" for name, text in found.guessing),
+        ],
         "training_rows": setting.n,
         "features": setting.d,
         "looked_at": result.setup.dataset.looked_at,

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common import norms
+from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, show
 from dpviz.datasets.table import scaling_loss
 from dpviz.datasets.table.encoder import NUMBER, Encoder
@@ -20,6 +21,7 @@ from dpviz.datasets.table.lost import Lost
 
 TRAIN_SHARE = 0.8
 FEW = 10  # rows of a class below which a caution is due
+ALIKE = 0.99  # share of the squared length that is common to all rows, from which a caution is due
 #: what `looked_at` says where the rows were divided by their largest norm
 LARGEST = "the largest row norm"
 
@@ -91,7 +93,7 @@ class Dataset:
         remarks: what a careful colleague would say about these rows and this label, one sentence each.
         persons: (n,) the person of each row, numbered in random order; None where epsilon is for a row.
         person_rows: rows of one person at most, public; 0 where epsilon is for a row.
-        preparations: ids of what a share of the run's budget paid for before training (`dpviz.preparing`).
+        preparations: what a part of the run's budget paid for before training (`dpviz.preparing`).
     """
 
     name: str
@@ -117,7 +119,7 @@ class Dataset:
     remarks: tuple[str, ...] = ()
     persons: NDArray[np.intp] | None = None
     person_rows: int = 0
-    preparations: tuple[str, ...] = ()
+    preparations: tuple[Paid, ...] = ()
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
@@ -178,6 +180,18 @@ class Dataset:
         if dropped:
             messages.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")
         return (*messages, *scaling_loss.caution(self.lost))
+
+    @cached_property
+    def alike(self) -> tuple[str, ...]:
+        """One sentence where |mean row|^2 is above `ALIKE` of the mean |row|^2, else none; it is not private."""
+        x = self.X[:, :-1] if self.intercept else self.X
+        mean, squares = x.mean(axis=0), float(np.square(x).sum(axis=1).mean())
+        if mean @ mean <= ALIKE * squares:
+            return ()
+        return (
+            f"More than {100 * ALIKE:g} % of the squared length is the same for all rows, so a linear model sees little. Declare "
+            "narrower ranges, or choose another row scaling, such as unit. This was read from the rows and is not private.",
+        )
 
     @cached_property
     def sha256(self) -> str:

@@ -113,7 +113,8 @@ class Calibration:
         person_rows: rows of one person at most, where budgets, sensitivity and mu are for a person; 0 where they are for a row.
         row_calibration: the method's own calibration for one row that it was made of (`dpviz.mechanisms.protection`); None where
             it is that one. `for_row` gives either.
-        preparation_mu: mu of the Gaussian releases that preparations made of the rows before training; 0 without any.
+        preparation_mu: Gaussian DP of what preparations released of the rows before training; 0 without any.
+        preparation_epsilon: their epsilon with delta = 0; 0 where one of them has no such guarantee.
         method_budget: the part of `budget` that preparations leave to the method; None without any.
         looked_at: ranges and categories that were read from the rows, which no budget covers.
         details: further numbers by name, to be shown and tested, never to be computed with; `mu` and those of
@@ -142,6 +143,7 @@ class Calibration:
     person_rows: int = 0
     row_calibration: Calibration | None = None
     preparation_mu: float = 0.0
+    preparation_epsilon: float = 0.0
     method_budget: Budget | None = None
     looked_at: int = 0
     details: dict[str, float] = field(default_factory=dict)

@@ -5,17 +5,21 @@ rows (`Setting.person_rows`, `mechanisms.persons`), and a part of its budget may
 training (`Setting.preparations`, `dpviz.preparing`). Whoever has a run's setting and whole budget calls the functions here;
 a mechanism knows of neither.
 
-All preparations are Gaussian releases. With mu_p of all of them together, the method may depend on what they found and has
+All preparations are Gaussian DP, with mu_p of all of them together (`dpviz.common.paid`). The method may depend on what they
+found and has
 
 - sqrt(mu^2 - mu_p^2) of a Gaussian total mu, where it is Gaussian DP itself (Dong, Roth, Su 2022, Corollary 3.3);
-- otherwise, by basic composition, what they leave of epsilon at a tenth of delta (Dwork, Roth 2014, Theorem 3.16).
+- otherwise, by basic composition, what they leave of epsilon: those with delta = 0 take their epsilon, and the others what they
+  need at a tenth of delta (Dwork, Roth 2014, Theorem 3.16). A method with delta = 0 keeps it beside the former.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from dpviz.common.arrays import Floats
+from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.calibration import Calibration
@@ -24,8 +28,7 @@ from dpviz.mechanisms.persons import WEIGHTS, calibrate_person, convert_to_perso
 from dpviz.mechanisms.results import NoiseRecord
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.preparing import get_preparation
-from dpviz.privacy.accounting.events import Composed, Event, Gaussian, steps_of
+from dpviz.privacy.accounting.events import Composed, Event, Gaussian, PureEpsilon, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_budget, gaussian_epsilon, gaussian_mu, total_variation
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -50,10 +53,9 @@ def calibrate(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibra
         return replace(calibrate(mechanism, replace(setting, looked_at=0), budget), looked_at=setting.looked_at)
     if not setting.preparations:
         return _for_unit(mechanism, setting, budget)
-    prepared = [get_preparation(name) for name in setting.preparations]
-    spent = math.hypot(*(each.mu(budget) for each in prepared))
-    own = float(gaussian_epsilon(_DELTA * budget.delta, spent))
-    cal = _for_unit(mechanism, setting, Budget(budget.epsilon - own, (1 - _DELTA) * budget.delta))
+    paid = setting.preparations
+    spent, own = math.hypot(*(one.mu for one in paid)), preparation_budget(paid, budget.delta)
+    cal = _for_unit(mechanism, setting, Budget(budget.epsilon - own.epsilon, budget.delta - own.delta))
     if cal.mu is not None:
         rest = math.sqrt(gaussian_mu(budget) ** 2 - spent**2)
         cal = _for_unit(mechanism, setting, gaussian_budget(rest, budget))
@@ -62,22 +64,32 @@ def calibrate(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibra
         """The budget with the preparations; that of the method was chosen so that it is the one that was asked for."""
         if part is None or part == cal.budget:
             return None if part is None else budget
-        return Budget(part.epsilon + own, part.delta + _DELTA * budget.delta)
+        return Budget(part.epsilon + own.epsilon, part.delta + own.delta)
 
-    what = " and ".join(each.what for each in prepared)
+    what = " and ".join(one.what for one in paid)
+    share = "A part" if own.delta else f"ε = {own.epsilon:.2g}"
     whole = replace(
         cal,
         budget=budget,
         proved_budget=total(cal.proved_budget),
         claimed_budget=total(cal.claimed_budget),
         mu=None if cal.mu is None else math.hypot(cal.mu, spent),
-        notes=(*cal.notes, f"A part of ε paid for {what}, which was found privately; the method has {cal.budget}."),
+        notes=(*cal.notes, f"{share} of the total paid for {what}, found privately; the method has {cal.budget}."),
         preparation_mu=spent,
+        preparation_epsilon=0.0 if own.delta else own.epsilon,
         method_budget=cal.budget,
         row_calibration=cal.for_row(),
     )
-    conditions = dict.fromkeys([*cal.conditions, *(each.condition for each in prepared if each.condition)])
+    conditions = dict.fromkeys([*cal.conditions, *(one.condition for one in paid if one.condition)])
     return whole if whole.proved_budget is None or not conditions else whole.conditional(*conditions)
+
+
+def preparation_budget(paid: Sequence[Paid], delta: float) -> Budget:
+    """What preparations take by basic composition; those without a guarantee at delta = 0 a tenth of `delta`."""
+    epsilon, gaussian = sum(one.epsilon for one in paid), [one.mu for one in paid if not one.epsilon]
+    if not gaussian:
+        return Budget(epsilon, 0.0)
+    return Budget(epsilon + float(gaussian_epsilon(_DELTA * delta, math.hypot(*gaussian))), _DELTA * delta)
 
 
 def _for_unit(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
@@ -102,7 +114,9 @@ def row_setting(setting: Setting) -> Setting:
 
 def method_part(setting: Setting, calibration: Calibration) -> tuple[Setting, Calibration]:
     """Facts and calibration of what the method releases itself, and the budget that it has."""
-    own = replace(calibration, preparation_mu=0.0, budget=calibration.method_budget or calibration.budget)
+    own = replace(
+        calibration, preparation_mu=0.0, preparation_epsilon=0.0, budget=calibration.method_budget or calibration.budget
+    )
     return replace(setting, preparations=()), own
 
 
@@ -163,7 +177,8 @@ def released_event(mechanism: DeclaresEvent, setting: Setting, calibration: Cali
     steps = steps_of(event)
     if all(isinstance(step.event, Gaussian) and step.sampling == "full" for step in steps):
         return Gaussian(math.hypot(calibration.preparation_mu, *(step.mu for step in steps)))
-    return Composed((Gaussian(calibration.preparation_mu), event))
+    pure = calibration.preparation_epsilon
+    return Composed((PureEpsilon(pure) if pure else Gaussian(calibration.preparation_mu), event))
 
 
 def distance(mechanism: BoundsDistance, setting: Setting, calibration: Calibration) -> float:
@@ -176,9 +191,13 @@ def distance(mechanism: BoundsDistance, setting: Setting, calibration: Calibrati
 def individual(
     mechanism: IndividualBudget, problem: Problem, calibration: Calibration, theta: Floats, record: NoiseRecord
 ) -> IndividualEpsilon | None:
-    """`IndividualBudget.individual`; None for persons with several rows, after preparations, in which a row has a part, and for
-    noise that it is not derived for."""
-    known = calibration.noise_family in mechanism.individual_noise
-    if calibration.person_rows > 1 or calibration.preparation_mu or not known:
+    """`IndividualBudget.individual`; None for persons with several rows, after Gaussian preparations, in which a row has a part,
+    and for noise that it is not derived for. Preparations with delta = 0 add their epsilon, which holds for every row."""
+    known, pure = calibration.noise_family in mechanism.individual_noise, calibration.preparation_epsilon
+    if calibration.person_rows > 1 or (calibration.preparation_mu and not pure) or not known:
         return None
-    return mechanism.individual(problem, calibration.for_row(), theta, record)
+    own = mechanism.individual(problem, calibration.for_row(), theta, record)
+    if own is None or not pure:
+        return own
+    parts: dict[str, Any] = {name: getattr(own, name) for name in ("epsilon", "replace", "publishable")}
+    return replace(own, gaussian=False, **{name: part + pure for name, part in parts.items() if part is not None})

@@ -82,7 +82,7 @@ def automatic_mechanism(setting: Setting, epsilon: float, knobs: Collection[str]
 
     >>> from dpviz.models import get_model
     >>> automatic_mechanism(get_model("logistic").setting(40_000, 100, 1e-4), 1.0)
-    ('objective-tight', 'Objective perturbation (tight), by the rule for n ε/√d = 4,000')
+    ('objective-tight', 'automatic: Objective perturbation (tight), because n ε/√d = 4,000 ≥ 1,280')
     """
     x = setting.n * epsilon / math.sqrt(setting.d) / max(1, setting.person_rows)
     able = [c for c in _all().values() if c.automatic_from <= x and not c.refusal(setting) and set(knobs) <= set(c.knobs())]
@@ -90,7 +90,10 @@ def automatic_mechanism(setting: Setting, epsilon: float, knobs: Collection[str]
         cause = f"no method that is chosen automatically has {', '.join(knobs)} and takes {setting.model!r}"
         raise InvalidInput("params" if knobs else "mechanism", cause, "Name a mechanism.")
     best = max(able, key=lambda cls: cls.automatic_from)
-    return best.id, f"{best.label}, by the rule for n ε/√d = {x:,.0f}"
+    others = [c.automatic_from for c in _all().values() if x < c.automatic_from < math.inf and not c.refusal(setting)]
+    bound = f"≥ {best.automatic_from:,.0f}" if best.automatic_from > 0 else f"< {min(others):,.0f}" if others else ""
+    why = f"because n ε/√d = {x:,.0f} {bound}" if bound else "the one for this model"
+    return best.id, f"automatic: {best.label}, {why}"
 
 
 def get_mechanism(name: str) -> type[Mechanism]:

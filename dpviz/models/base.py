@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
+from dpviz.common.paid import Paid
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import BatchIndices
 from dpviz.common.validate import InvalidInput
@@ -51,7 +52,7 @@ class Setting:
         abilities: what the model can do beside training.
         person_rows: rows of one person at most, public, where epsilon is for a person; 0 where it is for a row.
         weighted: whether losses have weights, which are at most 1 (`Rows.weights`), so that all bounds above hold.
-        preparations: ids of what a part of the budget paid for before training (`dpviz.preparing`).
+        preparations: what a part of the budget paid for before training (`dpviz.preparing`).
         looked_at: ranges and categories that were read from the rows, which no budget covers.
     """
 
@@ -71,7 +72,7 @@ class Setting:
     abilities: frozenset[Ability] = frozenset(Ability)
     person_rows: int = 0
     weighted: bool = False
-    preparations: tuple[str, ...] = ()
+    preparations: tuple[Paid, ...] = ()
     looked_at: int = 0
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
+from dpviz.common.paid import Paid
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.threads import groups, map_streams
 
@@ -48,7 +49,7 @@ class Rows:
         weights: Floats | None = None,
         class_weights: tuple[float, float] | None = None,
         persons: NDArray[np.intp] | None = None,
-        preparations: tuple[str, ...] = (),
+        preparations: tuple[Paid, ...] = (),
         looked_at: int = 0,
     ) -> None:
         self.X = X

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import add_intercept
-from dpviz.preparing.base import Preparation
+from dpviz.preparing.base import Facts, Preparation
 from dpviz.privacy.accounting.gaussian import gaussian_budget, gaussian_mu
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.private_ranges import EDGES, SHARE, private_ranges, shares
@@ -64,11 +65,10 @@ class RangesFound(Preparation):
 
     id = "ranges"
     what = "the ranges of number columns"
-    condition = PUBLIC_KINDS
 
-    def mu(self, total: Budget) -> float:
-        """That of a tenth of epsilon and delta."""
-        return gaussian_mu(shares(total)[0])
+    def cost(self, facts: Facts) -> Paid:
+        """A tenth of epsilon and delta."""
+        return Paid(self.id, self.what, gaussian_mu(shares(facts.total)[0]), condition=PUBLIC_KINDS)
 
     def prepare(self, dataset: Dataset, train: NDArray[np.intp], total: Budget, source: random.Random) -> Dataset:
         """The rows in the ranges that were found, which clip.
@@ -77,7 +77,8 @@ class RangesFound(Preparation):
             InvalidInput: no column becomes a feature by its range.
         """
         encoder, numbers = numbers_of(dataset)
-        for_row = gaussian_budget(self.mu(total) / max(1, dataset.person_rows), shares(total)[0])
+        paid = self.cost(Facts.of(dataset, len(train), total))
+        for_row = gaussian_budget(paid.mu / max(1, dataset.person_rows), shares(total)[0])
         columns = {name: values[train] for name, values in numbers.items()}
         found = private_ranges(columns, for_row, source, unseen=(EDGES[0], EDGES[-1])).ranges
         unseen = {name for name, (low, high) in found.items() if high - low >= _WIDE}
@@ -102,5 +103,5 @@ class RangesFound(Preparation):
             looked_at=tuple(name for name in dataset.looked_at if name not in found),
             lost=tuple(one for one in dataset.lost if not (one.kind == "values" and one.what in found)),  # in the old ranges
             remarks=(*dataset.remarks, message),
-            preparations=(*dataset.preparations, self.id),
+            preparations=(*dataset.preparations, paid),
         )._with_scaling_loss()

@@ -1,64 +1,85 @@
-"""The choice between centred and unit rows by how much the rows point the same way, found with noise.
+"""The choice between centred and unit rows: the number of rows near the lowest corner of the ranges, with Laplace noise.
 
-Let u_1, ..., u_n be the rows at length 1 (or 0), a their mean and m = |a|^2, in [0, 1]: the mean cosine of two rows. Where m is
-near 1 all rows look alike to a linear model, so the smaller m is better. Replacing a row moves a by at most 2/n, so
+Numbers that are near 0 of a wide range, as counts of words are, become nearly -1 when they are centred: all rows are then nearly
+the same vector, and a linear model sees little. At unit length such rows keep their directions. A row counts where its centred
+numbers and its categories together have a cosine of at least `NEAR` with the corner (-1, ..., -1, 0, ..., 0). Rows are at unit
+length where more than `MOST` of them count.
 
-    | |a|^2 - |a'|^2 | = |(a - a').(a + a')| <= 2/n (|a| + |a'|) <= 4/n                                                 [ours]
+A row decides its own count alone, so that the number changes by at most 1 where a row is replaced, removed or added, and by at
+most k with the k rows of one person. With Laplace noise of scale k/epsilon on the number it is epsilon-DP (Dwork, Roth 2014,
+Theorem 3.6), and with n rows the noise on the share has the scale k/(n epsilon). That is fixed, so that epsilon = k/(n `NOISE`):
+the more rows there are, the less is paid. An epsilon-DP release is mu-Gaussian DP with Phi(mu/2) = e^eps/(1 + e^eps): its
+trade-off curve is at least two lines that meet at false alarms = missed detections = 1/(1 + e^eps). The Gaussian curve of
+this mu passes through that point and is below the lines elsewhere, as it is convex and has the same ends [ours].
 
-for either scaling, and the difference of both by at most 8/n, of k rows of one person 8k/n. The ratio |mean x|^2 / mean |x|^2 of
-rows that are not at length 1 has no such bound: one long row among many short ones decides it.
+With c columns of categories, of which each has one feature at 1, beside p numbers, the cosine is at most sqrt(p/(p + c)), as in
+the corner. Where that is below `NEAR` nothing has to be found, and nothing is paid.
 """
 
+import math
 import random
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, ndtri
 
 from dpviz.common import norms
 from dpviz.common.arrays import Floats
+from dpviz.common.paid import Paid
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoding import CENTRED
-from dpviz.preparing.base import Preparation, features_of
+from dpviz.preparing.base import Facts, Preparation, features_of
 from dpviz.privacy.budget import Budget
 
-#: how much smaller m of unit rows has to be with noise, and how many standard deviations of the noise that is at least
-MARGIN, DEVIATIONS = 0.2, 3.0
+#: cosine with the corner from which a row counts, and the share of rows above which rows are at unit length
+NEAR, MOST = 0.95, 0.6
+#: scale of the noise on the share, and the largest part of epsilon that it may cost
+NOISE, LARGEST_PART = 1 / 15, 0.05
 
 
-def sameness(x: Floats) -> float:
-    """m = |mean u|^2 of rows (n, d) brought to length 1; rows of zeros stay.
+def near_corner(x: Floats, numbers: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(n,) which rows count.
 
-    >>> sameness(np.array([[2.0, 0.0], [0.0, 1.0]])), sameness(np.array([[2.0, 0.0], [1.0, 0.0]]))
-    (0.5, 1.0)
+    Args:
+        x: (n, k) features in [0, 1].
+        numbers: (k,) which of them are numbers; the others are categories.
+
+    >>> near_corner(np.array([[0.01, 0.02], [0.0, 0.9]]), np.array([True, True]))
+    array([ True, False])
     """
-    lengths = norms.row_norms(x)
-    mean = (x / np.where(lengths > 0, lengths, 1.0)[:, None]).mean(axis=0)
-    return float(mean @ mean)
+    centred = np.where(numbers, 2 * x - 1, x)
+    along = -centred[:, numbers].sum(axis=1)
+    counted: NDArray[np.bool_] = along > NEAR * math.sqrt(numbers.sum()) * norms.row_norms(centred)
+    return counted
 
 
 class ScalingChosen(Preparation):
-    """Unit rows where they point the same way less than centred ones by more than noise explains, else centred rows."""
+    """Unit rows where most rows are near the lowest corner of their ranges, else centred ones."""
 
     id = "scaling"
     what = "the scaling of the rows"
-    share = 0.02
 
-    def noise(self, n: int, total: Budget, person_rows: int) -> float:
-        """Standard deviation of the noise on the difference of both m."""
-        return 8 * max(1, person_rows) / n / self.mu(total)
+    def cost(self, facts: Facts) -> Paid:
+        """That of the noise, whatever the total is."""
+        epsilon = facts.unit_rows / (facts.n * NOISE)
+        return Paid(self.id, self.what, float(2 * ndtri(expit(epsilon))), epsilon)
 
-    def refusal(self, n: int, features: int, total: Budget, person_rows: int) -> str:
-        sigma = self.noise(n, total, person_rows)
-        if DEVIATIONS * sigma <= MARGIN:
-            return ""
-        return f"Noise of ±{sigma:.2g} on how alike the rows look decides nothing: the rows are centred, and nothing is paid."
+    def refusal(self, facts: Facts) -> str:
+        if facts.numbers < NEAR**2 * (facts.numbers + facts.categories) or not facts.numbers:
+            return "Too few of the columns are numbers: the rows are not near one corner."
+        epsilon = self.cost(facts).epsilon
+        if epsilon > LARGEST_PART * facts.total.epsilon:
+            return f"The scaling would cost ε = {epsilon:.2g}: it is not chosen by the rows, and nothing is paid."
+        return ""
 
     def prepare(self, dataset: Dataset, train: NDArray[np.intp], total: Budget, source: random.Random) -> Dataset:
         """The rows in the scaling that was chosen."""
         encoder, x = features_of(dataset)
-        gain = sameness(np.where(encoder.numbers, 2 * x - 1, x)[train]) - sameness(x[train])
-        noisy = gain + source.gauss(0.0, self.noise(len(train), total, dataset.person_rows))
-        made = dataset.scaled("unit" if noisy > MARGIN else CENTRED)
-        message = f"The scaling was chosen privately, for {100 * self.share:g} % of μ²: {made.scaling}."
-        return replace(made, remarks=(*made.remarks, message), preparations=(*made.preparations, self.id))
+        paid = self.cost(Facts.of(dataset, len(train), total))
+        rate = paid.epsilon / max(1, dataset.person_rows)
+        # a difference of two exponential variables is a Laplace variable
+        noisy = near_corner(x[train], encoder.numbers).sum() + source.expovariate(rate) - source.expovariate(rate)
+        made = dataset.scaled("unit" if noisy > MOST * len(train) else CENTRED)
+        message = f"The scaling was chosen privately, for ε = {paid.epsilon:.2g}: {made.scaling}."
+        return replace(made, remarks=(*made.remarks, message), preparations=(*made.preparations, paid))

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 from dpviz.common import norms
 from dpviz.common.arrays import Floats
+from dpviz.common.paid import Paid
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoding import add_intercept
-from dpviz.preparing.base import Preparation, features_of
+from dpviz.preparing.base import Facts, Preparation, features_of
+from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 
 #: the largest noise on a mean, of features in [0, 1], with which standardising helps
 MOST_NOISE = 0.1
+#: of mu^2, what it takes of the budget
+SHARE = 0.15
 
 
 def moments(x: Floats) -> Floats:
@@ -34,14 +38,17 @@ class Standardised(Preparation):
 
     id = "standardisation"
     what = "means and spreads of the features"
-    share = 0.15
 
-    def noise(self, n: int, features: int, total: Budget, person_rows: int) -> float:
+    def cost(self, facts: Facts) -> Paid:
+        """`SHARE` of the total mu^2."""
+        return Paid(self.id, self.what, math.sqrt(SHARE) * gaussian_mu(facts.total))
+
+    def noise(self, facts: Facts) -> float:
         """Standard deviation of the noise on each mean."""
-        return max(1, person_rows) * math.sqrt(2 * features) / n / self.mu(total)
+        return facts.unit_rows * math.sqrt(2 * facts.features) / facts.n / self.cost(facts).mu
 
-    def refusal(self, n: int, features: int, total: Budget, person_rows: int) -> str:
-        sigma = self.noise(n, features, total, person_rows)
+    def refusal(self, facts: Facts) -> str:
+        sigma = self.noise(facts)
         if sigma <= MOST_NOISE:
             return ""
         return f"Noise of ±{sigma:.2g} on a feature's mean is too much to standardise: the rows are centred, and nothing is paid."
@@ -50,7 +57,8 @@ class Standardised(Preparation):
         """The standardised rows."""
         _, x = features_of(dataset)
         k = x.shape[1]
-        sigma = self.noise(len(train), k, total, dataset.person_rows)
+        facts = Facts.of(dataset, len(train), total)
+        sigma = self.noise(facts)
         noisy = moments(x[train]) + [source.gauss(0.0, sigma) for _ in range(2 * k)]
         mean = np.clip(noisy[:k], 0.0, 1.0)
         # a variance below its own noise is not known to be there
@@ -58,7 +66,7 @@ class Standardised(Preparation):
         z = (x - mean) / spread / math.sqrt(k)
         lengths = norms.row_norms(z)
         rows = z / np.maximum(1.0, lengths)[:, None]
-        message = f"Features were standardised privately, for {100 * self.share:g} % of μ²; rows longer than √k are clipped."
+        message = f"Features were standardised privately, for {100 * SHARE:g} % of μ²; rows longer than √k are clipped."
         return replace(
             dataset,
             X=add_intercept(rows) if dataset.intercept else rows,
@@ -66,5 +74,5 @@ class Standardised(Preparation):
             scaling="clip",
             encoder=None,  # it knows ranges only
             remarks=(*dataset.remarks, message),
-            preparations=(*dataset.preparations, self.id),
+            preparations=(*dataset.preparations, self.cost(facts)),
         )._with_scaling_loss()

@@ -30,6 +30,7 @@ def card(made: Release) -> str:
     spec, cal, dataset = made.spec, made.calibration, made.dataset
     built = spec.build()
     setting = replace(get_model(spec.model).setting(made.rows, dataset.d, resolve(spec).lam), person_rows=cal.person_rows)
+    setting = replace(setting, preparations=dataset.preparations)
     sections = {
         "Model": [
             f"{MODELS[spec.model].label if spec.model in MODELS else get_model(spec.model).label}, predicting "

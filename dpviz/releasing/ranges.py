@@ -15,7 +15,10 @@ from dpviz.datasets.table.encoder import NUMBER
 from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
+from dpviz.mechanisms.knobs import AUTOMATIC
 from dpviz.mechanisms.persons import budget_of_row
+from dpviz.mechanisms.registry import automatic_mechanism
+from dpviz.models import get_model
 from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.private_ranges import private_ranges, total_budget
@@ -30,6 +33,8 @@ def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
 def parse_ranges(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bool]:
     """(the run with ranges as declared, whether some are to be found privately, whether those of all number columns are)."""
     every = spec.ranges == PRIVATE
+    if spec.mechanism == AUTOMATIC and (private_ranges or every):  # the number of features is not public: as for many
+        spec = replace(spec, mechanism=automatic_mechanism(get_model(spec.model).setting(1, 1, 1.0), 0.0)[0])
     return replace(spec, ranges=AS_DECLARED), private_ranges or every, every
 
 
@@ -116,11 +121,11 @@ def compare_ranges(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["column", "rows", "private", "outside"])
 
 
-def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None) -> Calibration:
-    """The calibration of a model with the cost of its private ranges; `whole` was asked for."""
+def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None, what: str = "ranges and categories") -> Calibration:
+    """The calibration of a model with the cost of its private ranges, or of `what`; `whole` was asked for."""
     if of_ranges is None:
         return cal
-    note = f"ranges and categories were found privately, for {of_ranges} of the total; the method has {cal.budget}"
+    note = f"{what} found privately, for {of_ranges} of the total; the method has {cal.budget}"
     made = replace(  # by basic composition: with categories it is no Gaussian release
         cal,
         budget=whole,

@@ -25,10 +25,11 @@ from dpviz.common.validate import InvalidInput, check_instance, check_integer
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
+from dpviz.datasets.table.encoding import AUTOMATIC
 from dpviz.datasets.table.sidecar import declarations
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, dataset_of, resolve
-from dpviz.experiments.run.settings import PREPARED_SCALINGS
+from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, dataset_of, fresh_noise, resolve
+from dpviz.experiments.run.settings import STANDARDISED
 from dpviz.experiments.run.setup import all_rows_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, protection
@@ -134,14 +135,14 @@ REFUTED = 0.999  # confidence of an audit that refuses a release: its noise is f
 
 
 def choose_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
-    """Releases take no seed, and on tables of persons they keep rows that the operating system chooses: both must be secret."""
+    """Releases take no seed: their noise, that of preparations and the rows that are kept of persons must be secret."""
 
     @wraps(make)
     def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
         refuse_seed(check_instance("spec", spec, RunSpec))
         if how.get("ledger") is not None:
             check_instance("ledger", how["ledger"], Ledger)
-        with choose_rows_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
+        with fresh_noise(), choose_rows_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
             return make(spec, *rest, **how)
 
     return made
@@ -239,6 +240,8 @@ def _without_n(spec: RunSpec, n: int, all_rows: bool) -> RunSpec:
     if not all_rows:
         cause = "needs all rows: which of them are in a part depends on their number, which add-remove makes private"
         raise InvalidInput("public_n", cause, "Train on all rows (--all-rows).")
+    if spec.row_scaling == AUTOMATIC:  # whose choice is for the number of rows
+        spec = replace(spec, row_scaling=load_dataset(spec.dataset).automatic_scaling)
     dataset, budget = dataset_of(resolve(spec).spec), row_budget(spec.epsilon, spec.delta, n)
     lam = spec.lam or automatic_lam(spec.build(), spec.model, n, dataset.d, budget, dataset.person_rows)
     return replace(spec, lam=lam, delta=budget.delta)
@@ -256,11 +259,11 @@ def refuse_seed(spec: RunSpec) -> None:
     """Refuses a seed of noise: an attacker who knows it can subtract the noise.
 
     Raises:
-        InvalidInput: the run has one, or its rows are prepared with noise of the run's seed.
+        InvalidInput: the run has one, or its rows are standardised.
     """
-    if spec.row_scaling in PREPARED_SCALINGS:
-        cause = f"{spec.row_scaling!r} is found with noise of a run's seed, which everyone knows"
-        raise InvalidInput("row_scaling", cause, "Choose a scaling that looks at no other row, such as centred.")
+    if spec.row_scaling == STANDARDISED:
+        cause = "means and spreads of features cannot be written to a model's file"
+        raise InvalidInput("row_scaling", cause, "Choose another one, such as automatic.")
     if spec.seed != RunSpec.seed:
         cause = "an attacker who knows the seed of a model can subtract its noise, so a release draws from the operating system"
         raise InvalidInput("seed", cause, "Leave it out.")
@@ -315,11 +318,11 @@ def _audited(
         return None
     if runs < LEAST_RUNS:
         raise InvalidInput("audit_runs", f"needs at least {LEAST_RUNS} models, got {runs}", "Give 1000, for example.")
-    k = cal.person_rows
+    k, own = cal.person_rows, cal.method_budget or cal.budget
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
     built = protection.settle(run.spec.build(), setting, cal.budget, n)
-    pair = worst_case(built, get_model(run.spec.model), cal.budget, n=n, lam=setting.lam, person_rows=k)
-    audited = audit(built, pair.first, pair.second, cal.budget, runs, confidence=REFUTED, monitor=monitor)
+    pair = worst_case(built, get_model(run.spec.model), own, n=n, lam=setting.lam, person_rows=k)
+    audited = audit(built, pair.first, pair.second, own, runs, confidence=REFUTED, monitor=monitor)
     proved = audited.calibration.proved_budget
     if evidence := audited.against(proved):
         cause = f"an audit of {runs:,} models a side refutes {proved} by {evidence}, at {100 * REFUTED:g} % confidence"

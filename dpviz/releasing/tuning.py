@@ -28,7 +28,7 @@ from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
-from dpviz.privacy.private_ranges import shares
+from dpviz.privacy.private_ranges import shares, total_budget
 from dpviz.releasing.grid import Published, publish
 from dpviz.releasing.ranges import declare_privately, parse_ranges, undeclared_columns, with_ranges
 from dpviz.releasing.training import Release, add_conditions, choose_secretly, encoder_of, model_of
@@ -96,8 +96,7 @@ def private_search(
         held_out: share of the rows that models are scored on and not trained on, 0.05 to 0.5.
         all_rows: use all rows and not the run's training part.
         ranges_from_data, private_ranges: as for `dpviz.release`; ranges are found once, before the search.
-        ledger: the search is entered before it begins, and refused where it would pass the limit.
-        call: what the ledger's entry says made the release.
+        ledger, call: the search is entered, as made by `call`, before it begins, and refused where it would pass the limit.
         monitor: receives progress; raises to cancel. What was spent stays spent.
 
     Raises:
@@ -112,12 +111,12 @@ def private_search(
         undeclared_columns(setup_for(run.spec).dataset, every)  # what cannot be mended is said before anything is spent
     tried = _Tried.of(run.spec, values, all_rows, share)
     whole = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
-    of_ranges, total = shares(whole) if private_ranges else (None, whole)
-    distributed = repetitions(distribution, mean_runs)
+    of_ranges, rest = shares(whole) if private_ranges else (None, whole)
+    spent, total = _after_preparations(tried.dataset, rest)
+    distributed, source = repetitions(distribution, mean_runs), random.SystemRandom()
     made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     if ledger is not None:
-        made.enter(ledger, call, of_ranges, *_supposed(made, tried.dataset, of_ranges))
-    source = random.SystemRandom()
+        made.enter(ledger, call, total_budget(of_ranges, spent) or spent, *_supposed(made, tried.dataset, of_ranges))
     if of_ranges is not None:  # the number of features follows from the categories that were found
         tried = _Tried.of(declare_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
         made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
@@ -125,7 +124,8 @@ def private_search(
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
     if best is None:
         raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
-    cal = add_conditions(with_ranges(made.calibration(index), whole, of_ranges), tried.dataset, best[1].exact)
+    cal = with_ranges(made.calibration(index), rest, spent, " and ".join(one.what for one in tried.dataset.preparations))
+    cal = add_conditions(with_ranges(cal, whole, of_ranges), tried.dataset, best[1].exact)
     fit, published = best
     chosen, n = tried.settled(index, made.each), tried.candidates[index].setting.n
     released = model_of(chosen, tried.dataset, encoder, cal, n, fit, published)
@@ -168,6 +168,14 @@ def compare_search(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: 
     count = int(np.prod([len(some) for some in values.values()]))
     naive = total_epsilon([entry.release] * count, own.budget.delta)
     return Compared(made, made.each or own.budget, float(right), float(own.accuracy.mean()), naive)
+
+
+def _after_preparations(dataset: Dataset, total: Budget) -> tuple[Budget | None, Budget]:
+    """(the cost of what prepared the rows, None where nothing did; what it leaves of the total)."""
+    if not dataset.preparations:
+        return None, total
+    spent = protection.preparation_budget(dataset.preparations, total.delta)
+    return spent, Budget(total.epsilon - spent.epsilon, total.delta - spent.delta)
 
 
 def _supposed(made: Plan, dataset: Dataset, of_ranges: Budget | None) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def sentence(text: str) -> str:
 
 def title(spec: RunSpec) -> str:
     """A run in a few words."""
-    return f"{list_mechanisms()[spec.mechanism].label} at ε = {three(spec.epsilon)}"
+    return f"{spec.build().label} at ε = {three(spec.epsilon)}"
 
 
 def percent(share: float) -> str:

@@ -34,10 +34,12 @@ def test_moving_epsilon_changes_sentence_picture_and_address(one: Any) -> None:
 
 
 def test_a_link_restores_the_run_and_back_goes_back(one: Any) -> None:
-    page = one.open("?dataset=iris&model=svm&epsilon=0.37&lam=0.01&dp-gd.steps=20&seeds=5")
+    page = one.open("?dataset=iris&model=svm&epsilon=0.37&lam=0.01&mechanism=dp-gd&dp-gd.steps=20&seeds=5")
     assert "at ε = 0.37 " in one.sentence
     link = query(page)
-    assert link == {"dataset": "iris", "model": "svm", "epsilon": "0.37", "lam": "0.01", "dp-gd.steps": "20", "seeds": "5"}
+    assert link == {"dataset": "iris", "model": "svm", "epsilon": "0.37", "lam": "0.01", "dp-gd.steps": "20", "seeds": "5"} | {
+        "mechanism": "dp-gd"
+    }
     first = one.sentence
     one.press("ArrowRight")
     second = one.sentence

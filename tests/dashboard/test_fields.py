@@ -220,7 +220,7 @@ def test_the_sidebar_stands_for_the_run_of_the_address(run: RunSpec) -> None:
         address.seed(run.to_query())
         assert not address.problems()
         _, fields = sidebar.controls(state)
-        assert sidebar.read(fields.values()).to_query() == run.to_query()
+        assert sidebar.read(fields.values()).spec.to_query() == run.to_query()
         assert not address.problems()
 
 

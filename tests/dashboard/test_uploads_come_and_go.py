@@ -33,7 +33,7 @@ def come_and_go(seed: int) -> None:
     content = "\n".join([",".join([*(f"c{k}" for k in range(COLUMNS)), "y"]), *lines]).encode()
     table = read_csv(content)
     mine = Upload(table, TableSpec(last_column(table.frame)))
-    dpviz.run(dpviz.RunSpec(mine.name, seeds=2, params={"steps": 5}))
+    dpviz.run(dpviz.RunSpec(mine.name, seeds=2, mechanism="dp-gd", params={"steps": 5}))
     assert memory.owned_entries(mine.name)
     mine.forget()
 

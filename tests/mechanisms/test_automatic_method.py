@@ -18,9 +18,9 @@ def chosen(model: str = "logistic", n: int = 40_000, d: int = 100, epsilon: floa
 
 @pytest.mark.parametrize("model", ["logistic", "svm"])
 def test_objective_perturbation_is_chosen_where_rows_are_many_for_the_features(model: str) -> None:
-    assert chosen(model) == chosen(model, n=25_601) == "objective-tight"
-    assert chosen(model, n=25_599) == chosen(model, epsilon=0.5) == chosen(model, d=400) == "dp-gd"
-    assert chosen(model, person_rows=2) == "dp-gd", "of persons there are half as many"
+    assert chosen(model) == chosen(model, n=12_801) == "objective-tight"
+    assert chosen(model, n=12_799) == chosen(model, epsilon=0.3) == chosen(model, d=1600) == "dp-gd"
+    assert chosen(model, person_rows=4) == "dp-gd", "of persons there are fewer"
 
 
 @pytest.mark.parametrize("model", ["mlp", "mlp-32"])
@@ -48,10 +48,27 @@ def test_commands_choose_and_a_link_keeps_its_method(capsys: pytest.CaptureFixtu
     for arguments, method in (
         (size, "objective-tight"),
         (["run", "--dataset", "breast-cancer", "--epsilon", "50", "--seeds", "2"], "objective-tight"),
-        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2"], "dp-gd"),
+        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2"], "objective-tight"),
+        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2&v=1"], "dp-gd"),
+        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2&mechanism=dp-gd"], "dp-gd"),
         (["run", "--dataset", "breast-cancer", "--epsilon", "50", "--seeds", "2", "--set", "steps=5"], "dp-gd"),
     ):
         assert main(arguments) in (0, None)
         text = capsys.readouterr().out
         assert f"{method} on logistic" in text
-        assert ("by the rule" in text) == (method == "objective-tight")
+        assert ("automatic: " in text) == ("v=1" not in str(arguments) and "mechanism=dp-gd" not in str(arguments))
+
+
+def test_a_run_has_the_method_of_each_of_its_budgets() -> None:
+    """A curve of the automatic method is made of the runs that it names."""
+    spec = dpviz.RunSpec("breast-cancer", seeds=2)
+    results = dpviz.run_epsilons(spec, [1.0, 100.0], instances=False)
+    assert [r.spec.mechanism for r in results] == ["dp-gd", "objective-tight"]
+    assert dpviz.resolve(spec).request == spec
+    assert dpviz.resolve(spec).why.endswith("< 1,280")
+    named = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="objective-tight", epsilon=100.0, seeds=2))
+    swept = dpviz.sweep("breast-cancer", mechanisms=["automatic", "dp-gd"], epsilons=[1.0, 100.0], seeds=2)
+    own = swept[(swept["mechanism"] == "automatic") & (swept["epsilon"] == 100.0)]
+    assert own["accuracy"].to_numpy() == pytest.approx(named.accuracy)
+    weighted = dpviz.resolve(dpviz.RunSpec("breast-cancer", class_weight=2.0)).spec.mechanism
+    assert dpviz.list_mechanisms()[weighted].weighted

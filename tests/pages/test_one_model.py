@@ -65,10 +65,10 @@ def test_every_dataset_has_a_page(dataset: str) -> None:
 
 def test_bad_addresses_are_explained_and_replaced() -> None:
     """One value of each kind; every value of a run is tried in tests/experiments/run/test_spec.py."""
-    bad = {"epsilon": "nan", "delta": "0.5", "mechanism": "magic", "dp-gd.steps": "-1", "metric": "auc", "foo": "bar"}
+    bad = {"epsilon": "nan", "delta": "0.5", "mechanism": "magic", "lam": "-1", "metric": "auc", "foo": "bar"}
     page = opened(**bad)
     fields = {warning.value.split("**")[1] for warning in page.warning}
-    assert fields == {"Privacy budget ε", "Failure probability δ", "Mechanism", "Steps", "Metric", "address"}
+    assert fields == {"Privacy budget ε", "Failure probability δ", "Mechanism", "Regularisation λ", "Metric", "address"}
     assert all(warning.value.count(". ") >= 1 for warning in page.warning)
     assert sentence(page)
     assert not set(bad.items()) & set(address(page).items())

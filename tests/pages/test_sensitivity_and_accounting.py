@@ -114,7 +114,7 @@ def test_broken_rows_say_why_and_unreadable_ones_are_not_plotted() -> None:
 
 
 def test_excess_risk_on_request_over_d() -> None:
-    page = opened(SENSITIVITY, risk="d", lam="0.05", **{"dp-gd.steps": "100"})
+    page = opened(SENSITIVITY, risk="d", lam="0.05", mechanism="dp-gd", **{"dp-gd.steps": "100"})
     button = next(b for b in page.button if b.label.startswith("Train on"))
     button.click().run()
     said = text(settled(page))

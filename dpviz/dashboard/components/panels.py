@@ -7,7 +7,7 @@ from dpviz.dashboard.components import folds, recorder
 from dpviz.dashboard.components.on_page import control_label, page_message
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import get_mechanism
+from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting import words
 
 #: key of the address that says for which lesson a page was opened
@@ -40,7 +40,8 @@ def failure(cause: str, fix: str) -> None:
 
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
-    knobs = {**SETTINGS, **get_mechanism(st.session_state.get("mechanism", RunSpec.mechanism)).knobs()}
+    method = list_mechanisms().get(st.session_state.get("mechanism", ""))
+    knobs = SETTINGS | ({} if method is None else dict(method.knobs()))
     name = knobs[error.field].label if error.field in knobs else control_label(error.field)
     field, cause, fix = (words.markdown(page_message(part, name)) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import get_mechanism
@@ -63,7 +64,7 @@ class Recorder:
             rows: whether views of single real rows go into it.
             link: where the page is found; the part of the address that holds the run by default.
         """
-        spec = self.drew.get("headline", spec)
+        spec = resolve(self.drew.get("headline", spec)).spec
         subject = f"{get_mechanism(spec.mechanism).label} on {dataset}, ε = {words.three(spec.epsilon)}"
         sentence = None if self.answers is None else self.answers[0 if rows else 1]
         kept = [part for name, part in self.parts.items() if rows or name not in self.of_rows]

@@ -160,7 +160,7 @@ def preview(dataset: Dataset) -> None:
 
 def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
     """The steps of preprocessing, and the values that it read."""
-    panels.text(words.preprocessing(dataset.declared, "ranges" in dataset.preparations))
+    panels.text(words.preprocessing(dataset.declared, any(one.id == "ranges" for one in dataset.preparations)))
     if dataset.looked_at:
         some = ", ".join(dataset.looked_at[:30]) + (", …" if len(dataset.looked_at) > 30 else "")
         st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
@@ -190,7 +190,7 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
         if dataset.intercept:
             st.markdown("A constant feature is added inside the unit ball, and is regularised with the rest:")
             st.latex(r"x_i \leftarrow (x_i, 1)/\sqrt{2}")
-        if "ranges" in dataset.preparations:
+        if any(one.id == "ranges" for one in dataset.preparations):
             repeat.python_of(
                 spec, "rows = dataset_of(spec)\nrows.X, rows.y", "from dpviz.experiments.run.resolve import dataset_of"
             )

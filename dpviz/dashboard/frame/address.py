@@ -20,6 +20,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms.knobs import AUTOMATIC
 
 FIELDS = tuple(SETTINGS)
 HELD = "dpviz.address-held"  # True while the address stays as it is: each one written is a step of Back
@@ -107,7 +108,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     kept |= {key: query[key] for key in page_keys() if key in query}
     query = links.drop_version(query, mistakes)
     kept |= {key: query.get(key, "") for key in own}
-    spec = resolve(RunSpec.from_query(query, mistakes), mistakes).spec
+    spec = resolve(RunSpec.from_query(query, mistakes), mistakes).request
     unknown = [key for key in query if not _known(key)]
     if unknown:
         names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
@@ -120,9 +121,10 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
 
 def set_run(spec: RunSpec) -> None:
     """Sets every control to a run."""
-    own = spec.build()
     values = {name: (knob, getattr(spec, name)) for name, knob in SETTINGS.items()}
-    values |= {f"{spec.mechanism}.{name}": (knob, getattr(own, name)) for name, knob in own.knobs().items()}
+    if spec.mechanism != AUTOMATIC:
+        own = spec.build()
+        values |= {f"{spec.mechanism}.{name}": (knob, getattr(own, name)) for name, knob in own.knobs().items()}
     for key, (knob, value) in values.items():
         st.session_state[key] = knob.form(value).shown(knob, value)
 
@@ -193,7 +195,7 @@ def complete(query: Mapping[str, str]) -> dict[str, str]:
     """
     kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
     more = {key: value for key, value in query.items() if not _of_run(key)}
-    return links.add_version(resolve(RunSpec.from_query(query, []), []).spec.to_query() | kept | more)
+    return links.add_version(resolve(RunSpec.from_query(query, []), []).request.to_query() | kept | more)
 
 
 def previous_value(key: str, otherwise: Any) -> Any:

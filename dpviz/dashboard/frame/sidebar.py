@@ -21,11 +21,11 @@ from dpviz.datasets.sources import own as own_rows
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.folder import PREFIX as FOLDER
 from dpviz.datasets.sources.synthetic import CENSUS_MAX, CENSUS_MIN
-from dpviz.experiments.run.resolve import dataset_of, resolve
+from dpviz.experiments.run.resolve import ResolvedRun, dataset_of, resolve
 from dpviz.experiments.run.settings import SETTINGS, DatasetName, MechanismName, check_epsilon
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms, protection
-from dpviz.mechanisms.knobs import Changes, Whole
+from dpviz.mechanisms.knobs import AUTOMATIC, Changes, Whole
 from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import MOST_UNITS, get_model
 from dpviz.papers.deployments import nearest_deployments
@@ -91,14 +91,15 @@ class Sidebar:
         address.read(self._keys)
         _dataset_there()
         self._method, self._run = controls(state)
-        self.spec = read(self._run.values())
+        resolved = read(self._run.values())
+        self.spec, self._why = resolved.spec, resolved.why
         if own is not None:
             own.check(self.spec)
         # what is bad is reported before the address is written
         if measured:
             metric.chosen_metric(state["dataset"], state["intercept"])
         pinned.PINNED.value()
-        self._query = address.write(self.spec, [*self._run, _TYPED], self._keys)
+        self._query = address.write(resolved.request, [*self._run, _TYPED], self._keys)
 
     def draw(self) -> None:
         """Draws it, and the slider of ε; call once."""
@@ -114,11 +115,15 @@ class Sidebar:
                 if has_size(self.spec.dataset):
                     address.set_widget(_PEOPLE, rows_of(self.spec.dataset))
                     control(_PEOPLE, _SIZE, on_change=_people_typed)
-                for caution in cautions(self.spec.dataset):
+                nothing: tuple[str, ...] = ()
+                alike = fields.read_or_default(lambda: dataset_of(self.spec).alike, nothing)
+                for caution in (*cautions(self.spec.dataset), *alike):
                     panels.warning(page_message(caution))
             with st.container() if self._shows == "run" else unseen:
                 run["model"].draw()
                 run["mechanism"].draw()
+                if self._why:
+                    panels.note(self._why)
             with st.expander(MORE[self._shows]):
                 with st.container() if self._shows == "run" else unseen:
                     if self._measured:
@@ -147,17 +152,21 @@ class Sidebar:
         persons = fields.read_or_default(lambda: load_dataset(self.spec.dataset).person_rows, 0)
         if persons:
             st.caption(f"ε is for {privacy_unit(persons)}.")
-        if self.spec.prepared:
-            _paid(self.spec)
+        _paid(self.spec)
         (one,) = nearest_deployments(self.spec.epsilon, 1)
         panels.note(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}.")
 
 
 def _paid(spec: RunSpec) -> None:
-    """A caption with the cost of preparations in a run, and a remark on what could not be seen."""
-    known = fields.read_or_default(lambda: (dataset_of(spec).remarks[-1], resolve(spec).of_method), None)
-    if known is not None:
-        panels.note(f"{known[0]} The method has {words.budget(known[1])}.")
+    """A caption with the cost of preparations in a run, and a remark on what could not be seen; nothing where there are none."""
+
+    def known() -> str:
+        dataset = dataset_of(spec)
+        paid = f" The method has {words.budget(resolve(spec).of_method)}." if dataset.preparations else ""
+        return dataset.remarks[-1] + paid if paid or spec.prepared else ""
+
+    if note := fields.read_or_default(known, ""):
+        panels.note(note)
 
 
 def sidebar(
@@ -185,15 +194,15 @@ class _Datasets(DatasetName):
         return dataset_label(value)
 
 
-def controls(state: Any) -> tuple[type[Mechanism], dict[str, RunField[Any]]]:
-    """The mechanism that is chosen, and the controls of every run and its own, by their keys in the address.
+def controls(state: Any) -> tuple[type[Mechanism] | None, dict[str, RunField[Any]]]:
+    """The mechanism that is chosen (None: automatic), and the controls of every run and its own, by their keys in the address.
 
     A mechanism that refuses the model is reported and replaced.
     """
     offered = _offered(state["model"])
     if state["mechanism"] not in offered:
         _refuse(state["mechanism"], state["model"], offered)
-    mechanism, n = get_mechanism(state["mechanism"]), _trained_on(state)
+    mechanism, n = list_mechanisms().get(state["mechanism"]), _trained_on(state)
     below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
     knobs = SETTINGS | {
         "dataset": _Datasets(**_words("dataset"), options=(*short_list(), *session.held_uploads())),
@@ -208,9 +217,10 @@ def controls(state: Any) -> tuple[type[Mechanism], dict[str, RunField[Any]]]:
     run: dict[str, RunField[Any]] = {
         name: RunField(name, knob, getattr(RunSpec, name), marks=marks.get(name, ())) for name, knob in knobs.items()
     }
-    for name, knob in mechanism.knobs().items():
-        key = f"{mechanism.id}.{name}"
-        run[key] = RunField(key, knob, mechanism.defaults()[name])
+    if mechanism is not None:
+        for name, knob in mechanism.knobs().items():
+            key = f"{mechanism.id}.{name}"
+            run[key] = RunField(key, knob, mechanism.defaults()[name])
     for one in run.values():
         one.start()
     return mechanism, run
@@ -220,28 +230,28 @@ def _words(name: str) -> dict[str, Any]:
     return {"label": SETTINGS[name].label, "help": SETTINGS[name].help}
 
 
-def read(run: Iterable[RunField[Any]]) -> RunSpec:
+def read(run: Iterable[RunField[Any]]) -> ResolvedRun:
     """The run that the controls stand for; what is wrong with them is reported."""
     problems: list[InvalidInput] = []
     texts = {one.key: one.text() for one in run}
     request = RunSpec.from_query({k: v for k, v in texts.items() if v.strip() or k != "delta"}, problems)
-    spec = resolve(request, problems).spec
+    resolved = resolve(request, problems)
     for problem in problems:
         if str(problem) not in map(str, address.problems()):
             address.report(problem)
-    return spec
+    return resolved
 
 
-def _of_mechanism(method: type[Mechanism], run: dict[str, RunField[Any]], spec: RunSpec) -> None:
+def _of_mechanism(method: type[Mechanism] | None, run: dict[str, RunField[Any]], spec: RunSpec) -> None:
     """Draws the hyperparameters of the method that the controls were made for, and the width of a network.
 
     The run's method may be another one by now: a script that is being stopped may still change it, and the next one draws it.
     """
     rules = _rules(spec)
-    if method.knobs():
+    if method is not None and method.knobs():
         st.markdown(f"**{words.markdown(method.label)}**")
-    for name in method.knobs():
-        run[f"{method.id}.{name}"].draw(rule=rules.get(name, ()))
+        for name in method.knobs():
+            run[f"{method.id}.{name}"].draw(rule=rules.get(name, ()))
     model = get_model(spec.model)
     if model.width is not None:
         st.markdown("**Network**")
@@ -313,12 +323,12 @@ def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
 
 def _offered(model: str) -> list[str]:
     setting = get_model(model).setting(1000, 1, 1e-3)
-    return [name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None]
+    return [AUTOMATIC, *(name for name, cls in list_mechanisms().items() if cls.refusal(setting) is None)]
 
 
 def _refuse(mechanism: str, model: str, offered: list[str]) -> None:
     why = get_mechanism(mechanism).refusal(get_model(model).setting(1000, 1, 1e-3)) or "not available"
-    st.session_state["mechanism"] = RunSpec.mechanism if RunSpec.mechanism in offered else offered[0]
+    st.session_state["mechanism"] = offered[0]
     address.report(InvalidInput("mechanism", why, "Another one was chosen; all that fit this model are in the list."))
 
 

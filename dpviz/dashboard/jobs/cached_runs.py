@@ -62,7 +62,8 @@ _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nb
 
 def outcome(spec: RunSpec, monitor: Monitor = ignore) -> Outcome:
     """The outcome of a run, from memory where it is there. Pages ask for it by `tasks.outcome`."""
-    return _store.compute(resolve(spec).key(), lambda listen: _compute(spec, listen), owner=spec.dataset, monitor=monitor)
+    run = resolve(spec)
+    return _store.compute(run.key(), lambda listen: _compute(run.spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def stored_outcome(spec: RunSpec) -> Outcome | None:

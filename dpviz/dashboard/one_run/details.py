@@ -60,7 +60,7 @@ def numbers(outcome: Outcome) -> None:
     spread = f"± is one standard deviation {draws}. " if len(outcome.accuracy) > 1 else ""
     panels.note(
         f"{spread}{at}The mechanism adds {noise} to {cal.query}; its sensitivity {bound}. "
-        + words.preprocessing(data.declared, "ranges" in data.preparations)
+        + words.preprocessing(data.declared, any(one.id == "ranges" for one in data.preparations))
     )
 
 

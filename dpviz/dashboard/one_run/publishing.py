@@ -9,7 +9,7 @@ from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.jobs import tasks
-from dpviz.experiments.run.settings import PREPARED_SCALINGS, PRIVATE
+from dpviz.experiments.run.settings import PRIVATE, STANDARDISED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
 from dpviz.releasing import release
@@ -34,8 +34,8 @@ def draw(spec: RunSpec) -> None:
         "randomness of the operating system. **Every click gives another model and spends the budget again**; a ledger that adds "
         "up what releases cost is kept by the shell (`dpviz release --ledger`)."
     )
-    if spec.row_scaling in PREPARED_SCALINGS:
-        panels.note("A model of privately prepared rows is not released yet: choose another row scaling.")
+    if spec.row_scaling == STANDARDISED:
+        panels.note("A model of standardised rows is not released yet: choose another row scaling.")
         return
     if spec.ranges == PRIVATE:
         panels.note("With private ranges the shell releases a model, of a table of your own: `dpviz release table.csv`.")

@@ -264,6 +264,7 @@ def _regime(found: Found) -> None:
 
     def move() -> None:
         st.session_state["lam"] = 0.05
+        st.session_state["mechanism"] = spec.mechanism  # it may have been automatic
         for name, value in settled.items():
             st.session_state[f"{spec.mechanism}.{name}"] = value
 

@@ -16,7 +16,7 @@ from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.settings import PREPARED_SCALINGS, PRIVATE
+from dpviz.experiments.run.settings import PRIVATE, STANDARDISED
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import grid as tuning
@@ -159,6 +159,7 @@ def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
     for name, value in grid.at(i, j).items():
         knob = tuning.declared_knobs(spec)[name]
         st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).shown(knob, value)
+        st.session_state["mechanism"] = spec.mechanism  # it may have been automatic
     st.session_state[_APPLIED] = True
 
 
@@ -167,7 +168,7 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     if not isinstance(spec.build(), DeclaresEvent):
         st.caption("This method has no private search: its releases have no Rényi curve. DP-GD and output perturbation have.")
         return
-    if spec.row_scaling in PREPARED_SCALINGS:
+    if spec.row_scaling == STANDARDISED:
         st.caption("A private search takes rows as they are: choose another row scaling.")
         return
     if spec.ranges == PRIVATE:

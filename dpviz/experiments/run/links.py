@@ -5,14 +5,16 @@ from collections.abc import Mapping
 from dpviz.common.validate import InvalidInput, show
 
 KEY = "v"
-VERSION = 1
+VERSION = 2
+#: what links of earlier versions leave out
+_BEFORE = {"1": {"mechanism": "dp-gd"}}
 
 
 def add_version(query: Mapping[str, str]) -> dict[str, str]:
     """An address with the version of its defaults; one that holds nothing is the app itself and needs none.
 
     >>> add_version({"epsilon": "0.5"})
-    {'epsilon': '0.5', 'v': '1'}
+    {'epsilon': '0.5', 'v': '2'}
     """
     rest = {key: value for key, value in query.items() if key != KEY}
     return rest | {KEY: str(VERSION)} if rest else {}
@@ -25,7 +27,9 @@ def drop_version(query: Mapping[str, str], problems: list[InvalidInput] | None =
         problems: where given, an unknown version is reported here; otherwise it raises.
     """
     text = query.get(KEY, str(VERSION))
-    if text != str(VERSION):
+    if text in _BEFORE:
+        query = _BEFORE[text] | dict(query)
+    elif text != str(VERSION):
         problem = InvalidInput(
             KEY, f"{show(text)} is not a version of links that dpviz knows", f"Defaults are those of version {VERSION}."
         )

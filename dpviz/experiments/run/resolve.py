@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import json
 import random
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from dpviz.common.limits import DEMO_LIMITS, most_in_demo
 from dpviz.common.memory import Cache
+from dpviz.common.paid import Paid
 from dpviz.common.persons import choose_rows_by
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, check_instance
@@ -21,12 +26,14 @@ from dpviz.common.version import engine_version, foreign_code
 from dpviz.datasets import Dataset, Split, canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.table.encoding import AUTOMATIC
-from dpviz.experiments.run.settings import AS_DECLARED, CHOSEN, PREPARED_SCALINGS, PRIVATE, STANDARDISED
+from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE, STANDARDISED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, list_mechanisms, protection, rules
 from dpviz.mechanisms.knobs import Changes
+from dpviz.mechanisms.registry import automatic_mechanism
 from dpviz.models import get_model
 from dpviz.preparing import get_preparation
+from dpviz.preparing.base import Facts, Preparation
 from dpviz.privacy.budget import Budget, check_delta, row_budget
 
 
@@ -39,11 +46,18 @@ class ResolvedRun:
         n_train: training rows, public: of the rows that are left when gaps are dealt with, 80 %, all folds but one, or what the
             publisher did not set aside.
         budget: (epsilon, delta), an automatic delta filled in.
+        why: where the mechanism was automatic, its name and the reason.
     """
 
     spec: RunSpec
     n_train: int
     budget: Budget
+    why: str = ""
+
+    @property
+    def request(self) -> RunSpec:
+        """The run with its mechanism as it was asked for."""
+        return replace(self.spec, mechanism=AUTOMATIC, params={}) if self.why else self.spec
 
     @property
     def of_method(self) -> Budget:
@@ -69,7 +83,9 @@ class ResolvedRun:
         return automatic_lam(built, self.spec.model, *facts)
 
     def at(self, epsilon: float) -> ResolvedRun:
-        """This run at another value of epsilon, which changes its budget alone."""
+        """This run at another value of epsilon, which changes its budget alone, and an automatic mechanism."""
+        if self.why:
+            return resolve(replace(self.request, epsilon=epsilon))
         spec = replace(self.spec, epsilon=epsilon)
         return ResolvedRun(spec, self.n_train, row_budget(spec.epsilon, spec.delta, self.n_train))
 
@@ -85,6 +101,7 @@ class ResolvedRun:
             "params": {name: getattr(built, name) for name in built.knobs()},
             "sha256": declared.sha256,
             "engine": engine_version() + foreign_code(type(built)),
+            "fresh": _fresh.get() if dataset_of(self.spec).preparations else None,
         }
         if self.spec.prepared:  # the rows follow from the numbers and the fields
             values["numbers"] = declared.numbers_sha256
@@ -92,13 +109,15 @@ class ResolvedRun:
 
     def fit_key(self) -> str:
         """Key of what depends on the rows and the non-private model alone; see the function `fit_key`."""
-        fit = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam)
-        return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key()
+        fit, dataset = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam), dataset_of(self.spec)
+        if not fit.prepared and fit.row_scaling == AUTOMATIC:  # the choice is the same at every epsilon at which it is made
+            fit = replace(fit, row_scaling=dataset.scaling)
+        return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key() + str(dataset.preparations)
 
 
 @lru_cache(maxsize=512)
 def automatic_lam(
-    mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0, preparations: tuple[str, ...] = ()
+    mechanism: Mechanism, model: str, n: int, d: int, budget: Budget, person_rows: int = 0, preparations: tuple[Paid, ...] = ()
 ) -> float:
     """The regularisation by the mechanism's rule, from public facts.
 
@@ -117,71 +136,71 @@ def automatic_lam(
         return setting.lam
 
 
-def dataset_of(spec: RunSpec) -> Dataset:
-    """The rows of a run, with the constant feature and in the scaling that it asks for.
-
-    Where persons have more rows than are kept, the split seed decides which.
-
-    Raises:
-        InvalidInput: they are not there or cannot be read, or private ranges cannot be found in them.
-    """
-    if spec.prepared:
-        return _prepared(spec)
-    how: dict[str, Any] = {"intercept": spec.intercept, "scaling": spec.row_scaling}
-    dataset = load_dataset(spec.dataset, **how)
-    if not dataset.person_rows or not spec.split_seed:
-        return dataset
-    with choose_rows_by(spec.split_seed):
-        return load_dataset(spec.dataset, **how)
-
-
-#: by the field of a run that asks for it
-_ASKED = {("ranges", PRIVATE): "ranges", ("row_scaling", CHOSEN): "scaling", ("row_scaling", STANDARDISED): "standardisation"}
-
-
-def preparations_of(spec: RunSpec, n: int, features: int, person_rows: int = 0) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(ids of what is prepared, why the others that a run asks for are not), from public facts alone.
-
-    Args:
-        n: training rows.
-        features: columns of the rows without the constant one.
-        person_rows: see `Setting`.
-    """
-    total = row_budget(spec.epsilon, spec.delta, n)
-    done: list[str] = []
-    refused: list[str] = []
-    for (field, value), name in _ASKED.items():
-        if getattr(spec, field) == value:
-            refusal = get_preparation(name).refusal(n, features, total, person_rows)
-            (refused if refusal else done).append(refusal or name)
-    return tuple(done), tuple(refused)
-
+#: preparations by the field of a run that asks for them
+_ASKED = {("ranges", PRIVATE): "ranges", ("row_scaling", AUTOMATIC): "scaling", ("row_scaling", STANDARDISED): "standardisation"}
 
 _kept: Cache[Dataset] = Cache("prepared rows", 1 << 29, lambda made: made.X.nbytes + 1)
 
 
-def _prepared(spec: RunSpec) -> Dataset:
-    """The rows of a run after its preparations, which looked at its training rows with noise.
+def preparations_of(spec: RunSpec, facts: Facts) -> tuple[tuple[Preparation, ...], tuple[str, ...]]:
+    """(what is prepared, why standardisation is not where a run asks for it), from public facts alone."""
+    asked = [get_preparation(name) for (field, value), name in _ASKED.items() if getattr(spec, field) == value]
+    refusals = [each.refusal(facts) for each in asked]
+    made = tuple(each for each, refusal in zip(asked, refusals, strict=True) if not refusal)
+    return made, tuple(refusal for refusal in refusals if refusal and spec.row_scaling == STANDARDISED)
 
-    Noise follows from the run's seed, so that a link repeats it; a model to publish draws it from the operating system
-    (`dpviz.releasing`). Rows depend on epsilon, so runs at several epsilons have rows of their own. All noise draws of a run
-    share its preparation: their spread does not show what other noise on it would change.
+
+def dataset_of(spec: RunSpec) -> Dataset:
+    """The rows of a run, with the constant feature and in the scaling that it asks for, after its preparations.
+
+    Where persons have more rows than are kept, the split seed decides which. Preparations looked at the training rows with noise
+    that follows from the run's seed, so that a link repeats it; within `fresh_noise` it is drawn from the operating system.
+    All noise draws of a run share its preparations: their spread does not show what other noise on them would change.
+
+    Raises:
+        InvalidInput: they are not there or cannot be read, or cannot be prepared.
     """
-    dataset = dataset_of(replace(spec, ranges=AS_DECLARED, row_scaling="unit"))
+    scaling = "unit" if spec.ranges == PRIVATE else AUTOMATIC if spec.row_scaling == STANDARDISED else spec.row_scaling
+    how: dict[str, Any] = {"intercept": spec.intercept, "scaling": scaling}
+    dataset = load_dataset(spec.dataset, **how)
+    if dataset.person_rows and spec.split_seed:
+        with choose_rows_by(spec.split_seed):
+            dataset = load_dataset(spec.dataset, **how)
+    if not spec.prepared and spec.row_scaling != AUTOMATIC:
+        return dataset
+    n = len(dataset.split(published=True).train) if spec.published_split else train_size(dataset.n, spec.folds)
+    total = row_budget(spec.epsilon, spec.delta, n)
+    preparations, refused = preparations_of(spec, Facts.of(dataset, n, total))
+    if not preparations and not spec.prepared:
+        return dataset
+    fresh = _fresh.get()
 
     def make(_: Monitor) -> Dataset:
         train, made = split_of(spec, dataset).train, dataset
-        total = row_budget(spec.epsilon, spec.delta, len(train))
-        names, refused = preparations_of(spec, len(train), dataset.d - dataset.intercept, dataset.person_rows)
-        for name in names:
-            made = get_preparation(name).prepare(made, train, total, random.Random(f"{name} {spec.seed}"))
-        if not {"scaling", "standardisation"} & set(names):
-            automatic = spec.row_scaling in (AUTOMATIC, *PREPARED_SCALINGS)
-            made = made.scaled(made.automatic_scaling if automatic else spec.row_scaling)
+        for each in preparations:
+            source = random.Random(f"{each.id} {spec.seed}") if fresh is None else random.SystemRandom()
+            made = each.prepare(made, train, total, source)
+        if spec.ranges == PRIVATE and {each.id for each in preparations} == {"ranges"}:
+            made = made.scaled(made.automatic_scaling if spec.row_scaling in (AUTOMATIC, STANDARDISED) else spec.row_scaling)
         return replace(made, remarks=(*made.remarks, *refused)) if refused else made
 
-    key = dataset.sha256, dataset.numbers_sha256, spec.only(Changes.DATA)
+    names = [each.id for each in preparations]
+    key = dataset.sha256, dataset.numbers_sha256, spec.only(Changes.DATA), spec.seed, tuple(names), fresh
     return _kept.compute(key, make, owner=dataset.name)
+
+
+#: within `fresh_noise`, what names its preparations
+_fresh: ContextVar[str | None] = ContextVar("fresh", default=None)
+
+
+@contextmanager
+def fresh_noise() -> Iterator[None]:
+    """Preparations within draw their noise from the operating system, once for each run, as models that are published need it."""
+    token = _fresh.set(secrets.token_hex())
+    try:
+        yield
+    finally:
+        _fresh.reset(token)
 
 
 def split_of(spec: RunSpec, dataset: Dataset) -> Split:
@@ -218,7 +237,6 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
     >>> resolve(RunSpec("iris")).budget
     Budget(epsilon=1.0, delta=1e-05)
     """
-
     check_instance("spec", spec, RunSpec)
 
     def instead(problem: InvalidInput, **defaults: Any) -> RunSpec:
@@ -247,18 +265,41 @@ def resolve(spec: RunSpec, problems: list[InvalidInput] | None = None) -> Resolv
             dataset_of(spec)
         except InvalidInput as problem:
             spec = instead(problem, ranges=AS_DECLARED, row_scaling=RunSpec.row_scaling)
+    spec, why = _with_mechanism(spec, n, lenient=problems is not None)
     facts = get_model(spec.model).setting(n, 1, spec.lam or 1.0)
     refusal = spec.build().refusal(replace(facts, weighted=True))
     if spec.class_weight != 1 and refusal and not spec.build().refusal(facts):
         taking = ", ".join(f"{cls.label} ({name})" for name, cls in list_mechanisms().items() if cls.weighted)
         fix = f"Set the weight of class +1 to 1, or choose a linear model and one of {taking}."
         spec = instead(InvalidInput("class_weight", refusal, fix), class_weight=1.0)
-    for defaults in ({"mechanism": RunSpec.mechanism, "params": {}}, {"model": RunSpec.model}):
+    for defaults in ({"mechanism": automatic_mechanism(facts, 0.0)[0], "params": {}}, {"model": RunSpec.model}):
         refusal = spec.build().refusal(get_model(spec.model).setting(n, 1, spec.lam or 1.0))
         if refusal:
             refused = InvalidInput("mechanism", refusal, "Choose another mechanism or another model.")
             spec = instead(refused, **defaults)
-    return ResolvedRun(spec, n, row_budget(spec.epsilon, spec.delta, n))
+    return ResolvedRun(spec, n, row_budget(spec.epsilon, spec.delta, n), why)
+
+
+def _with_mechanism(spec: RunSpec, n: int, lenient: bool) -> tuple[RunSpec, str]:
+    """(the run with an automatic mechanism named, why; "" where it is not automatic).
+
+    Args:
+        n: training rows.
+        lenient: whether rows that cannot be read are none of its business.
+    """
+    if spec.mechanism != AUTOMATIC:
+        return spec, ""
+    d, persons = 1, 0
+    try:
+        dataset = dataset_of(spec)
+        d, persons = dataset.d, dataset.person_rows
+    except InvalidInput:
+        if not lenient:
+            raise
+    shape = get_model(spec.model).setting(n, d, spec.lam or 1.0)
+    facts = replace(shape, person_rows=persons, weighted=shape.linear and spec.class_weight != 1)
+    name, why = automatic_mechanism(facts, spec.epsilon)
+    return replace(spec, mechanism=name), why
 
 
 def _published_rows(spec: RunSpec) -> int:

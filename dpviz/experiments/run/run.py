@@ -26,6 +26,7 @@ from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, Outp
 from dpviz.mechanisms.attack import Attacker, epsilon_for
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, Setting, get_model
+from dpviz.preparing.base import Facts
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
 
@@ -164,7 +165,7 @@ def run_epsilons(
     noiseless_runs: bool = False,
     monitor: Monitor = ignore,
 ) -> list[Result]:
-    """The same run at several epsilons, trained as one matrix computation for all that have the same rows.
+    """The same run at several epsilons, trained as one matrix computation for all that have the same rows and mechanism.
 
     Methods that do not join regularisations (`Mechanism.joins_lams`) train those of one regularisation together.
 
@@ -179,10 +180,11 @@ def run_epsilons(
     """
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
-    joined = spec.build().joins_lams
-    groups: dict[tuple[float, float], list[int]] = {}
-    for e, r in enumerate(runs):
-        groups.setdefault((0.0 if joined else r.lam, r.spec.epsilon if r.spec.prepared else 0.0), []).append(e)
+    setups = [setup_for(r.spec) for r in runs]
+    groups: dict[tuple[str, float, int], list[int]] = {}
+    for e, (r, setup) in enumerate(zip(runs, setups, strict=True)):
+        lam = 0.0 if r.spec.build().joins_lams else r.lam
+        groups.setdefault((r.spec.mechanism, lam, id(setup.problem.rows)), []).append(e)
     made: dict[int, Result] = {}
     for places, inside in track(monitor, groups.values()):
         results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
@@ -309,8 +311,9 @@ def public_setting(spec: RunSpec, n: int, d: int) -> Setting:
         InvalidInput: the mechanism refuses the model.
     """
     spec.build().require(get_model(spec.model).setting(n, d, spec.lam or 1.0))
-    preparations, _ = preparations_of(spec, n, d - spec.intercept)
     total = row_budget(spec.epsilon, spec.delta, n)
+    facts = Facts(n, total, features=d - spec.intercept)
+    preparations = tuple(each.cost(facts) for each in preparations_of(spec, facts)[0])
     lam = spec.lam or automatic_lam(spec.build(), spec.model, n, d, total, preparations=preparations)
     return replace(get_model(spec.model).setting(n, d, lam), preparations=preparations)
 

@@ -13,9 +13,9 @@ from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, show
 from dpviz.experiments.run import links
-from dpviz.experiments.run.settings import AS_DECLARED, PREPARED_SCALINGS, PRIVATE, SETTINGS
+from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE, SETTINGS, STANDARDISED
 from dpviz.mechanisms import Mechanism, get_mechanism
-from dpviz.mechanisms.knobs import Changes, Knob
+from dpviz.mechanisms.knobs import AUTOMATIC, Changes, Knob
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class RunSettings:
         split_seed: seed of the 80/20 split.
         seed: seed of the noise; replica s uses its s-th child stream.
         intercept: whether the data has the constant feature.
-        row_scaling: how rows are brought into the unit ball: "automatic", one of those of `dpviz.load_dataset`, or "chosen" or
-            "standardised", which a part of the budget pays for (`dpviz.preparing`).
+        row_scaling: how rows are brought into the unit ball: one of those of `dpviz.load_dataset`; "standardised", which a part
+            of the budget pays for; or "automatic", which does so where the rows may be near one corner (`dpviz.preparing`).
         ranges: "declared" for the ranges of number columns as the dataset has them, or "private" for ranges that a tenth of the
             budget pays for; see `dpviz.preparing.ranges`.
         folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
@@ -59,8 +59,8 @@ class RunSettings:
 
     @property
     def prepared(self) -> bool:
-        """True where a part of the budget pays for what is found in the rows before training."""
-        return self.ranges == PRIVATE or self.row_scaling in PREPARED_SCALINGS
+        """True where rows depend on epsilon, of which a part pays for what is found in them before training."""
+        return self.ranges == PRIVATE or self.row_scaling == STANDARDISED
 
 
 def shared_fields(spec: RunSettings) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class RunSpec(RunSettings):
     """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
 
     Attributes:
-        mechanism: mechanism id.
+        mechanism: mechanism id, or "automatic" for the one that `dpviz.resolve` names (`registry.automatic_mechanism`).
         epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
         params: knobs of the mechanism; what is left out is at its default.
         (others as in `RunSettings`)
@@ -91,7 +91,7 @@ class RunSpec(RunSettings):
     dpviz.common.validate.InvalidInput: epsilon: must be above 0, got 0. Give a privacy budget above 0, for example 1.0.
     """
 
-    mechanism: str = "dp-gd"
+    mechanism: str = AUTOMATIC
     epsilon: float = 1.0
     params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -103,12 +103,21 @@ class RunSpec(RunSettings):
             put(name, knob.check(name, getattr(self, name)))
         if not isinstance(self.params, Mapping):
             raise InvalidInput("params", f"must be a mapping, got {show(self.params)}", "Give a dict of knobs.")
+        if self.mechanism == AUTOMATIC:
+            if self.params:
+                raise InvalidInput("params", "are knobs of one mechanism, and it is automatic", "Name a mechanism.")
+            put("params", MappingProxyType({}))
+            return
         built = get_mechanism(self.mechanism).from_params(dict(self.params))
         put("params", MappingProxyType({k: getattr(built, k) for k in sorted(self.params)}))
         put("_built", built)  # a page asks for it a hundred times
 
     def build(self) -> Mechanism:
-        """The mechanism with its knobs set."""
+        """The mechanism with its knobs set; an automatic one depends on the dataset, which is loaded."""
+        if self.mechanism == AUTOMATIC:
+            from dpviz.experiments.run.resolve import resolve
+
+            return resolve(self).spec.build()
         built: Mechanism = self.__dict__["_built"]
         return built
 
@@ -128,6 +137,8 @@ class RunSpec(RunSettings):
         """The fields that differ from the default, as text for a URL; knobs are "mechanism.knob"."""
         values = {name: (knob, getattr(self, name)) for name, knob in SETTINGS.items()}
         query = {name: knob.text(value) for name, (knob, value) in values.items() if value != getattr(RunSpec, name)}
+        if self.mechanism == AUTOMATIC:
+            return query
         declared, defaults = get_mechanism(self.mechanism).knobs(), get_mechanism(self.mechanism).defaults()
         return query | {f"{self.mechanism}.{k}": declared[k].text(v) for k, v in self.params.items() if v != defaults[k]}
 
@@ -155,8 +166,9 @@ class RunSpec(RunSettings):
                         bad.append(problem.bare())
 
         parse(SETTINGS, "", values)
-        mechanism = get_mechanism(values.get("mechanism", cls.mechanism))
-        parse(mechanism.knobs(), f"{mechanism.id}.", params)
+        name = values.get("mechanism", cls.mechanism)
+        if name != AUTOMATIC:
+            parse(get_mechanism(name).knobs(), f"{name}.", params)
         if bad and problems is None:
             raise bad[0]
         if problems is not None:

@@ -72,8 +72,11 @@ def excess_risk(
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = ignore) -> list[Excess]:
     """On the spec's own data, at its own delta."""
     delta, out = resolve(spec).budget.delta, []
-    groups = [[e] for e in epsilons] if spec.prepared else [list(epsilons)]  # prepared rows are others at each epsilon
-    for some, inside in track(monitor, groups):
+    setups = [setup_for(replace(spec, epsilon=e)) for e in epsilons]
+    groups: dict[int, list[float]] = {}  # prepared rows may be others at each epsilon
+    for e, setup in zip(epsilons, setups, strict=True):
+        groups.setdefault(id(setup.problem.rows), []).append(e)
+    for some, inside in track(monitor, groups.values()):
         here = replace(spec, epsilon=some[0])
         budgets = [Budget(e, delta) for e in some]
         out += excess_risk(setup_for(here).problem, spec.build(), budgets, spec.seeds, spec.seed, inside)

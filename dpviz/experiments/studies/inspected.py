@@ -300,7 +300,7 @@ def run_with_share(spec: RunSpec, share: float) -> RunSpec | None:
         share: in [0, 1].
     """
     problem_facts = setting_of(spec)
-    for name in (spec.mechanism, *list_mechanisms()):
+    for name in (spec.build().id, *list_mechanisms()):
         cls = list_mechanisms()[name]
         if not issubclass(cls, NoisesShare) or cls.refusal(problem_facts) is not None:
             continue

@@ -13,7 +13,6 @@ from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.cost import Cost, cost_in_metric, split_cost
-from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.models import get_model
 
@@ -81,7 +80,7 @@ def majority_baseline(cost: Cost, spec: RunSpec) -> NoBetter | None:
 
 def _by_hand(spec: RunSpec) -> str:
     """Labels of the automatic hyperparameters that are set."""
-    knobs = get_mechanism(spec.mechanism).knobs()
+    knobs = spec.build().knobs()
     return " and ".join(str(knobs[name].label).lower() for name, value in spec.params.items() if knobs[name].automatic and value)
 
 
@@ -105,7 +104,7 @@ def training_loss_note(cost: Cost, spec: RunSpec, lam: float) -> str | None:
     by_hand = _by_hand(spec)
     if by_hand:
         return f"{lost}, with {by_hand} set by hand."
-    if not issubclass(get_mechanism(spec.mechanism), CountsSteps):
+    if not isinstance(spec.build(), CountsSteps):
         return f"{lost}, to the method’s own regularisation. {_limit(spec)}".strip()
     return f"{lost}: they come from stopping early (λ = {lam:g}); longer training needs more noise."
 

@@ -49,6 +49,7 @@ class Cell:
         if is_in_memory(self.spec.dataset):
             del values["dataset"]  # a random name, another one in every process; the rows' hash says which they are
         values |= {"epsilons": self.epsilons, "replicas": [self.replicas.start, self.replicas.stop]}
+        values["mechanism"] = self.spec.mechanism  # an automatic one may be another at other budgets
         if self.metrics:
             values["metrics"] = self.metrics
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
@@ -60,7 +61,7 @@ class Cell:
             InvalidInput: the mechanism refuses one of the budgets, or diverges.
         """
         results = run_epsilons(self.spec, self.epsilons, instances=False, replicas=self.replicas, monitor=monitor)
-        return tabulate(results, self.metrics)
+        return tabulate(results, self.metrics).assign(mechanism=self.spec.mechanism)
 
     def attempt(self, monitor: Monitor = ignore) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.

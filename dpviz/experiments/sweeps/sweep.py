@@ -30,7 +30,7 @@ class SweepSpec(RunSettings):
     """A whole figure as a value: mechanisms x epsilons x seeds on one dataset and model. Plain, as `RunSpec` is.
 
     Attributes:
-        mechanisms: ids, or a mapping from id to knobs.
+        mechanisms: ids, or a mapping from id to knobs; an automatic one is named anew at each epsilon.
         epsilons: budgets, each > 0, no duplicates; kept in ascending order.
         metrics: metrics with levels of their own, such as "recall-at-precision=0.6", which get columns beside all others.
         (others as in `RunSettings`)
@@ -91,7 +91,7 @@ class SweepSpec(RunSettings):
 
     def key(self) -> str:
         """Canonical text of all that decides the sweep's numbers and their order."""
-        return "\n".join([*(resolve(run).key() for run in self.runs()), json.dumps(self.epsilons), *self.metrics])
+        return "\n".join([*self.named, *(resolve(run).key() for run in self.runs()), json.dumps(self.epsilons), *self.metrics])
 
     def runs(self) -> list[RunSpec]:
         """One run per mechanism, at the smallest epsilon."""

@@ -27,7 +27,7 @@ class ObjectiveTight(GaussianObjective, BoundsDistance):
 
     id = "objective-tight"
     label = "Objective perturbation (tight)"
-    automatic_from = 2560.0
+    automatic_from = 1280.0
     citation = (
         "Calibration derived here; method: Kifer, Smith, Thakurta, COLT 2012, Algorithm 1; "
         "add/remove form also in Redberg, Koskela, Wang, NeurIPS 2023"

@@ -105,7 +105,7 @@ def test_the_shell_takes_a_weight_and_refuses_balanced(capsys: pytest.CaptureFix
 
 def test_a_release_is_weighed_and_says_so() -> None:
     """With hardly any noise the released model is the weighted minimiser."""
-    spec = replace(PLAIN, class_weight=8.0, epsilon=1e5, lam=0.1)
+    spec = replace(PLAIN, class_weight=8.0, epsilon=1e5, lam=0.1, row_scaling="centred")
     for all_rows in (False, True):
         made = dpviz.release(spec, all_rows=all_rows, ranges_from_data=True)
         rows = setup_for(spec).problem.rows if not all_rows else None

@@ -57,7 +57,7 @@ def test_all_problems_of_a_run_are_reported_at_once() -> None:
     values = {"dataset": "nope", "delta": 0.1, "model": "mlp", "mechanism": "output-gaussian"}
     found = dpviz.resolve(dpviz.RunSpec(**values), problems)
     assert [p.field for p in problems] == ["dataset", "delta", "mechanism"]
-    assert found.spec == dpviz.RunSpec(model="mlp")
+    assert found.spec == dpviz.resolve(dpviz.RunSpec(model="mlp")).spec
 
 
 @pytest.mark.parametrize("name", ["teaching", "breast-cancer", "census-100000", "census"])

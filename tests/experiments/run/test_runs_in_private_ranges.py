@@ -23,7 +23,8 @@ from dpviz.mechanisms import Mechanism, list_mechanisms, protection
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.mechanisms.capabilities import BoundsDistance, DeclaresEvent
 from dpviz.models import get_model
-from dpviz.preparing import ranges
+from dpviz.preparing import get_preparation, ranges
+from dpviz.preparing.base import Facts
 from dpviz.preparing.ranges import PUBLIC_KINDS
 from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, total_variation
@@ -45,7 +46,7 @@ KINDS = (
     "majority",
 )
 SETTING = get_model("logistic").setting(2000, 10, 0.01)
-RANGED = replace(SETTING, preparations=("ranges",))
+RANGED = replace(SETTING, preparations=(get_preparation("ranges").cost(Facts(2000, WHOLE)),))
 
 
 def spec(mechanism: str = "output-gaussian", epsilon: float = 1.0, **how: Any) -> dpviz.RunSpec:
@@ -89,7 +90,7 @@ def test_a_method_of_each_kind_has_the_noise_of_what_is_left(name: str) -> None:
         assert cal.proved_budget == WHOLE
     assert (cal.claimed_budget is None) == (alone.claimed_budget is None)
     assert cal.proved_budget is None or PUBLIC_KINDS in cal.conditions
-    assert any("was found privately" in note for note in cal.notes)
+    assert any("found privately" in note for note in cal.notes)
     for knob, declared in mechanism.knobs().items():
         if declared.automatic:
             value = protection.knob_value(mechanism, knob, RANGED, WHOLE)
@@ -212,7 +213,7 @@ def test_accountants_compare_the_method_alone() -> None:
     own = found.compared.budget
     assert total_epsilon([found.released], own.delta) == pytest.approx(own.epsilon, rel=1e-3)
     assert "dp-gd" in noise_comparison.with_releases(spec("dp-gd"))
-    assert setting_of(spec("dp-gd")).preparations == ("ranges",)
+    assert [one.id for one in setting_of(spec("dp-gd")).preparations] == ["ranges"]
 
 
 def test_the_key_holds_the_numbers_that_ranges_are_found_in() -> None:

@@ -4,6 +4,7 @@ import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     }.items()
     for value in values
 ]
-BAD += [({"params": {name: value}}, name) for name, value in [("steps", -1), ("steps", 1.5), ("noise", "loud")]]
+KNOBS = [("steps", -1), ("steps", 1.5), ("noise", "loud")]
+BAD += [({"mechanism": "dp-gd", "params": {name: value}}, name) for name, value in KNOBS]
 
 
 @pytest.mark.parametrize(("values", "field"), BAD, ids=[f"{f}={next(iter(v.values()))!r}"[:30] for v, f in BAD])
@@ -49,20 +51,22 @@ def test_near_misses_are_named() -> None:
 
 
 def test_spec_is_frozen_hashable_and_picklable() -> None:
-    spec = dpviz.RunSpec(params={"steps": 7})
+    spec = dpviz.RunSpec(mechanism="dp-gd", params={"steps": 7})
     with pytest.raises(AttributeError):
         spec.epsilon = 2.0  # type: ignore[misc]
     with pytest.raises(TypeError):
         spec.params["steps"] = 8  # type: ignore[index]
     assert pickle.loads(pickle.dumps(spec)) == spec == dpviz.RunSpec(**spec.to_dict())
-    assert len({spec, dpviz.RunSpec(params={"steps": 7}), dpviz.RunSpec(params={"steps": 8})}) == 2
+    assert len({spec, replace(spec, params={"steps": 7}), replace(spec, params={"steps": 8})}) == 2
+    with pytest.raises(dpviz.InvalidInput, match="params: are knobs of one mechanism, and it is automatic"):
+        dpviz.RunSpec(params={"steps": 7})
 
 
 def test_key_is_canonical() -> None:
-    spec = dpviz.RunSpec("breast-cancer", params={"steps": 50, "step_size": 2.0})
-    other = dpviz.RunSpec("breast-cancer", params={"step_size": 2, "steps": 50.0})
+    spec = dpviz.RunSpec("breast-cancer", mechanism="dp-gd", params={"steps": 50, "step_size": 2.0})
+    other = replace(spec, params={"step_size": 2, "steps": 50.0})
     assert dpviz.resolve(spec).key() == dpviz.resolve(other).key()
-    assert dpviz.resolve(dpviz.RunSpec()).key() == dpviz.resolve(dpviz.RunSpec(params={"steps": 0}, delta=1e-5)).key()
+    assert dpviz.resolve(dpviz.RunSpec()).key() == dpviz.resolve(dpviz.RunSpec(mechanism="dp-gd", delta=1e-5)).key()
     values = json.loads(dpviz.resolve(spec).key())
     assert values["sha256"] == dpviz.load_dataset("breast-cancer", scaling="automatic").sha256
     assert values["engine"].startswith(dpviz.__version__)
