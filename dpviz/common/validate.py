@@ -83,6 +83,10 @@ def check_instance(field: str, value: T, *kinds: type) -> T:
 def parse_path(field: str, value: str | os.PathLike[str]) -> Path:
     """A path from text or from an object that stands for one."""
     path = Path(value if isinstance(value, str) else check_instance(field, value, os.PathLike))
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        check_text(field, str(path))
     if "\0" in str(path):
         raise InvalidInput(field, f"{show(str(path))} is no path", "Give a path without a zero byte.")
     return path
@@ -225,6 +229,6 @@ def check_choice(field: str, value: object, options: Iterable[str]) -> str:
     names = sorted(options)
     if isinstance(value, str) and value in names:
         return value
-    near = difflib.get_close_matches(str(value), names, n=1)
+    near = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
     hint = f"Did you mean {near[0]!r}? " if near else ""
     raise InvalidInput(field, f"unknown value {show(value)}", f"{hint}Choose one of: {', '.join(filter(None, names))}.")

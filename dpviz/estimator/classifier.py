@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpviz.common.arrays import Floats
 from dpviz.common.persons import MOST_ROWS, bound_rows
-from dpviz.common.validate import InvalidInput, check_bool, check_integer, show
+from dpviz.common.validate import InvalidInput, check_bool, check_instance, check_integer, show
 from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges, class_weights, sample_weights
 from dpviz.estimator.guarantee import CLASS_LABELS, Plan, PrivacyWarning, conditions_of
@@ -271,7 +271,8 @@ class PrivateClassifier(PrivateEstimator):
         """(mechanism, public facts of n rows with d features, total budget)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         facts = replace(model.setting(n, d, lam or 1.0), weighted=weighted, person_rows=person_rows)
-        total, knobs, name = row_budget(check_epsilon(self.epsilon), self.delta, n), self._knobs(), self.mechanism
+        total, knobs = row_budget(check_epsilon(self.epsilon), self.delta, n), self._knobs()
+        name = check_instance("mechanism", self.mechanism, str)
         if name == AUTOMATIC:
             name, _ = automatic_mechanism(facts, total.epsilon, knobs)
         built = get_mechanism(name).from_params(knobs)

@@ -21,7 +21,7 @@ from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
 from dpviz.common.persons import choose_rows_by
 from dpviz.common.progress import Monitor, ignore
-from dpviz.common.validate import InvalidInput, check_instance, check_integer
+from dpviz.common.validate import InvalidInput, check_bool, check_instance, check_integer
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.datasets.table.encoder import Encoder
@@ -140,6 +140,10 @@ def choose_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callabl
     @wraps(make)
     def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
         refuse_seed(check_instance("spec", spec, RunSpec))
+        for name in how.keys() & {"all_rows", "unproved", "ranges_from_data", "private_ranges"}:
+            check_bool(name, how[name])
+        if how.get("tried") is not None:
+            check_integer("tried", how["tried"], 1, 10_000)
         if how.get("ledger") is not None:
             check_instance("ledger", how["ledger"], Ledger)
         with fresh_noise(), choose_rows_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():

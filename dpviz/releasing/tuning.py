@@ -53,7 +53,7 @@ def settings_of(spec: RunSpec, values: Mapping[str, Sequence[Any]]) -> list[RunS
     """
     for name, some in check_instance("values", values, Mapping).items():
         check_choice("grid", name, tuning.declared_knobs(spec))
-        if not some:
+        if len(check_instance("grid", some, Sequence)) == 0:
             raise InvalidInput("grid", f"{name} has no value", "Give at least one.")
     count = int(np.prod([len(some) for some in values.values()])) if values else 0
     if not 1 <= count <= MOST_SETTINGS:

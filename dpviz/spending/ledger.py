@@ -39,6 +39,7 @@ from dpviz.common.validate import (
     check_integer,
     check_range,
     escape_controls,
+    number,
     parse_path,
     show,
 )
@@ -122,12 +123,8 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the file."""
         values: dict[str, Any] = {"when": self.when, "what": self.what, "status": self.status.value}
-        if self.conditions:
-            values["conditions"] = list(self.conditions)
-        if self.call:
-            values["call"] = self.call
-        if self.person_rows:
-            values["person_rows"] = self.person_rows
+        more = {"conditions": list(self.conditions), "call": self.call, "person_rows": self.person_rows}
+        values |= {name: value for name, value in more.items() if value}
         return values | {"release": to_record(self.release)}
 
 
@@ -193,7 +190,7 @@ class Contents:
 
     def total(self, *further: Entry, monitor: Monitor = ignore) -> Total:
         """The total cost of all entries and of `further` ones; `monitor` raises to cancel."""
-        entries = (*self.entries, *further)
+        entries = (*self.entries, *(check_instance("entry", entry, Entry) for entry in further))
         unproved = tuple(entry for entry in entries if not entry.proved)
         conditions = tuple(dict.fromkeys(c for entry in entries for c in entry.conditions))
         supposed = conditions or any(entry.status is Status.PROVED_IF for entry in entries)
@@ -287,6 +284,7 @@ class Ledger:
         counted = check_instance("relation", relation, Neighbouring)
         head = {"version": _VERSION, "table": _text("table", table), "unit": _text("unit", unit), "relation": counted.value}
         content = _toml(head | {"limit": {"epsilon": limit.epsilon, "delta": limit.delta}, "entry": []})
+        Ledger.parse(content)  # numbers that no ledger may have
         _refuse_existing(parse_path("path", path))  # without the lock first, which leaves a file beside it
         target = Path(os.path.realpath(path))
         with _lock(target):
@@ -301,7 +299,7 @@ class Ledger:
         Raises:
             InvalidInput: it is no ledger.
         """
-        return Contents.read(toml.parse(content, "ledger", _FIX, _MOST_BYTES), name)
+        return Contents.read(toml.parse(check_instance("content", content, bytes), "ledger", _FIX, _MOST_BYTES), name)
 
     def contents(self) -> Contents:
         """All of it, read once."""
@@ -354,7 +352,7 @@ class Ledger:
 
 def entry_of_budget(epsilon: float, delta: float = 0.0, **more: Any) -> Entry:
     """An entry for a release of which only (epsilon, delta) is known."""
-    return Entry(PureEpsilon(epsilon) if delta == 0 else Budget(epsilon, delta), **more)
+    return Entry(Budget(epsilon, delta) if number("delta", delta) else PureEpsilon(epsilon), **more)
 
 
 def _text(field: str, value: str) -> str:

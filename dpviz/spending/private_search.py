@@ -26,7 +26,7 @@ from dpviz.mechanisms.persons import budget_of_group, budget_of_row
 from dpviz.models import Setting
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import Repetitions, best_of, replace_one_curve
-from dpviz.privacy.budget import Budget, check_public_n
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.private_ranges import total_budget
 from dpviz.privacy.search import largest_argument
 from dpviz.spending.ledger import Entry, Ledger
@@ -158,7 +158,9 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
 def _calibrated(candidate: Candidate, each: Budget) -> Calibration:
     candidate.mechanism.require(candidate.setting)
     cal = protection.calibrate(candidate.mechanism, candidate.setting, each)
-    check_public_n(cal.neighbouring, None)
+    if cal.neighbouring is Neighbouring.ADD_REMOVE:
+        cause = "is add-remove, which makes the number of rows private, and a search divides by the numbers of its two parts"
+        raise InvalidInput("relation", cause, "Use replace-one.")
     return cal
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from support import make_problem
 
 import dpviz
@@ -76,8 +77,8 @@ def test_a_release_needs_the_public_number(mechanism: str, tmp_path: Path, capsy
     refusal = capsys.readouterr().err
     assert "--public-n" in refusal
     assert main(["tune", *command[1:], "--try=lam=0.1,0.01"]) == 2
-    assert capsys.readouterr().err == refusal.replace("dpviz release", "dpviz tune")
-    with pytest.raises(InvalidInput, match="public_n"):
+    assert "replace-one" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="relation: is add-remove"):
         dpviz.private_search(spec, {"lam": [0.1]})
     assert dpviz.private_search(dpviz.RunSpec("census-100", mechanism="output-gaussian"), {"lam": [0.1]}).searched == 1
     assert main([*command, "--public-n=90", "--all-rows"]) == 0
@@ -86,8 +87,9 @@ def test_a_release_needs_the_public_number(mechanism: str, tmp_path: Path, capsy
 def test_a_classifier_needs_it_too() -> None:
     x, y = np.eye(4)[np.arange(80) % 4], np.arange(80) % 4 // 2
     model = PrivateClassifier("objective-tight", relation="add-remove", random_state=0)
-    with pytest.raises(InvalidInput, match="public_n"):
-        model.fit(x, y)
+    for ranges in (None, "private"):
+        with pytest.raises(InvalidInput, match="public_n"):
+            clone(model).set_params(ranges=ranges).fit(x, y)
     conditions = model.set_params(public_n=80).fit(x, y).guarantee_.conditions
     assert PUBLIC_DIVISOR in conditions
     assert PUBLIC_N not in conditions

@@ -328,21 +328,25 @@ def table(data: pd.DataFrame | ArrayLike) -> pd.DataFrame:
     Raises:
         InvalidInput: no table, no rows, a name that is taken twice or cannot be shown, or an infinite number.
     """
-    known = nw.from_native(data, pass_through=True)
-    if isinstance(known, nw.LazyFrame):
-        known = known.collect()
-    if isinstance(known, nw.DataFrame):
-        frame = known.to_pandas().reset_index(drop=True)
-        frame.columns = pd.Index([str(c) for c in frame.columns])
-    else:
-        values = np.asarray(data)
-        if values.ndim != 2:
-            raise InvalidInput("X", f"must have rows and columns, got shape {values.shape}", "Give an array of shape (n, d).")
-        frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
-    if frame.empty:
-        raise InvalidInput("X", "has no rows or no columns", "Give at least 10 rows.")
-    check_names(list(frame.columns), True)
-    return pd.DataFrame({name: _column(name, frame[name]) for name in frame})
+    try:
+        known = nw.from_native(data, pass_through=True)
+        if isinstance(known, nw.LazyFrame):
+            known = known.collect()
+        if isinstance(known, nw.DataFrame):
+            frame = known.to_pandas().reset_index(drop=True)
+            frame.columns = pd.Index([str(c) for c in frame.columns])
+        else:
+            values = np.asarray(data)
+            if values.ndim != 2:
+                raise InvalidInput("X", f"must have rows and columns, got shape {values.shape}", "Give an array of shape (n, d).")
+            frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+        if frame.empty:
+            raise InvalidInput("X", "has no rows or no columns", "Give at least 10 rows.")
+        check_names(list(frame.columns), True)
+        return pd.DataFrame({name: _column(name, frame[name]) for name in frame})
+    except (UnicodeEncodeError, OverflowError, nw.exceptions.DuplicateError) as error:
+        fix = "Give each column a name of its own, texts in UTF-8 and numbers within double precision."
+        raise InvalidInput("X", f"is no table: {str(error).splitlines()[0]}", fix) from error
 
 
 def _column(name: str, series: pd.Series) -> pd.Series:
