@@ -54,7 +54,7 @@ def row_norms(x: Floats, radius: float = 1.0) -> Floats:
 def scale_into_ball(x: Floats, radius: float = 1.0) -> Floats:
     """(n, d) rows of x / radius, those longer than 1 clipped to norm 1.
 
-    >>> into_ball(np.array([[1.5e308, 0.0], [0.3, 0.4]]), 0.5).tolist()
+    >>> scale_into_ball(np.array([[1.5e308, 0.0], [0.3, 0.4]]), 0.5).tolist()
     [[1.0, 0.0], [0.6, 0.8]]
     """
     with np.errstate(over="ignore", under="ignore"):

@@ -51,7 +51,7 @@ def bound_rows(
         most: rows of one person that are kept at most.
         secret: the randomness; that of `choice` by default.
 
-    >>> kept, who = bounded(pd.Series(["a", "a", "a", "b"]), 2, np.random.SeedSequence(1))
+    >>> kept, who = bound_rows(pd.Series(["a", "a", "a", "b"]), 2, np.random.SeedSequence(1))
     >>> len(kept), np.bincount(who).tolist() in ([2, 1], [1, 2])
     (3, True)
     """

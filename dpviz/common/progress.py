@@ -26,7 +26,7 @@ def track(monitor: Monitor, items: Iterable[T], weigh: Callable[[T], float] = la
     """(item, monitor for its share of the work) one after the other; shares are alike or as heavy as `weigh` says.
 
     >>> shares = []
-    >>> for item, inside in each(shares.append, [1, 3], float):
+    >>> for item, inside in track(shares.append, [1, 3], float):
     ...     inside(1.0)
     >>> shares
     [0.25, 1.0]

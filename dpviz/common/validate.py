@@ -66,7 +66,7 @@ T = TypeVar("T")
 def check_instance(field: str, value: T, *kinds: type) -> T:
     """`value` if it is an object of one of the classes.
 
-    >>> instance("path", "text", Decimal)
+    >>> check_instance("path", "text", Decimal)
     Traceback (most recent call last):
     ...
     dpviz.common.validate.InvalidInput: path: must be a Decimal, got an object of the class str. ...
@@ -110,7 +110,7 @@ def check_text(field: str, text: str) -> None:
 def escape_controls(text: str) -> str:
     """Text with control characters, and marks that hide or turn text, escaped, so that no terminal obeys them.
 
-    >>> visible("a\\x1b[2Jb")
+    >>> escape_controls("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -169,7 +169,7 @@ def positive(field: str, value: object, *, fix: str = "Give a number above 0.") 
 def check_range(field: str, value: object, low: float, high: float) -> float:
     """`value` as a float with low <= value <= high.
 
-    >>> in_range("lam", 0.5, 0, 1)
+    >>> check_range("lam", 0.5, 0, 1)
     0.5
     """
     fix: str = f"Give a number from {low:g} to {high:g}."
@@ -182,9 +182,9 @@ def check_range(field: str, value: object, low: float, high: float) -> float:
 def check_integer(field: str, value: object, low: int, high: int) -> int:
     """`value` as an int with low <= value <= high; 3.0 is accepted as 3, 3.5 is not.
 
-    >>> whole("seeds", 3.0, 1, 10)
+    >>> check_integer("seeds", 3.0, 1, 10)
     3
-    >>> whole("seeds", 11, 1, 10)
+    >>> check_integer("seeds", 11, 1, 10)
     Traceback (most recent call last):
     ...
     dpviz.common.validate.InvalidInput: seeds: must lie between 1 and 10, got 11. Give a whole number from 1 to 10.
@@ -205,7 +205,7 @@ def check_integer(field: str, value: object, low: int, high: int) -> int:
 def check_bool(field: str, value: object) -> bool:
     """`value` as a bool; numbers and text are refused.
 
-    >>> truth("intercept", True)
+    >>> check_bool("intercept", True)
     True
     """
     # numpy's own boolean is not a subclass of bool
@@ -217,9 +217,9 @@ def check_bool(field: str, value: object) -> bool:
 def check_choice(field: str, value: object, options: Iterable[str]) -> str:
     """`value` if it is one of `options`, otherwise an error that names the nearest one.
 
-    >>> one_of("model", "svm", ["logistic", "svm"])
+    >>> check_choice("model", "svm", ["logistic", "svm"])
     'svm'
-    >>> one_of("model", "tree", ["logistic", "svm"])
+    >>> check_choice("model", "tree", ["logistic", "svm"])
     Traceback (most recent call last):
     ...
     dpviz.common.validate.InvalidInput: model: unknown value 'tree'. Choose one of: logistic, svm.

@@ -57,7 +57,7 @@ def short_list() -> tuple[str, ...]:
 def has_size(name: str) -> bool:
     """True where a dataset comes in any number of rows, and its name holds that number.
 
-    >>> sized("census-10000"), sized("iris")
+    >>> has_size("census-10000"), has_size("iris")
     (True, False)
     """
     source = next((source for source in SOURCES if source.owns(name)), None)

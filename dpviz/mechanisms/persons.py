@@ -32,7 +32,7 @@ WEIGHTS: str = (
 def budget_of_group(row: Budget, rows: int) -> Budget:
     """The budget of `rows` rows together, from that of one.
 
-    >>> print(of_group(Budget(0.5, 1e-6), 2))
+    >>> print(budget_of_group(Budget(0.5, 1e-6), 2))
     (ε = 1, δ = 2.65 · 10⁻⁶)
     """
     # d_k = d sum_{i<k} exp(i e)
@@ -46,7 +46,7 @@ def budget_of_row(person: Budget, rows: int) -> Budget:
     Args:
         rows: of the person at most; 0 where the budget is for a row already.
 
-    >>> print(of_row(Budget(1.0, 1e-5), 2))
+    >>> print(budget_of_row(Budget(1.0, 1e-5), 2))
     (ε = 0.5, δ = 3.78 · 10⁻⁶)
     """
     each = person.epsilon / (rows or 1)

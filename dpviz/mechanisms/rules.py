@@ -51,7 +51,7 @@ _ENTRIES = 10_000_000  # rows times parameters for which `_MOST_STEPS` passes ar
 def round_lambda(value: float) -> float:
     """The nearest 1, 2 or 5 times a power of ten, by ratio, within what lambda may be.
 
-    >>> one_two_five(1.4e-5), one_two_five(8e-3)
+    >>> round_lambda(1.4e-5), round_lambda(8e-3)
     (1e-05, 0.01)
     """
     return min(LAMS, key=lambda lam: abs(math.log(lam / value)))

@@ -39,7 +39,7 @@ DEPLOYMENTS = tuple(Deployment(**one) for one in tomllib.loads(_FILE.read_text(e
 def nearest_deployments(epsilon: float, count: int = 3) -> Sequence[Deployment]:
     """The uses whose epsilon is nearest by ratio, smallest epsilon first.
 
-    >>> [deployment.epsilon for deployment in nearest(1.0)]
+    >>> [deployment.epsilon for deployment in nearest_deployments(1.0)]
     [1.672, 2.0, 2.0]
     """
     chosen = sorted(DEPLOYMENTS, key=lambda one: abs(math.log(one.epsilon / epsilon)))[:count]

@@ -38,9 +38,9 @@ def page_message(message: str, methods: str = "Mechanism") -> str:
     Args:
         methods: the control that chooses methods.
 
-    >>> on_page("If it is not known before, leave it out (--drop 'blood pressure').")
+    >>> page_message("If it is not known before, leave it out (--drop 'blood pressure').")
     'If it is not known before, leave it out (no tick at “use” in its line).'
-    >>> on_page("Choose one of: dp-gd, dp-sgd.")
+    >>> page_message("Choose one of: dp-gd, dp-sgd.")
     'Choose one under “Mechanism”.'
     """
 
@@ -53,7 +53,7 @@ def page_message(message: str, methods: str = "Mechanism") -> str:
 def control_label(field: str) -> str:
     """The label of the control that sets a field; the field itself where it is no control of its own.
 
-    >>> named("positive"), named("columns")
+    >>> control_label("positive"), control_label("columns")
     ('Values that count as +1', 'columns')
     """
     control = CONTROLS.get(field, "")

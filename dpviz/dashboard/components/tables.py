@@ -51,7 +51,7 @@ def table(
 def join_readable(columns: Mapping[str, ArrayLike], frame: pd.DataFrame) -> pd.DataFrame:
     """A dataset's readable rows behind columns about them; one of the dataset's with such a name says that it is the table's.
 
-    >>> list(behind({"row id": [0]}, pd.DataFrame({"row id": [7], "age": [40]})))
+    >>> list(join_readable({"row id": [0]}, pd.DataFrame({"row id": [7], "age": [40]})))
     ['row id', 'row id (of the table)', 'age']
     """
     named = frame.rename(columns={name: f"{name} (of the table)" for name in columns})

@@ -66,7 +66,7 @@ def declared_knobs(spec: RunSpec) -> dict[str, Knob]:
     Choices and switches (neighbouring relation, accountant, published or exact noise) and constants that a publication leaves
     open decide what is guaranteed. Trying them for accuracy would choose the weakest guarantee.
 
-    >>> list(declared(RunSpec(mechanism="objective-tight")))
+    >>> list(declared_knobs(RunSpec(mechanism="objective-tight")))
     ['curvature_share', 'lam']
     """
     own = spec.build().knobs().items()
