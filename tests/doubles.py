@@ -1,7 +1,6 @@
-"""Mechanisms with one mistake each, as they are found in real code. None of them may pass for private."""
+"""Mechanisms with one mistake each, as they are found in real code. The auditor accuses each of them."""
 
 import dataclasses
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,44 +59,11 @@ class QuietlyWeakNoise(WeakNoise):
 
 
 @dataclass(frozen=True)
-class BatchFactor(OutputGaussian):
-    """Sensitivity divided by the batch size as well (a public bolt-on SGD)."""
-
-    id = "double-batch-factor"
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        right, b = super().calibrate(setting, budget), 8
-        return dataclasses.replace(right, sensitivity=right.sensitivity / b, noise_scale=right.noise_scale / b)
-
-
-@dataclass(frozen=True)
 class PlainDescent(DPGD):
     """DP-GD with a number of steps and a step size that do not depend on the budget."""
 
     steps: int = knob(50, "Steps", "Passes.", low=1, high=10_000)
     step_size: float = knob(1.9, "Step size", "Of a step.", low=0.01, high=10.0, unit="1/L")
-
-
-@dataclass(frozen=True)
-class WrongRelation(PlainDescent):
-    """The add-remove sensitivity under a replace-one claim."""
-
-    id = "double-wrong-relation"
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        right = super().calibrate(setting, budget)
-        return dataclasses.replace(right, sensitivity=right.sensitivity / 2, noise_scale=right.noise_scale / 2)
-
-
-@dataclass(frozen=True)
-class NoComposition(PlainDescent):
-    """Every step calibrated as if it were the only one."""
-
-    id = "double-no-composition"
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        right = super().calibrate(setting, budget)
-        return dataclasses.replace(right, noise_scale=right.noise_scale / math.sqrt(self.steps))
 
 
 @dataclass(frozen=True)
@@ -114,29 +80,6 @@ class ReusedNoise(PlainDescent):
             gradient = problem.model.sum_gradient(theta, problem.rows, clip_norm=self.clip(problem.setting)) / problem.n
             theta = theta - self.step_size * problem.setting.unit_step * (gradient + sigma * draw + problem.lam * theta)
         return Fit(theta[None], NoiseRecord(self.noise_enters))
-
-
-@dataclass(frozen=True)
-class ForgottenClip(PlainDescent):
-    """Calibrates for clipped gradients and does not clip."""
-
-    id = "double-forgotten-clip"
-
-    def fit(self, training: Training) -> Fit:
-        return DPGD(steps=self.steps, clip_norm=100.0).fit(training)
-
-
-@dataclass(frozen=True)
-class WarmStart(PlainDescent):
-    """Starts at the minimiser without privacy."""
-
-    id = "double-warm-start"
-
-    def fit(self, training: Training) -> Fit:
-        made, problem = super().fit(training), training.problem
-        # gradient descent forgets its start at the rate (1 - eta lam)^T only
-        keep = (1 - self.step_size * problem.setting.unit_step * problem.lam) ** self.steps
-        return dataclasses.replace(made, theta=made.theta + keep * problem.optimum)
 
 
 @dataclass(frozen=True)
@@ -161,41 +104,6 @@ class LocalSensitivity(OutputGaussian):
         problem = training.problem
         largest = float(problem.model.gradient_norms(problem.optimum[None], problem.rows).max())
         return super().fit(scaled(training, largest))
-
-
-@dataclass(frozen=True)
-class FixedSeed(OutputGaussian):
-    """The generator is seeded with a constant."""
-
-    id = "double-fixed-seed"
-
-    def fit(self, training: Training) -> Fit:
-        return super().fit(dataclasses.replace(training, streams=[np.random.SeedSequence(1)] * len(training.streams)))
-
-
-@dataclass(frozen=True)
-class NaNNoise(OutputGaussian):
-    """A division by zero makes the noise NaN, and a comparison with NaN lets it through as no noise."""
-
-    id = "double-nan-noise"
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        return dataclasses.replace(super().calibrate(setting, budget), noise_scale=float("nan"))
-
-    def fit(self, training: Training) -> Fit:
-        compared = [c if c.noise_scale > 0 else c.noiseless() for c in training.calibrations]
-        return super().fit(dataclasses.replace(training, calibrations=compared))
-
-
-@dataclass(frozen=True)
-class PureByName(OutputGaussian):
-    """Gaussian noise sold as pure epsilon."""
-
-    id = "double-pure-by-name"
-
-    def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        pure = Budget(budget.epsilon)
-        return dataclasses.replace(super().calibrate(setting, budget), claimed_budget=pure, proved_budget=pure)
 
 
 @dataclass(frozen=True)

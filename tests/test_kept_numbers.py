@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import make_problem, options
-from support_kept import Numbers, kept_or_refused, numbers, same
+from support_kept import Numbers, kept_or_refused, same
 
 import dpviz
 from dpviz.auditing.pairs import worst_case
@@ -136,20 +136,6 @@ def test_numbers_are_those_that_were_kept(group: str) -> None:
     assert found.keys() == kept.keys(), "other forms than were kept: write them anew, and read the difference"
     other = [f"{what}: {found[what]}, kept {kept[what]}" for what in kept if not same(found[what], kept[what])]
     assert not other, "\n".join(other[:5])
-
-
-def test_a_change_is_seen() -> None:
-    kept = [1.0, "dp-gd", [2, 3], True, 1e-30]
-    assert same(kept, [1.0 + 1e-9, "dp-gd", [2, 3], True, 0.0])
-    for changed in ([1.00001, *kept[1:]], kept[:-1], [1.0, "dp-sgd", *kept[2:]], [*kept[:2], [2, 4], *kept[3:]]):
-        assert not same(kept, changed)
-
-
-def test_a_small_coordinate_may_differ_by_what_single_precision_leaves_of_the_largest() -> None:
-    kept = numbers((np.array([5.0, 0.04]), 0.04))
-    assert same([2, [2], 5.0, 0.04 + 2e-6, 0.04], kept)
-    assert not same([2, [2], 5.0, 0.04 + 6e-6, 0.04], kept)
-    assert not same([2, [2], 5.0, 0.04, 0.04 + 2e-6], kept), "a number of its own"
 
 
 def main(groups: list[str]) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import mostly_long
 
 ROOT = Path(__file__).parents[1]
 #: forbids threads and processes, and hides libraries and calls that WebAssembly does not have; then runs code
@@ -44,10 +45,10 @@ def called(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(
-    ("dataset", "model", "mechanism"),
-    [("teaching", "logistic", "output-gaussian"), ("breast-cancer", "svm", "dp-gd"), ("teaching", "mlp-4", "dp-sgd")],
-)
+RUNS = [("teaching", "logistic", "output-gaussian"), ("breast-cancer", "svm", "dp-gd"), ("teaching", "mlp-4", "dp-sgd")]
+
+
+@pytest.mark.parametrize(("dataset", "model", "mechanism"), mostly_long(RUNS, RUNS[2]))
 def test_a_private_model_is_trained_in_one_thread_with_the_same_numbers(dataset: str, model: str, mechanism: str) -> None:
     run = RUN.format(dataset=dataset, model=model, mechanism=mechanism)
     alone = called(BROWSER + run)
@@ -74,6 +75,7 @@ def test_a_trade_off_and_lessons_are_computed_in_one_thread_with_the_same_number
     assert json.loads(alone.stdout) == json.loads(usual.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "code",
     [

@@ -147,25 +147,3 @@ def test_outputs_that_are_not_finite_are_no_evidence() -> None:
 
     with pytest.raises(FloatingPointError):
         audit(*quiet(Overflowing(steps=2), Budget(1.0, 1e-5)), Budget(1.0, 1e-5), runs=40)
-
-
-def test_the_threshold_of_declared_distributions_needs_no_runs() -> None:
-    """At one centre on both sides nothing can be distinguished; of noise of random norm it is the best of many draws."""
-    centre = np.zeros(3)
-    same = OutputNoise(centre, np.array([0.5]), GAUSSIAN)
-    at = {"trials": 1000, "delta": 1e-5, "confidence": 0.95, "seed": 0}
-    assert Distributions(same, same).threshold(**at) == 0.0  # type: ignore[arg-type]
-    moved = OutputNoise(centre + 0.8, np.array([0.5]), GAMMA_SPHERE)
-    spread = Distributions(OutputNoise(centre, np.array([0.5]), GAMMA_SPHERE), moved)
-    cut = spread.threshold(**at)  # type: ignore[arg-type]
-    rng = np.random.default_rng(1)
-    length = rng.gamma(3, size=(2, 4000, 1))
-    directions = rng.standard_normal((2, 4000, 3))
-    draws = 0.5 * length * directions / np.linalg.norm(directions, axis=2, keepdims=True)
-    first, second = spread.log_ratio(draws[0]), spread.log_ratio(draws[1] + 0.8)
-
-    def bound(level: float) -> float:
-        errors = (first > level).mean(), (second <= level).mean()
-        return float(epsilon_lower_bound(1000 * errors[0], 1000 * errors[1], 1000, 1e-5, 0.95))
-
-    assert bound(cut) >= 0.9 * max(bound(level) for level in np.linspace(-5, 5, 101))

@@ -164,22 +164,6 @@ def test_a_finaliser_inside_the_lock_waits_for_its_end() -> None:
     assert "again" not in kept, "outside it is done at once"
 
 
-def test_many_threads_at_once_keep_the_bound_and_the_owners_apart() -> None:
-    kept = cache(50)
-
-    def work(name: str) -> Callable[[], None]:
-        def go() -> None:
-            for k in range(300):
-                assert kept.compute((name, k % 7), lambda _: name.encode() * 5, owner=name) == name.encode() * 5
-                if k % 50 == 49 and name == "c":
-                    memory.forget("z")
-
-        return go
-
-    side_by_side(*(work(name) for name in "abcd"))
-    assert sum(map(len, kept.values())) <= 50
-
-
 def test_all_caches_are_emptied() -> None:
     kept = cache()
     kept.put("a", b"12", owner="grace")

@@ -74,23 +74,6 @@ def test_pieces_come_in_order_with_the_share_of_each(workers: int) -> None:
     assert map_streams(work, 7, ignore, parallel=workers > 1) == [k * k for k in range(7)]
 
 
-def test_no_more_streams_at_once_than_asked_for() -> None:
-    lock, now, peak = threading.Lock(), [0], [0]
-
-    def work(s: int, tick: object) -> None:
-        with lock:
-            now[0] += 1
-            peak[0] = max(peak[0], now[0])
-        meeting.wait(LIMIT)
-        with lock:
-            now[0] -= 1
-
-    for most, together in ((2, 2), (None, 3)):
-        meeting, peak[0] = threading.Barrier(together), 0
-        map_streams(work, 6, ignore, most=most)
-        assert peak[0] == together
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_monitor_that_raises_ends_all_pieces(workers: int) -> None:
     started, over = [], []
@@ -129,21 +112,6 @@ def test_who_wants_no_more_pieces_leaves_no_work_behind(workers: int) -> None:
     assert next(pieces) == 0
     pieces.close()  # type: ignore[attr-defined]
     assert not at_work
-
-
-def test_a_mistake_in_a_later_piece_is_not_kept_back() -> None:
-    ended: list[int] = []
-
-    def work(k: int, tick: Monitor) -> None:
-        if k == 1:
-            time.sleep(0.3)
-            raise ValueError("piece 1")
-        go_on(tick)
-        ended.append(k)
-
-    with pytest.raises(ValueError, match="piece 1"):
-        list(parallel_map(work, 2, lambda shares: None, workers=2))
-    assert not ended, "all of the first piece was waited for"
 
 
 def test_work_inside_a_piece_starts_no_threads_and_processor_time_is_that_of_all() -> None:

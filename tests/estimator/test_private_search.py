@@ -125,13 +125,6 @@ def test_a_seed_repeats_and_leaves_in_no_pickle() -> None:
     assert clone(model).random_state == 3
 
 
-def test_parameters_and_clones() -> None:
-    model = searched()
-    assert model.set_params(estimator__lam=0.5, mean_runs=3.0).get_params()["estimator__lam"] == 0.5
-    copy = clone(model)
-    assert (copy.mean_runs, copy.estimator.lam, copy.param_grid) == (3.0, 0.5, GRID)
-
-
 def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(3.0, 1e-4))
     x, y = rows(500)

@@ -63,10 +63,14 @@ def test_heat_maps_leave_cells_without_a_value_out() -> None:
 
 
 def test_text_from_outside_stays_text() -> None:
-    root = picture(
-        style.figure(style.LIGHT, [{"x": [1], "y": [1], "name": "<script>a</script>"}] * 2, x={}, y={}), "a", '"><script>'
+    evil, words = "<script>a</script>", '"><script>'
+    svg = picture(style.figure(style.LIGHT, [{"x": [1], "y": [1], "name": evil}] * 2, x={"title": evil}, y={}), "a", words)
+    assert "<script" not in svg
+    root = ElementTree.fromstring(svg)
+    assert root.get("aria-label") == words
+    assert ["".join(text.itertext()) for text in root.iter("text")].count("a") == 3, (
+        "both names and the title are there, without tags"
     )
-    assert "<script" not in root
 
 
 def test_dark_figures_become_light() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanisms.test_noise_law import options
-from support import ONE_OF_EACH_FAMILY, make_problem
+from support import ONE_OF_EACH_FAMILY, make_problem, options
 from support_noise_recipes import RECIPES
 
 import dpviz

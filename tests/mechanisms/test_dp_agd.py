@@ -9,7 +9,6 @@ from support import make_problem, neighbour
 import dpviz
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.mechanisms import Training
-from dpviz.mechanisms.gradient.dp_agd import Runs
 from dpviz.models import line_losses_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -79,41 +78,6 @@ def test_replicas_match_a_straight_run(model_id: str, epsilon: float, longest: f
     assert fit.record.visits[0, 2, 0] == steps
     assert steps >= 10
     assert sum(paid) <= cals[0].details["rho_total"]
-
-
-@pytest.mark.parametrize("gamma", [1.0, 0.3, 4.0])
-def test_budget_is_never_overdrawn_and_every_draw_is_paid(monkeypatch: pytest.MonkeyPatch, gamma: float) -> None:
-    problem = make_problem(n=200, d=3)
-    built = build(splits=6, gamma=gamma)
-    cal = built.calibrate(problem.setting, Budget(1.0, 1e-5))
-    ledgers: dict[int, np.ndarray] = {}
-    draw, choose = Runs._draw, Runs.choose
-
-    def ledger(runs: Runs) -> np.ndarray:
-        return ledgers.setdefault(id(runs.rho), np.zeros(len(runs.rho)))
-
-    def drawing(self: Runs, who: np.ndarray, rho: np.ndarray) -> np.ndarray:
-        ledger(self)[who] += rho
-        return draw(self, who, rho)
-
-    def choosing(self: Runs, tick: object) -> None:
-        before = [g.bit_generator.state["state"]["state"] for g in self.gumbel]
-        choose(self)
-        drew = [g.bit_generator.state["state"]["state"] != b for g, b in zip(self.gumbel, before, strict=True)]
-        ledger(self)[drew] += cal.details["rho_nmax"]
-        np.testing.assert_allclose(self.total - self.rho, ledger(self), rtol=1e-9)
-        assert (self.rho >= 0).all()
-        kept.append(self)
-
-    kept: list[Runs] = []
-    monkeypatch.setattr(Runs, "_draw", drawing)
-    monkeypatch.setattr(Runs, "choose", choosing)
-    built.fit(Training(problem, [cal], spawn(0, 20)))
-    spent = np.concatenate(list(ledgers.values()))
-    assert spent.shape == (20,)
-    assert (spent <= cal.details["rho_total"] * (1 + 1e-12)).all()
-    # what is left does not pay for many more choices and gradients
-    assert gamma > 1 or (cal.details["rho_total"] - spent < 20 * cal.details["rho_nmax"]).all()
 
 
 def test_scores_of_neighbours_stay_in_the_range_that_is_paid_for(model_id: str) -> None:

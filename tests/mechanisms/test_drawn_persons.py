@@ -8,8 +8,6 @@ import pytest
 from scipy.stats import binom, norm
 from support import make_problem
 
-from dpviz.auditing import EXCEEDED, audit
-from dpviz.auditing.pairs import label_flip, make
 from dpviz.common.random import generator, person_batches, poisson_batches, spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training, protection
@@ -106,22 +104,6 @@ def test_the_guarantee_is_that_of_one_row_and_says_so() -> None:
         protection.calibrate(mechanism, replace(get_model("mlp-2").setting(40, 2, 0.1), person_rows=K), BUDGET)
 
 
-def test_training_follows_the_mean_over_persons() -> None:
-    """Without noise and with everyone in every batch: the steps of the mean over persons of their rows' mean clipped gradient."""
-    plain = make_problem(n=len(WHO), d=3, lam=0.05)
-    problem = Problem(Rows(plain.rows.X, plain.rows.y, K, persons=WHO), plain.model, 0.05)
-    mechanism = DPSGD(sampling_rate=1.0, epochs=3.0, step_size=1.0, clip_norm=0.2, batches="persons")
-    cal = protection.calibrate(mechanism, problem.setting, BUDGET).noiseless()
-    theta, z = np.zeros(3), problem.rows.signed
-    for _ in range(3):
-        slope = plain.model.loss.slope(z @ theta)
-        slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms)) / np.bincount(WHO)[WHO]
-        theta = theta - problem.setting.unit_step * (z.T @ slope / len(WHO) + 0.05 * theta)
-    for record in (False, True):
-        fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=record))
-        assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-4)
-
-
 def test_who_is_not_known_is_refused_and_rows_of_single_persons_are_drawn_as_rows() -> None:
     mechanism = DPSGD(batches="persons")
     plain = make_problem(n=60, d=3, lam=0.05)
@@ -133,24 +115,3 @@ def test_who_is_not_known_is_refused_and_rows_of_single_persons_are_drawn_as_row
         for m in (mechanism, DPSGD())
     ]
     assert np.array_equal(*models)
-
-
-class Summed(DPSGD):
-    """The mistake: rows of a person are added up, and noise is for one of them."""
-
-    def _of_persons(self, problem: Problem) -> Problem:
-        return problem
-
-
-def test_an_audit_of_a_person_sees_rows_that_are_added_up() -> None:
-    pair, budget = make("quiet", get_model("svm"), 20, 2, 0.2, 12), Budget(1.0, 1e-5)
-    knobs = {"sampling_rate": 1.0, "epochs": 1.0, "step_size": 0.1, "clip_norm": 0.25, "batches": "persons"}
-    right, wrong = (
-        audit(cls(**knobs), pair.first, pair.second, budget, 1000, 1, confidence=0.99)  # type: ignore[arg-type]
-        for cls in (DPSGD, Summed)
-    )
-    assert right.epsilon_lower < 1.0
-    assert right.verdict != EXCEEDED == wrong.verdict
-    other = make("quiet", get_model("svm"), 20, 2, 0.2, 2).first
-    with pytest.raises(InvalidInput, match="several persons"):
-        label_flip(other, np.array([0, 19]))

@@ -13,20 +13,12 @@ from dpviz.common.random import spawn
 from dpviz.influence import influence_of
 from dpviz.mechanisms import IndividualBudget, Training
 from dpviz.mechanisms.individual import after_objective_noise
-from dpviz.models import Rows, derivatives_of, get_model
+from dpviz.models import derivatives_of
 from dpviz.models.problem import Problem
 from dpviz.models.solvers.many import newton
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import gamma_output, gaussian_epsilons, gaussian_output, objective_ex_post, objective_publishable
-
-
-def test_reference_values_on_breast_cancer() -> None:
-    data = dpviz.load_dataset("breast-cancer", intercept=False)
-    found = individual("output-gaussian", Problem(Rows(data.X, data.y), get_model("logistic"), 0.01))
-    assert found.epsilon[0, 0] == pytest.approx(0.0403, abs=5e-5)
-    assert found.epsilon.max() == pytest.approx(0.1275, abs=5e-5)
-    assert found.delta == 1e-5
 
 
 @pytest.mark.parametrize("mechanism", dpviz.list_mechanisms())
@@ -87,24 +79,6 @@ def test_large_data_uses_the_newton_step_and_says_so(monkeypatch: pytest.MonkeyP
     assert "exact" in exact.method
     assert "not a bound" in quick.method
     np.testing.assert_allclose(quick.epsilon, exact.epsilon, rtol=0.02)
-
-
-def privacy_failures(epsilon: float, sigma_used: float, distance: float, draws: int, seed: int) -> int:
-    """Draws of the accept-reject form of the hockey-stick divergence between N(0, s^2) and N(distance, s^2)."""
-    rng = np.random.default_rng(seed)
-    x = sigma_used * rng.standard_normal(draws)
-    loss = (-(x**2) + (x - distance) ** 2) / (2 * sigma_used**2)
-    # delta = E max(0, 1 - e^(eps - loss)): each draw counts with that probability
-    return int((rng.random(draws) < 1 - np.exp(np.minimum(epsilon - loss, 0.0))).sum())
-
-
-def test_two_neighbours_are_no_easier_to_tell_apart_than_stated() -> None:
-    delta, draws, alpha = 0.01, 2_000_000, 1e-6
-    epsilon = float(gaussian_output(np.array([1.0]), 1.5, delta)[0][0])
-    limit = binom.isf(alpha, draws, delta)
-    assert privacy_failures(epsilon, 1.5, 1.0, draws, 0) <= limit
-    assert privacy_failures(epsilon, 1.5, 1.0, draws, 0) >= binom.ppf(alpha, draws, delta)  # and no harder
-    assert privacy_failures(epsilon, 0.95 * 1.5, 1.0, draws, 0) > limit  # noise 5 % too small is caught
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-10])

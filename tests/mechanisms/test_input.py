@@ -1,24 +1,17 @@
 """Methods that perturb training rows, once: noise, sensitivity, what holds and what is only claimed."""
 
-import math
-
 import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent
-from dp_accounting.pld import PLDAccountant
 from support import make_problem
 
 import dpviz
-from dpviz.common.norms import unit
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
-from dpviz.datasets.table.encoding import min_max
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.input.dbdp import Descent
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import HuberHinge, Logistic
-from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Status
 
@@ -49,15 +42,6 @@ def test_shared_noise_has_no_local_guarantee() -> None:
 
 
 # --- how noise on a row reaches its gradient ------------------------------------------------------------------------
-
-
-def test_weights_on_breast_cancer() -> None:
-    from sklearn.datasets import load_breast_cancer
-
-    data = load_breast_cancer()
-    problem = Problem(Rows(unit(min_max(data.data)), 2.0 * data.target - 1), get_model("logistic"), 0.01)
-    weights = feature_noise_of(problem.model).data_weights(problem.optimum, problem.rows)[:3]
-    np.testing.assert_allclose(weights, [0.9729590378848813, 0.9891243900871205, 0.989852348191475], rtol=1e-7)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), HuberHinge()], ids=["logistic", "huber"])
@@ -157,17 +141,6 @@ def test_report_sensitivity_is_exact(model: str, bound: float) -> None:
         assert distance(x, 1.0, other, float(rng.choice([-1, 1]))) <= bound
 
 
-def test_fukuchi_meets_its_budget_by_the_library() -> None:
-    cal = dpviz.calibrate("fukuchi-input", n=1000, d=3, epsilon=1, delta=1e-5)
-    accountant = PLDAccountant()
-    accountant.compose(GaussianDpEvent(cal.noise_scale / cal.sensitivity))
-    assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, rel=5e-3)
-    assert cal.details["local_noise_scale"] * math.sqrt(1000) == pytest.approx(cal.noise_scale)
-    local = float(gaussian_epsilon(1e-5, cal.sensitivity / cal.details["local_noise_scale"]))
-    assert cal.details["local_epsilon"] == pytest.approx(local)
-    assert cal.status is Status.PROVED
-
-
 def test_fukuchi_without_noise_minimises_its_quadratic() -> None:
     problem = make_problem(n=200, d=4)
     built = get_mechanism("fukuchi-input")()
@@ -211,42 +184,6 @@ def test_input_perturbation_is_descent_on_the_perturbed_rows(sharing: str, model
             for _ in range(15):
                 at = at - (problem.model.sum_gradient(at, rows) / 120 + problem.lam * at) / problem.setting.L
             np.testing.assert_allclose(theta[e, s], at[0], rtol=1e-3, atol=1e-4)
-
-
-def test_dbdp_reads_batches_of_perturbed_rows() -> None:
-    problem = make_problem(n=200, d=3)
-    built = get_mechanism("dbdp")(steps=9)
-    cal = built.calibrate(problem.setting, Budget(3.0, 1e-5))
-    streams = spawn(1, 2)
-    fit = built.fit(Training(problem, [cal], streams))
-    assert fit.record.visits.sum(axis=2).tolist() == [[9 * 15, 9 * 15]]  # ceil(sqrt(200)) = 15 rows a step
-    assert fit.record.visits.max() <= 9
-    # the same batches on rows that were perturbed beforehand, without noise of their own
-    noisy = built.noisy_rows(problem, cal, streams[1])
-    assert noisy is not None
-    copy = Problem(Rows(noisy, problem.rows.y), problem.model, problem.lam)
-    np.testing.assert_allclose(
-        built.fit(Training(copy, [cal.noiseless()], streams)).theta[0, 1], fit.theta[0, 1], rtol=1e-3, atol=1e-4
-    )
-    whole = get_mechanism("dbdp")(batch=100.0)
-    assert whole.calibrate(problem.setting, BUDGET).details == pytest.approx(
-        whole.calibrate(problem.setting, BUDGET).details | {"q": 1.0, "batch_size": 200.0}
-    )
-
-
-def test_dbdp_takes_more_steps_where_there_is_less_noise() -> None:
-    """Budgets with different numbers of steps are trained together, and each as if it were alone."""
-    setting = get_model("logistic").setting(16_000, 27, 1e-3)
-    few, many = (get_mechanism("dbdp")().value("steps", setting, Budget(e, 1e-5)) for e in (1.0, 10.0))
-    assert many > 4 * few
-    problem, streams = make_problem(n=60), spawn(2, 2)
-    built = [get_mechanism("dbdp")(steps=k, step_size=1.0) for k in (3, 8)]
-    cals = [b.calibrate(problem.setting, BUDGET) for b in built]
-    together = built[0].fit(Training(problem, cals, streams))
-    for e in range(2):
-        alone = built[e].fit(Training(problem, [cals[e]], streams))
-        np.testing.assert_allclose(together.theta[e], alone.theta[0], rtol=1e-4, atol=1e-6)
-        np.testing.assert_array_equal(together.record.visits[e], alone.record.visits[0])
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(500, 10.0), (16_000, 1.0), (16_000, 0.5), (50_000, 1.0)])

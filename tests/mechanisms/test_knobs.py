@@ -1,6 +1,5 @@
 """Types of knobs: what one writes it reads back, and a new type is one class."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz
-from dpviz.common.validate import InvalidInput, check_choice
+from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
-from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Form, Knob, Number, Pick, Switch, Whole, declare, knob
+from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Knob, Number, Pick, Switch, Whole, knob
 
 KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
     (Number(label="a", help="b", low=1e-6, high=1e6, log=True), st.floats(1e-6, 1e6)),
@@ -68,61 +67,6 @@ def test_bad_text_is_refused_by_name(kind: Knob, text: str) -> None:
         kind.parse("steps", text)
     with pytest.raises(InvalidInput, match=r"^steps: "):
         kind.check("steps", (text,))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Power(Knob):
-    """A power of two: a type that the package does not have."""
-
-    most: int
-
-    def check(self, name: str, value: object) -> Any:
-        return int(check_choice(name, str(value), [str(2**k) for k in range(self.most)]))
-
-    def parse(self, name: str, text: str) -> Any:
-        return self.check(name, text)
-
-    def text(self, value: Any) -> str:
-        return str(value)
-
-    def in_words(self, value: Any) -> str:
-        return f"2^{value.bit_length() - 1}"
-
-    def describe(self) -> str:
-        return f"a power of two below 2^{self.most}"
-
-    def form(self, value: Any) -> Form:
-        return Pick(tuple(2**k for k in range(self.most)))
-
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
-        return tuple(sorted({max(value // 2, 1), value}))
-
-
-def test_a_new_type_of_knob_is_one_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dpviz.cli.main import main
-    from dpviz.experiments.sweeps import grid
-    from dpviz.mechanisms import registry
-    from dpviz.mechanisms.gradient.dp_gd import DPGD
-
-    @dataclass(frozen=True)
-    class Doubling(DPGD):
-        """DP-GD with a knob of a new type, which it ignores."""
-
-        id = "doubling"
-        label = "Doubling"
-        width: int = declare(8, Power(label="Width", help="A power of two.", most=6))
-
-    found = {**registry._all(), "doubling": Doubling}
-    monkeypatch.setattr(registry, "_all", lambda: found)
-    spec = dpviz.RunSpec("teaching", mechanism="doubling", params={"width": 16}, seeds=2)
-    assert spec.to_query()["doubling.width"] == "16"
-    assert dpviz.RunSpec.from_query(spec.to_query()) == spec
-    with pytest.raises(InvalidInput, match="width"):
-        dpviz.RunSpec("teaching", mechanism="doubling", params={"width": 9})
-    assert grid.values(spec, "width") == (8, 16)
-    assert main(["mechanisms"]) == 0
-    assert "--set width=8  (a power of two below 2^6)" in capsys.readouterr().out
-    assert main(["run", "--dataset=teaching", "--mechanism=doubling", "--seeds=2", "--set", "width=16"]) == 0
 
 
 def test_a_family_is_one_of_those_that_have_a_folder() -> None:

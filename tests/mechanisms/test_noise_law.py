@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import support_noise_formulas as formulas
 from support import cases, make_problem, options
 from support_noise import Trial, blank, filled, normal
+from support_noise_formulas import SETTING, by_hand
 from support_noise_recipes import RECIPES
 
 import dpviz
 from dpviz.common import random
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Training
+from dpviz.mechanisms import DeclaresEvent, Training
 from dpviz.mechanisms.knobs import Choice, Number, Switch, Whole
 from dpviz.privacy.budget import Budget
 
@@ -68,6 +70,36 @@ def in_twos(name: str) -> Iterator[dict[str, Any]]:
 
 def trial(name: str, params: dict[str, Any], share: float = 1.0) -> Trial:
     return Trial(ALL[name].from_params(RECIPES[name][1] | params), share, MORE.get(name, 500))
+
+
+def written(name: str) -> Iterator[dict[str, Any]]:
+    """Every option, alone and with another one, and with every number at another value."""
+    yield from options(name)
+    yield from in_twos(name)
+    yield from (params | other for params in options(name) for other in numbers(name))
+
+
+def formula_cases() -> Iterator[Any]:
+    """Formulas are quick; what has an event is tried before a release beyond the defaults."""
+    for name in ALL:
+        for params in written(name):
+            quick = not params or by_hand(name, params)
+            yield pytest.param(name, params, marks=() if quick else pytest.mark.before_release)
+
+
+@pytest.mark.parametrize(("name", "params"), list(formula_cases()))
+def test_every_form_with_noise_has_that_of_a_formula_or_declares_an_event(name: str, params: dict[str, Any]) -> None:
+    built = ALL[name].from_params(params)
+    try:
+        cal = built.calibrate(SETTING, formulas.BUDGET)
+    except dpviz.InvalidInput:
+        return  # these options do not go together
+    if by_hand(name, params):
+        assert cal.noise_scale == pytest.approx(formulas.BY_HAND[name][1](cal, ALL[name].defaults() | params), rel=1e-6)
+    elif cal.noise_scale > 0:
+        assert isinstance(built, DeclaresEvent)
+        assert built.released(SETTING, cal) is not None
+    assert not params.get("steps") or cal.details["steps"] == params["steps"]
 
 
 def test_every_mechanism_has_a_recipe() -> None:

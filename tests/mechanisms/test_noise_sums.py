@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support import mostly_long
 
 from dpviz.common.random import spawn
 from dpviz.mechanisms.local.local_reports import NoiseSums
 
 #: rows and features; more rows than features, as many, fewer, and one
-SHAPES = [(12, 3), (5, 4), (4, 4), (3, 5), (1, 2)]
+SHAPES = mostly_long([(12, 3), (5, 4), (4, 4), (3, 5), (1, 2)], (5, 4), (1, 2))
 DRAWS = 4000
 
 

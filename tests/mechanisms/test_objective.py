@@ -5,9 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from support import Cancelled, cancel, make_problem
+from support import make_problem
 from support_noise import with_values
-from threadpoolctl import threadpool_limits
 
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, IndividualBudget, Mechanism, Training, get_mechanism
@@ -84,17 +83,6 @@ def test_what_the_descent_leaves_goes_to_newton_and_is_solved(monkeypatch: pytes
     assert np.linalg.norm(gradient(problem, theta, regular, b), axis=1).max() <= 1e-12
 
 
-def test_progress_and_cancel() -> None:
-    problem = make_problem(n=9000, d=10, lam=1e-2)
-    regular, b = perturbed(problem, 6, 0.01, 1.0)
-    seen: list[float] = []
-    minimise_many(problem.rows, Logistic(), regular, b, monitor=seen.append)
-    assert all(0 <= done <= 1 for done in seen)
-    assert len(seen) > 5
-    with pytest.raises(Cancelled):
-        minimise_many(problem.rows, Logistic(), regular, b, monitor=cancel)
-
-
 # ---- what is trained --------------------------------------------------------------------------------------------------
 
 
@@ -145,18 +133,6 @@ def test_switched_off_noise_gives_the_regularised_minimiser(name: str) -> None:
     np.testing.assert_allclose(theta, np.tile(clean, (2, 1)), atol=tolerance)
 
 
-@pytest.mark.parametrize("name", OBJECTIVE)
-def test_only_linear_models(name: str) -> None:
-    setting = make_problem().setting
-    assert get_mechanism(name).refusal(setting) is None
-    assert get_mechanism(name).refusal(dataclasses.replace(setting, m=99)) is not None
-    assert get_mechanism(name).refusal(dataclasses.replace(setting, convex=False)) is not None
-    for relation in ("add-remove", "replace-one"):
-        if "relation" in get_mechanism(name).knobs():
-            _, (cal,) = calibrated(name, make_problem(), 1.0, relation=relation)
-            assert cal.sensitivity == (2.0 if relation == "replace-one" else 1.0)
-
-
 def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
     problem = make_problem(n=60)
     for name, known in (("objective-tight", True), ("kst-objective", True), ("cms-objective", False), ("amp", False)):
@@ -168,16 +144,6 @@ def test_individual_epsilon_is_that_of_the_released_minimiser() -> None:
             expected = after_objective_noise(problem, fit.theta[0], cal.details["Lam"], cal.noise_scale)
             np.testing.assert_array_equal(found.epsilon, expected.epsilon)
             assert found.epsilon.shape == (2, 60)
-
-
-def test_threads_change_no_bits() -> None:
-    problem = make_problem(n=20_000, d=10, lam=1e-2)
-    regular, b = perturbed(problem, 6, 0.01, 1.0)
-    with threadpool_limits(2):
-        two = minimise_many(problem.rows, Logistic(), regular, b)
-    with threadpool_limits(1):
-        one = minimise_many(problem.rows, Logistic(), regular, b)
-    np.testing.assert_array_equal(one, two)
 
 
 # ---- numbers of the calibrations --------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import error_bound
 from dpviz.mechanisms import Calibration, Training
 from dpviz.mechanisms.capabilities import ChoosesStart
-from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass, refused_replicas
-from dpviz.mechanisms.single_record import SingleRecord
+from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass
 from dpviz.models import Rows, feature_noise_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
@@ -142,28 +141,6 @@ def test_the_chance_of_passing_is_that_of_simulated_noise() -> None:
         assert binomtest(hits, trials, 1.1 * chance).pvalue < 1e-6, "the control"
 
 
-def test_a_row_is_refused_early_only_where_no_contribution_could_pass() -> None:
-    """Draws with one entry, against every size that a contribution can have: |c| <= |g|/(n lam), in each replica by itself."""
-    _, cals = built("pidp-sgd", rule="literal", radius=25.0)
-    rng, seeds, error = np.random.default_rng(6), 40, error_bound(PROBLEM.setting)
-    gradients = rng.standard_normal((2 * seeds, 3))
-    longest = np.linalg.norm(gradients, axis=1) / (N * LAM)
-    limits = [(cal.details["sigma_c"], cal.details["threshold"]) for cal in cals]
-    middle = np.mean([(2 * (longest.mean() + error) + threshold) / sigma for sigma, threshold in limits])
-    draw = np.zeros((seeds, 3))
-    draw[np.arange(seeds), rng.integers(3, size=seeds)] = (
-        rng.choice([-1, 1], seeds) * middle * 10 ** rng.uniform(-0.5, 0.5, seeds)
-    )
-    early = refused_replicas(gradients, cals, draw, PROBLEM.setting)
-    for r, (e, s) in enumerate(np.ndindex(2, seeds)):
-        sigma, threshold = limits[e]
-        sizes = np.linspace(0, longest[r], 5001)
-        doubled = np.abs(sigma * np.abs(draw[s]).max() - 2 * (sizes + error))
-        assert early[r] == (not (doubled <= threshold).any())
-    assert 0.2 < early.mean() < 0.8
-    assert not refused_replicas(gradients, [cal.noiseless() for cal in cals], draw, PROBLEM.setting).any()
-
-
 def test_below_the_bound_of_line_9_the_logarithm_of_line_10_exists() -> None:
     for cal in built("pidp-sgd", rule="literal", share=0.01)[1]:
         first, delta = 0.01 * cal.budget.epsilon, cal.budget.delta / 2
@@ -240,16 +217,3 @@ def test_rows_are_published_as_they_were_used_last() -> None:
     changed = np.flatnonzero((published != PROBLEM.rows.X).any(axis=1))
     fit = mechanism.fit(Training(Problem(Rows(PROBLEM.rows.X, PROBLEM.rows.y), PROBLEM.model, LAM), cals[:1], STREAMS[:1]))
     assert set(changed) <= set(np.flatnonzero(fit.record.times_noised[0, 0]))
-
-
-@pytest.mark.parametrize("d", [2, 5])
-def test_both_sides_of_the_pushed_pair_hold_rows_of_unit_length(d: int) -> None:
-    """The bounds that it is audited against suppose them; the row points back by a quarter, to either side."""
-    problem = make_problem(n=12, d=d)
-    pair = SingleRecord.worst_pair(problem.model, problem.setting)
-    assert pair is not None
-    first, second = (side.rows.X for side in pair)
-    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(first[-1] + second[-1], -0.5 * np.eye(d)[0], atol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(second, axis=1), 1.0, atol=1e-12)
-    assert (first[:-1] == second[:-1]).all()

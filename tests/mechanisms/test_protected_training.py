@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanisms.test_noise_law import options
 from scipy.stats import binomtest, chi2
-from support import make_problem
+from support import make_problem, options
 
 import dpviz
 from dpviz.common.random import spawn

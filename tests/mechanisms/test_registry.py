@@ -69,6 +69,7 @@ def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
 
 
+@pytest.mark.long
 def test_a_method_of_another_package_runs_without_an_edit_here(tmp_path: Path) -> None:
     install(tmp_path, SOURCE.replace("{id}", "rounded"))
     done = run(

@@ -11,7 +11,7 @@ from support import make_problem
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.experiments.run.run import run_epsilons
-from dpviz.mechanisms import Training, get_mechanism, list_mechanisms, protection, rules
+from dpviz.mechanisms import Training, get_mechanism, protection, rules
 from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.models import Setting, get_model
 from dpviz.privacy.accounting.gaussian import gaussian_mu
@@ -81,11 +81,6 @@ def test_batches_are_as_small_as_the_training_time_needs(name: str, model: str) 
         assert shorter == pytest.approx(rules.time_before_release(setting, budget, math.inf), rel=1e-9)
     by_hand = dpviz.list_mechanisms()[name].from_params({"batch_size": 1000})
     assert 20 < by_hand.value("epochs", setting) <= 200
-
-
-def test_input_perturbation_takes_more_steps_where_noise_lets_it() -> None:
-    method = dpviz.list_mechanisms()["input-perturbation"].from_params({})
-    assert [method.value("steps", get_model("svm").setting(n, 14, 1e-3)) for n in (142, 100_000)] == [100, 200]
 
 
 @pytest.mark.parametrize(("name", "counted"), [("song-sgd", "batches"), ("outpert-gd", "steps")])
@@ -166,16 +161,6 @@ def test_what_curvature_may_cost_grows_with_rows_and_budget() -> None:
     assert built.value("curvature_share", get_model("logistic").setting(10**6, 20, 1e-9)) == 0.1, "before a budget is known"
 
 
-def test_two_log_terms_of_the_curvature_have_their_share_together() -> None:
-    """With k terms the least of s/(n epsilon)^2 + k c/(n s epsilon) is at an s in proportion to the root of k n epsilon."""
-    setting = get_model("logistic").setting(8000, 3, 1e-8)
-    assert rules.curvature_share(setting, 1.0, 2) == pytest.approx(16_000**0.5 / 750)
-    assert rules.curvature_share(setting, 1.0) == pytest.approx(8000**0.5 / 750)
-    published = get_mechanism("cms-objective")(slack="published")  # type: ignore[call-arg]
-    # a share of 0.2 of 2 ln(1 + 0.25/(20,000 lambda)) on the grid 1, 2, 5
-    assert published.automatic_lam(replace(setting, n=20_000), Budget(1.0, 0.0)) == 1e-4
-
-
 @pytest.mark.parametrize("name", ["objective-tight", "kst-objective", "amp"])
 def test_lambda_of_an_objective_is_the_least_that_is_enough_for_its_own_noise(name: str) -> None:
     built = dpviz.list_mechanisms()[name]()
@@ -253,19 +238,6 @@ def test_a_lambda_of_each_budget_trains_the_same_models_together_and_alone() -> 
         alone = dpviz.run(run.spec)
         np.testing.assert_allclose(run.theta, alone.theta, rtol=1e-9)
         np.testing.assert_array_equal(run.non_private.theta, together[0].non_private.theta)  # type: ignore[arg-type]
-
-
-def test_the_classifier_takes_the_same_lambda() -> None:
-    from dpviz import PrivateClassifier
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2)) / 4
-    y = X[:, 0] > 0
-    fitted = [
-        PrivateClassifier("objective-tight", epsilon=2.0, lam=lam, random_state=1, classes=[False, True]).fit(X, y).coef_
-        for lam in (None, dpviz.calibrate("objective-tight", n=400, d=3, epsilon=2.0).details["Lam"] / 400)
-    ]
-    np.testing.assert_allclose(fitted[0], fitted[1], rtol=1e-9)
 
 
 def test_the_clip_norm_is_the_slope_of_the_loss_at_zero() -> None:
@@ -356,13 +328,3 @@ def test_batches_are_drawn_at_the_rate_that_the_noise_was_computed_for(
     other = ruled.calibrate(neighbours[119 - n].setting, Budget(1.0, 1e-5))
     with pytest.raises(dpviz.InvalidInput, match=r"different sampling rates: 0\.02, 0\.1"):
         ruled.fit(Training(neighbours[n], [cal, other], spawn(0, 1)))
-
-
-def test_only_dp_sgd_with_poisson_sampling_takes_smaller_batches_for_networks() -> None:
-    """Others of its kind lose where noise is large (docs/default_rules.md); reshuffled, a smaller batch needs as much noise."""
-    many = get_model("mlp").setting(10_000, 20, 1e-5)
-    rates = {
-        name: cls().value("sampling_rate", many) for name, cls in list_mechanisms().items() if "sampling_rate" in cls.knobs()
-    }
-    assert {name for name, rate in rates.items() if rate != 0.1} == {"dp-sgd"}
-    assert DPSGD(batches="reshuffled").value("sampling_rate", many) == 0.1

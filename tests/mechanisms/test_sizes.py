@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanisms.test_noise_law import options
-from support import ONE_OF_EACH_FAMILY, make_problem
+from support import ONE_OF_EACH_FAMILY, make_problem, options
 from support_noise_recipes import RECIPES
 
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
-from dpviz.models import Model, get_model
 from dpviz.privacy.budget import Budget
 
 ALL = dpviz.list_mechanisms()
@@ -79,24 +77,3 @@ def test_neither_sizes_of_blocks_nor_other_budgets_change_a_model(name: str, mon
             with monkeypatch.context() as patch:
                 shrink(patch, SUMS)
                 np.testing.assert_allclose(released(name, params), whole, rtol=1e-3, atol=1e-3, err_msg=str(params))
-
-
-def test_a_rule_sees_every_block_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule that takes every second row out, beyond the first block as in it."""
-    for model_id in dpviz.list_models():
-        model: Model = get_model(model_id)
-        problem = make_problem(n=600, d=4, model=model_id)
-        theta = np.random.default_rng(0).standard_normal((2, problem.m))
-        half = (np.arange(600) % 2).astype(float)
-        seen = np.zeros(600)
-
-        def rule(block: slice, norms: np.ndarray, seen: np.ndarray = seen, half: np.ndarray = half) -> np.ndarray:
-            seen[block] += 1
-            return half[None, block].astype(norms.dtype)
-
-        with monkeypatch.context() as patch:
-            shrink(patch, SIZES)
-            ours = model.sum_gradient(theta, problem.rows, clip_norm=0.3, rule=rule)
-        assert (seen == 1).all()
-        expected = model.sum_gradient(theta, problem.rows, clip_norm=0.3, weights=np.repeat(half[:, None], 2, axis=1))
-        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12)

@@ -10,12 +10,13 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Training, get_mechanism, list_mechanisms, protection
+from dpviz.mechanisms import Calibration, get_mechanism, list_mechanisms, protection
 from dpviz.mechanisms.objective.perturbed_objective import Regularised
 from dpviz.models import Rows, get_model
 from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem
 from dpviz.models.products import uses_kernels
+from dpviz.models.solvers import many
 from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
@@ -108,22 +109,6 @@ def test_weights_multiply_clipped_gradients_of_random_batches(forgotten: bool) -
     assert max(steps) == pytest.approx((LARGEST if forgotten else 1.0) * cal.sensitivity)
 
 
-@pytest.mark.parametrize("name", ["dp-gd", "dp-sgd"])
-def test_batches_follow_the_weighted_gradient(name: str) -> None:
-    """Without noise and with every row in every batch both methods take the same steps, in single precision or in double."""
-    problem, w = weighted()
-    knobs = {"dp-gd": {"steps": 3}, "dp-sgd": {"sampling_rate": 1.0, "epochs": 3.0}}[name]
-    mechanism = get_mechanism(name)(clip_norm=0.2, step_size=1.0, **knobs)
-    theta, z, loss = np.zeros(4), problem.rows.signed, Logistic()
-    for _ in range(3):
-        slope = loss.slope(z @ theta)
-        slope *= np.minimum(1.0, 0.2 / (np.abs(slope) * problem.rows.norms))
-        theta = theta - problem.setting.unit_step * (z.T @ (w * slope) / len(z) + 0.05 * theta)
-    cal = protection.calibrate(mechanism, problem.setting, BUDGET).noiseless()
-    fit = mechanism.fit(Training(problem, [cal], spawn(0, 1), record=False))
-    assert fit.theta[0, 0] == pytest.approx(theta, rel=1e-4)
-
-
 def cost(name: str, cal: Calibration, forgotten: bool) -> float:
     """delta at epsilon = 1 of the pair, in one dimension exactly: from b to theta and back by the density and its Jacobian.
 
@@ -162,7 +147,11 @@ def weighted(n: int = 300) -> tuple[Problem, np.ndarray]:
     return Problem(Rows(plain.rows.X, plain.rows.y, weights=weights), plain.model, 0.05), weights
 
 
-def test_training_minimises_the_weighted_objective() -> None:
+@pytest.mark.parametrize("last_resort", [False, True])
+def test_training_minimises_the_weighted_objective(last_resort: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the descent of all together, and by Newton's method for what that leaves over."""
+    if last_resort:
+        monkeypatch.setattr(many.Batch, "descend", lambda self, *_, **__: range(len(self.theta)))
     problem, w = weighted()
     z, loss = problem.rows.signed, Logistic()
 

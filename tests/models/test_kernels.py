@@ -87,6 +87,7 @@ def test_entries_by_row_and_by_block_are_those_of_the_rows(precision: type[np.fl
     np.testing.assert_array_equal(by_block, x)
 
 
+@pytest.mark.long
 def test_compiled_code_is_kept_until_the_formula_of_a_loss_changes(tmp_path: Path) -> None:
     """A second process compiles nothing; a loss of the same name with another formula is compiled."""
     code = (

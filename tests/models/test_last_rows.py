@@ -86,14 +86,6 @@ def test_budgets_of_rows_are_those_of_their_own_gradients(n: int) -> None:
     assert left > 0 or n < 3, "some have used up their budget"
 
 
-@pytest.mark.parametrize("n", [1025, 2049])
-def test_the_table_tells_the_last_row_from_the_one_before(n: int) -> None:
-    """The control: with the row before it in its place the sums above would be others by far more than rounding."""
-    X, y = table(n)
-    g, _ = by_row(X, y, np.random.default_rng(0).standard_normal((R, D)), 0.2)
-    assert np.abs(g[:, -1] - g[:, -2]).max() > 1e-2
-
-
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_one_long_row_among_short_ones_is_clipped(kind: type[np.floating]) -> None:
     """Whether anything has to be clipped depends on the longest row, not on most of them."""

@@ -1,6 +1,5 @@
 """Losses and models against finite differences; clipping, weights and blocks against the plain formula."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from dpviz.models import MODELS, Rows, derivatives_of, get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import accuracy
 from dpviz.models.rows import gram
-from dpviz.models.solvers.lbfgs import Batch
 from dpviz.models.solvers.many import NotConverged, conjugate_gradients, newton
 
 LOSSES = [Logistic(), HuberHinge(0.5), HuberHinge(0.1)]
@@ -72,19 +70,6 @@ def test_sum_gradient_is_the_clipped_weighted_sum(model_id: str, clip_norm: floa
     np.testing.assert_allclose(ours, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("clip_norm", [0.5, 0.95, 0.999])
-def test_a_gradient_a_little_longer_than_the_clip_norm_is_clipped(model_id: str, clip_norm: float) -> None:
-    """One long gradient among short rows; whether rows are clipped at all is decided by the longest one."""
-    x = np.array([[0.1, 0.0], [1.0, 0.0], [0.0, 0.2]])
-    model, rows = get_model(model_id), Rows(x, np.ones(3))
-    for kind in (np.float64, np.float32):
-        theta = np.array([[-20.0, 0.0]], dtype=kind)
-        for part in (rows, rows.batch(np.arange(3))):
-            only = np.array([[0.0], [1.0], [0.0]])
-            moved = np.linalg.norm(model.sum_gradient(theta, part, clip_norm=clip_norm, weights=only))
-            assert clip_norm * (1 - 1e-5) < moved <= clip_norm * (1 + 1e-12)
-
-
 def test_gradient_is_the_derivative_of_the_objective(model_id: str) -> None:
     problem = make_problem(n=200, d=4, model=model_id)
     theta = np.random.default_rng(2).standard_normal((3, 4))
@@ -112,18 +97,6 @@ def test_newton_solves_many_linear_terms_and_says_when_it_cannot() -> None:
     assert np.linalg.norm(gradient, axis=1).max() <= 1e-11
     with pytest.raises(NotConverged):
         newton(problem.rows.signed, Logistic(), 0.01, linear=b, max_steps=1)
-
-
-def test_rows_take_and_replace() -> None:
-    problem = make_problem(n=50)
-    rows = problem.rows
-    assert rows.signed.shape == (50, 4)
-    part = rows.take(np.array([3, 1]))
-    np.testing.assert_array_equal(part.signed, rows.signed[[3, 1]])
-    other = rows.replace_row(7, np.zeros(4), -rows.y[7])
-    assert (other.X != rows.X).any(axis=1).sum() == 1
-    assert other.y[7] == -rows.y[7]
-    assert rows.X[7].any()
 
 
 def test_a_score_of_zero_is_predicted_positive() -> None:
@@ -165,24 +138,6 @@ def test_an_optimum_is_searched_for_once_also_with_a_monitor(monkeypatch: pytest
     assert value[0] == problem.optimal_value == value.min()
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_each_replica_is_preconditioned_with_its_own_lambda(shared: bool) -> None:
-    """The stored matrices are the inverse Hessians in double precision, where replicas differ in lambda."""
-    generator = np.random.default_rng(4)
-    lam, rows = np.array([0.02, 0.5, 0.02]), generator.standard_normal((40, 3)).astype(np.float32)
-    theta = np.zeros((3, 3)) if shared else generator.standard_normal((3, 3))
-    batch = Batch(Logistic(), lam, np.zeros((3, 3)), theta, rows)
-    for r in range(3):
-        slope = expit(rows @ theta[r])
-        hessian = rows.T.astype(float) @ (rows * (slope * (1 - slope))[:, None]) / len(rows) + lam[r] * np.eye(3)
-        np.testing.assert_allclose(batch.inverse[r] @ hessian, np.eye(3), atol=1e-4)
-    single = rows[:25]
-    batch.precondition(np.array([2]), rows=single)
-    slope = expit(single @ theta[2])
-    hessian = single.T.astype(float) @ (single * (slope * (1 - slope))[:, None]) / len(single) + lam[2] * np.eye(3)
-    np.testing.assert_allclose(batch.inverse[2] @ hessian, np.eye(3), atol=1e-4)
-
-
 def test_linear_scores_of_one_model_and_of_a_model_for_each_row() -> None:
     problem = make_problem(n=12, d=3)
     found = derivatives_of(problem.model)
@@ -203,26 +158,6 @@ def test_conjugate_gradients_solve_or_say_how_many_are_left() -> None:
         conjugate_gradients(lambda x: x @ matrix, right, max_steps=2)
 
 
-def test_newton_on_many_rows_begins_with_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    signed, rows = make_problem(n=8 * 32 * 4, d=4, lam=1e-3).rows.signed[:, :4], []
-
-    def counted(z: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        rows.append(len(z))
-        return gram(z, weight)
-
-    monkeypatch.setattr("dpviz.models.solvers.many.gram", counted)
-    found = newton(signed, Logistic(), 1e-3)
-    assert rows[0] == 128
-    steps = rows.count(1024)
-    rows.clear()
-    np.testing.assert_allclose(found, newton(signed, Logistic(), 1e-3, start=np.zeros(4)), rtol=0, atol=1e-9)
-    assert set(rows) == {1024}
-    assert steps < len(rows), "steps on some rows come in the place of steps on all"
-    rows.clear()
-    newton(signed[1:], Logistic(), 1e-3)
-    assert set(rows) == {1023}, "fewer rows are not worth it"
-
-
 def test_products_of_many_weighted_rows_are_those_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     rows, weight = rng.standard_normal((5000, 7)), np.maximum(rng.standard_normal(5000), 0.0)
@@ -231,26 +166,6 @@ def test_products_of_many_weighted_rows_are_those_of_one_thread(monkeypatch: pyt
     monkeypatch.setattr("dpviz.models.rows._SHARED", 5000 * 49)
     np.testing.assert_allclose(gram(rows, weight), expected, rtol=1e-11)
     np.testing.assert_array_equal(gram(rows[:0], weight[:0]), np.zeros((7, 7)))
-
-
-def test_newton_counts_its_last_step() -> None:
-    """As many steps as are needed are enough, though the gradient is looked at before a step; one fewer is not."""
-    problem = make_problem(n=30, d=3, lam=0.1)
-    signed, loss = problem.rows.signed, Logistic()
-    needed = next(k for k in range(1, 30) if reached(lambda k=k: newton(signed, loss, 0.1, max_steps=k)))
-    assert needed > 2
-    theta = newton(signed, loss, 0.1, max_steps=needed)[0]
-    gradient = signed.T @ loss.slope(signed @ theta) / 30 + 0.1 * theta
-    assert np.linalg.norm(gradient) < 1e-9
-    assert not reached(lambda: newton(signed, loss, 0.1, max_steps=needed - 1))
-
-
-def reached(solve: Callable[[], object]) -> bool:
-    try:
-        solve()
-    except NotConverged:
-        return False
-    return True
 
 
 def test_a_sample_of_rows_is_the_same_at_each_call_and_has_no_row_twice() -> None:

@@ -5,16 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from support import Cancelled, cancel, make_problem
+from support import make_problem
 
 import dpviz
-from dpviz.common.progress import ignore
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import influence_of
 from dpviz.mechanisms import Training
 from dpviz.models import MODELS, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer, line_losses_of, margins
 from dpviz.models.problem import Problem
-from dpviz.models.solvers.network_training import _BATCH, _adam
 from dpviz.privacy.budget import Budget
 
 LAM = 0.01
@@ -199,6 +197,7 @@ def test_width_is_part_of_the_models_name() -> None:
     )
 
 
+@pytest.mark.long
 def test_long_training_is_at_a_minimum_and_below_the_linear_model() -> None:
     data = dpviz.load_dataset("teaching")
     rows = Rows(data.X, data.y)
@@ -223,27 +222,6 @@ def test_influence_ranks_rows_as_retraining_does(tumours: Problem, solver: str, 
     assert 0.8 < np.median(influence.newton_norm[at] / truth.norm) < 1.25
     shuffled = np.random.default_rng(0).permutation(influence.newton_norm)[at]
     assert spearmanr(shuffled, truth.norm).statistic < 0.5
-
-
-def test_the_first_training_is_adam_with_both_corrections() -> None:
-    """Kingma, Ba 2015, Algorithm 1, written down once more in double precision; one batch holds all rows."""
-    problem = make_problem(n=_BATCH, d=2, model="mlp-2", lam=1e-2)
-    starts = problem.model.initial(problem.m, np.random.SeedSequence(0).spawn(2))
-    theta, m, v = starts.copy(), np.zeros_like(starts), np.zeros_like(starts)
-    for t in range(1, 31):
-        gradient = problem.model.sum_gradient(theta, problem.rows) / _BATCH + 1e-2 * theta
-        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
-        rate = 3e-3 * (1 + np.cos(np.pi * (t - 1) / 30)) / 2
-        theta -= rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    found = _adam(problem.model, problem.rows, problem.lam, starts, ignore)  # type: ignore[arg-type]
-    assert np.abs(theta - starts).max() > 0.03
-    np.testing.assert_allclose(found, theta, atol=1e-4)
-
-
-def test_a_long_training_can_be_cancelled() -> None:
-    problem = make_problem(n=1100, d=2, model="mlp-2", lam=1e-2)
-    with pytest.raises(Cancelled):
-        problem.model.minimise(problem.rows, problem.lam, monitor=cancel)
 
 
 def test_a_start_follows_its_law_and_draws_from_a_stream_that_nothing_else_uses() -> None:

@@ -14,7 +14,6 @@ import dpviz
 from dpviz.common.progress import Monitor, ignore
 from dpviz.models import MODELS, Derivatives, LinearModel, Model, Rows, Setting
 from dpviz.models.losses import Loss
-from dpviz.models.problem import Problem
 from tests.models.tables import PseudoHuber
 
 Floats = NDArray[np.float64]
@@ -189,16 +188,3 @@ def test_influence_is_that_of_the_twin_and_predicts_retraining() -> None:
     np.testing.assert_allclose(own.newton_norm[at], own.leave_one_out(at).norm, rtol=0.02)
     with pytest.raises(dpviz.InvalidInput, match="factored"):
         dpviz.influence_of(own.problem, solver="factored")
-
-
-def test_a_model_without_derivatives_has_no_influence() -> None:
-    class Bare(Toy):
-        derivatives = None  # type: ignore[assignment]
-
-    problem = Problem(dpviz.setup_for(dpviz.RunSpec("teaching")).problem.rows, Bare(), 0.01)
-    assert Bare().abilities == frozenset()
-    with pytest.raises(dpviz.InvalidInput, match="derivatives"):
-        dpviz.influence_of(problem)
-    theta = np.ones((2, problem.m))
-    norms = Bare().gradient_norms(theta, problem.rows)  # the default, by the gradient sum's own rule
-    np.testing.assert_allclose(norms, TWIN.gradient_norms(theta, problem.rows), rtol=1e-12)

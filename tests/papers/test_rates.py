@@ -17,7 +17,6 @@ from dpviz.privacy.accounting import account, tables
 from dpviz.privacy.accounting.account import tightest
 from dpviz.privacy.accounting.events import only_step, scaled
 from dpviz.privacy.budget import Budget, Status
-from dpviz.privacy.sensitivity.bounds import logistic_diameter, logistic_worst_pair
 
 FACTS = rates.Facts(n=45222, d=104, epsilon=0.5, delta=1e-5, L=0.251, mu=1e-3, steps=50)
 SETTING = get_model("logistic").setting(39073, 108, 1e-3)
@@ -104,15 +103,6 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
 # observed
 
 
-def test_worst_pair_attains_the_diameter() -> None:
-    for r in (0.5, 2.0, 5.0, 10.0):
-        p, q = logistic_worst_pair(r)
-        w = np.array([r, 0.0])
-        z, other = np.array([p, math.sqrt(1 - p * p)]), np.array([q, -math.sqrt(1 - q * q)])
-        g, h = (-x / (1 + math.exp(w @ x)) for x in (z, other))
-        assert np.linalg.norm(g - h) == pytest.approx(logistic_diameter(r), rel=1e-6)
-
-
 #: as many steps at every n: the rule takes more where there are more rows
 FIXED = {"outpert-gd": {"steps": 200}} | {name: {"epochs": 20} for name in ("nsgd", "rsgd", "rsgd-ar")}
 
@@ -155,19 +145,6 @@ def test_excess_risk_over_dimension_and_epsilon() -> None:
 
 def row_of(table: str, mechanism: str) -> rates.Row:
     return next(row for row in ROWS[table] if row.mechanism == mechanism)
-
-
-def test_the_last_population_rate_is_not_what_theorem_3_gives_at_the_stated_tau() -> None:
-    """(tau + 1/tau)e + tau/n^2 + 1/(tau n), e = km/(n^3 eps^2), as Remark 4 combines Theorem 3 with E[L*] = 1/n."""
-    n, km, epsilon = 1e8, 1e4, 0.5
-    tau = n * epsilon / math.sqrt(km)
-    excess = km / (n**3 * epsilon**2)
-    given = (tau + 1 / tau) * excess + tau / n**2 + 1 / (tau * n)
-    said = 2 * math.sqrt(km) / (n**2 * epsilon) + epsilon / (n * math.sqrt(km))
-    assert given == pytest.approx(said, rel=1e-6)
-    printed = km**1.5 / (n**2 * epsilon**3) + epsilon / math.sqrt(km * n)
-    assert printed > 1.1 * given
-    assert any("√(km)/(n²ε) + ε/(n√(km))" in remark for remark in row_of("pidp", "pidp-sgd").remarks)
 
 
 def test_conditions_belong_to_the_theorems_that_state_them() -> None:

@@ -13,16 +13,6 @@ from dpviz.privacy.budget import Budget
 
 DELTA = 1e-5
 
-#: an exact Gaussian: true epsilon -> {N: (free bound, Gaussian bound)} from expected counts, rounded, at the best threshold
-EXPECTED = {
-    0.5: {1_000: (0.0, 0.0), 10_000: (0.131, 0.313)},
-    1.0: {1_000: (0.125, 0.371), 10_000: (0.382, 0.799)},
-    2.0: {1_000: (0.497, 1.307), 10_000: (0.931, 1.779)},
-    4.0: {1_000: (1.301, 3.195), 10_000: (2.003, 3.745)},
-    8.0: {1_000: (2.698, 6.991), 10_000: (3.777, 7.677)},
-}
-CASES = [(eps, n) for eps, row in EXPECTED.items() for n in row]
-
 
 def test_clopper_pearson_reference_values() -> None:
     assert float(ab.clopper_pearson_upper(0, 1000)) == pytest.approx(0.003682083896865671, rel=1e-9)
@@ -33,21 +23,6 @@ def test_clopper_pearson_reference_values() -> None:
         # the definition: at the bound, as few successes have probability 2.5 %
         assert binom.cdf(k, n, float(ab.clopper_pearson_upper(k, n))) == pytest.approx(0.025, rel=1e-8)
         assert binom.sf(k - 1, n, float(ab.clopper_pearson_lower(k, n))) == pytest.approx(0.025, rel=1e-8)
-
-
-@pytest.mark.parametrize(("n", "ceiling"), [(1_000, 5.60), (10_000, 7.91), (100_000, 10.2)])
-def test_ceiling(n: int, ceiling: float) -> None:
-    assert ab.epsilon_ceiling(n, DELTA) == pytest.approx(ceiling, abs=0.01)
-    assert float(ab.epsilon_lower_bound(0, 0, n, DELTA)) <= ab.epsilon_ceiling(n, DELTA)
-
-
-@pytest.mark.parametrize(("eps", "n"), CASES)
-def test_expected_counts_of_an_exact_gaussian(eps: float, n: int) -> None:
-    mu = gaussian_mu(Budget(eps, DELTA))
-    cuts = np.linspace(-6, 8, 4001)
-    free = ab.epsilon_lower_bound(np.round(n * norm.sf(cuts)), np.round(n * norm.cdf(cuts - mu)), n, DELTA).max()
-    half = round(n * norm.cdf(-mu / 2))
-    assert (free, ab.Counts(half, half, n).gaussian_epsilon_lower_bound(DELTA)) == pytest.approx(EXPECTED[eps][n], abs=0.01)
 
 
 def test_bounds_cover_the_truth() -> None:
@@ -87,13 +62,6 @@ def test_noise_measured_around_known_centres_covers_and_is_sharp() -> None:
     assert all((r.p_value(mu) < 0.1) == (r.mu_lower_bound(0.9) > mu) for r in drawn)
     assert ab.Residuals(0.0, 1.0, 10).p_value(mu) == 1.0
     assert ab.Residuals(0.0, 1.0, 10).epsilon_lower_bound(DELTA) == 0.0
-
-
-@pytest.mark.parametrize(("eps", "free", "counted"), [(0.5, 0.0026, 0.40), (1.0, 0.0025, 0.84), (2.0, 0.0015, 0.999)])
-def test_power_against_four_fifths_of_the_noise(eps: float, free: float, counted: float) -> None:
-    """The ceiling of any attacker at 5,000 runs a side, as documented; few runs are added up outcome by outcome below."""
-    assert ab.power(Budget(eps, DELTA), 5000, 0.8) == pytest.approx((free, counted), abs=0.01)
-    assert ab.power(Budget(eps, DELTA), 5000, 1.0)[1] <= 0.05
 
 
 def test_threshold_on_ties_and_constants() -> None:
@@ -196,24 +164,11 @@ def test_every_point_of_the_curve_is_counted_and_has_the_limits_that_are_asked_f
         np.testing.assert_allclose(curve[f"{name}_low"], ab.clopper_pearson_lower(hits, 40, 0.9))
 
 
-def test_bounds_keep_the_confidence_that_is_asked_for() -> None:
-    for confidence in (0.6, 0.9, 0.999):
-        assert float(ab.clopper_pearson_lower(7, 40, confidence)) == pytest.approx(beta.ppf(1 - confidence, 7, 34))
-    measured = ab.Residuals(1.0, 50.0, 60)
-    assert measured.mu_lower_bound() == measured.mu_lower_bound(0.95)
-    assert measured.mu_lower_bound(0.99) < measured.mu_lower_bound()
-
-
 def test_the_binomial_tail_is_used_up_to_one_below_the_mean() -> None:
     """Hoeffding's theorem holds below mean - 1; at mu = 0 the mean of 2 N = 20 trials is 10."""
     assert ab.Counts(5, 4, 10).p_value(0.0) == pytest.approx(binom.cdf(9, 20, 0.5))
     assert ab.Counts(5, 5, 10).p_value(0.0) == 1.0
     assert ab.Counts(10, 10, 10).p_value(0.0) == 1.0
-
-
-def test_a_threshold_lies_half_way_between_two_scores() -> None:
-    cut, _ = ab.best_threshold(np.array([0.0, 1.0]), np.array([2.0, 4.0]), trials=1000, delta=0.0)
-    assert cut == 1.5
 
 
 def test_a_small_bound_that_can_be_shown_goes_before_few_errors() -> None:
@@ -224,7 +179,6 @@ def test_a_small_bound_that_can_be_shown_goes_before_few_errors() -> None:
 
 
 def test_all_extremes_and_an_even_middle_are_tried() -> None:
-    assert np.array_equal(ab._tried(1500), np.arange(1500))
     for count in (1501, 20_000):
         tried = ab._tried(count)
         assert len(tried) == 1500
@@ -233,20 +187,3 @@ def test_all_extremes_and_an_even_middle_are_tried() -> None:
         gaps = np.diff(tried[499:1001])
         assert gaps.max() <= (count - 1000) // 499 + 1
         assert gaps[1:-1].max() - gaps[1:-1].min() <= 1
-    # the cut between the sides is found among many
-    scores = np.linspace(0, 1, 9001)
-    cut, _ = ab.best_threshold(scores[:4500], scores[4500:], trials=9000, delta=0.0)
-    assert ab.count_errors(scores[:4500], scores[4500:9000], cut).false_positives <= 20
-
-
-def test_a_curve_has_its_points_and_goes_from_strict_to_loose() -> None:
-    rng = np.random.default_rng(0)
-    null, alternative = rng.standard_normal((2, 1000))
-    for table, points in ((ab.roc(null, alternative), 201), (ab.roc(null, alternative, points=11), 11)):
-        assert len(table) == points + 1
-        assert (np.diff(table["threshold"]) < 0).all()
-        assert table["threshold"].iloc[0] == max(null.max(), alternative.max())
-        assert table["threshold"].iloc[-2] == min(null.min(), alternative.min())
-        assert table["false_positive"].iloc[-1] == table["true_positive"].iloc[-1] == 1.0
-        shares = np.diff((table["false_positive"] + table["true_positive"]) / 2)
-        assert shares[:-1].max() < 1.5 / (points - 1)

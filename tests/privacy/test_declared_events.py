@@ -1,6 +1,5 @@
 """What a mechanism says it releases, accounted for from the event alone: the proved budget holds, and 5 % less noise is seen."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -133,21 +132,6 @@ def test_every_number_at_another_value_costs_what_is_proved(name: str, model: st
             rate = 1.0 if steps[0].count == values.get("rounds") else values.get("sampling_rate", 1.0)
             longest = min(values["clip_norm"], setting.G) / (400 * rate)
             assert steps[0].event.noise_multiplier == pytest.approx(calibration.noise_scale / longest)
-
-
-def test_noise_that_is_off_by_five_percent_breaks_the_proof_of_exact_calibrations() -> None:
-    """The control for the test above: for these the event's epsilon is the proved one."""
-    for name in ("output-gaussian", "dp-gd", "dp-sgd", "cms-output", "rsgd", "fukuchi-input", "ldp-gaussian", "renyi-filter"):
-        found = declared(name, {}, Budget(1.0, 1e-5))
-        assert found is not None
-        calibration, event = found
-        weak = dataclasses.replace(calibration, noise_scale=0.95 * calibration.noise_scale)
-        mechanism = dpviz.list_mechanisms()[name]()
-        again = mechanism.released(SETTING, weak)
-        assert again is not None
-        delta = calibration.proved_budget.delta or 1e-12
-        assert account.epsilon(again, accountant(again, calibration.neighbouring), delta) > 1.01, name
-        assert account.epsilon(event, accountant(event, calibration.neighbouring), delta) == pytest.approx(1.0, rel=1e-4), name
 
 
 @pytest.mark.parametrize(("name", "params"), FORMS, ids=lambda v: v if isinstance(v, str) else "-".join(map(str, v.values())))

@@ -11,7 +11,6 @@ from dpviz.privacy.accounting.account import Method, noise_for
 from dpviz.privacy.accounting.events import Mixture
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_sigma
 from dpviz.privacy.budget import Budget, Neighbouring
-from dpviz.privacy.sensitivity.algorithm2 import Algorithm2
 from dpviz.privacy.sensitivity.iteration import iteration
 
 MU, L = 0.2, 1.0
@@ -101,12 +100,6 @@ def test_steps_that_are_too_long_to_contract_count_as_they_stretch() -> None:
     assert exact <= iteration(np.array([eta]), m, 1, MU, L)[0][1]
 
 
-def test_numbers_that_vanish_leave_the_last_pass() -> None:
-    long, short = (iteration(np.full(t, 1.0), 200, 5, 0.5, 1.0)[0] for t in (200, 4))
-    assert np.isfinite(long).all()
-    assert long == pytest.approx(short, rel=1e-9)
-
-
 def test_arguments_that_mean_nothing_are_refused() -> None:
     for bad in ({"batches": 0}, {"batch_size": 0}, {"mu": 2.0}, {"G": -1.0}):
         with pytest.raises(InvalidInput):
@@ -132,12 +125,6 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
         assert noise_for(noisy.every, method, budget) == pytest.approx(gaussian_sigma(budget, np.sqrt(7) * 2 / 300), rel=1e-4)
     averaged = get_mechanism("rsgd-ar").from_params({}).settled(setting, budget)
     assert averaged.noise_in_steps(setting) is None
-
-
-def test_one_pass_from_the_first_batch_is_algorithm_2() -> None:
-    """The row's own step is the first: all noise hides it, and the bound is Algorithm 2's distance over all of it."""
-    found, spread = iteration(np.array([0.9]), 6, 2, MU, L)
-    assert found[0] == pytest.approx(Algorithm2(1, 6, 0.9, 2, MU, L).by_position()[0] / spread, rel=1e-12)
 
 
 def test_steps_that_spread_runs_apart_overflow_nothing() -> None:

@@ -53,13 +53,6 @@ def test_lines_9_and_10_are_one_threshold(epsilon: float) -> None:
     assert pn.pidp_passes(beyond.reshape(2, 2, 2), radius, epsilon, delta).tolist() == [[True, False], [False, True]]
 
 
-def test_the_threshold_at_other_constants() -> None:
-    for kappa in (1.5, 4.0):
-        expected = 2 * 3.0 * 1e-3 * (kappa - math.exp(-0.7)) / (kappa - 1)
-        assert pn.pidp_threshold(3.0, 0.7, 1e-3, kappa=kappa) == pytest.approx(expected)
-    assert pn.pidp_threshold(3.0, 0.7, 1e-3, kappa=math.exp(0.7)) == pytest.approx(pn.pidp_threshold(3.0, 0.7, 1e-3))
-
-
 def test_ratios_of_line_9() -> None:
     model, change = (
         np.array([[2.0, -1.0, 0.5], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]),

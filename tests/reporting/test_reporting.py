@@ -107,6 +107,7 @@ def test_text_from_outside_stays_text() -> None:
     evil = "<script>alert(1)</script>"
     html = render(Document(evil, evil, [evil], [Table(evil, pd.DataFrame({evil: [evil]}))], [(evil, evil)], [(evil, evil)], evil))
     assert "<script" not in html
+    assert html.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 10, "every one of them is shown"
 
 
 def test_calls_run_as_they_stand(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from support import Cancelled
 
 import dpviz
 from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, KeptModels, train_models
@@ -95,26 +94,6 @@ def test_what_was_finished_is_not_trained_again(store: KeptModels, monkeypatch: 
     assert (all_models(SPEC, BLOCK, store) == before).all()
     with pytest.raises(AssertionError, match="trained again"):
         all_models(replace(SPEC, seed=1), BLOCK, store)
-
-
-def test_a_damaged_file_is_made_anew(tmp_path: Path, store: KeptModels) -> None:
-    before = all_models(SPEC, BLOCK, store)
-    (path,) = tmp_path.glob("*.models")
-    content = path.read_bytes()
-    for bad in (content[:-8], content[:100] + bytes([content[100] ^ 1]) + content[101:], b""):
-        path.write_bytes(bad)
-        assert (all_models(SPEC, BLOCK, store) == before).all()
-    assert path.read_bytes() == content
-
-
-def test_what_was_finished_before_a_cancellation_is_kept(tmp_path: Path, store: KeptModels) -> None:
-    def monitor(share: float) -> None:
-        if len(list(tmp_path.glob("*.models"))) >= 1:
-            raise Cancelled
-
-    with pytest.raises(Cancelled):
-        list(train_models(Halves.of(SPEC), [(SHADOW, 20 * BLOCK)], store, monitor))
-    assert 1 <= len(list(tmp_path.glob("*.models"))) < 20
 
 
 def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path, store: KeptModels) -> None:

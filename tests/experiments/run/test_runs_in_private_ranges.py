@@ -58,12 +58,6 @@ def ends(of: dpviz.RunSpec) -> dict[str, tuple[float, float]]:
     return {c.name: (c.low, c.high) for c in encoder.columns if c.kind == "number"}
 
 
-def test_the_shares_add_up() -> None:
-    found = shares(WHOLE)
-    for share, stated in zip(found, (OF_RANGES, OF_METHOD), strict=True):
-        assert (share.epsilon, share.delta) == pytest.approx((stated.epsilon, stated.delta))
-
-
 def left(mechanism: Mechanism, whole: Budget = WHOLE) -> Budget:
     """What ranges for a tenth leave: exactly of a Gaussian release, by basic composition of another one."""
     if protection.calibrate(mechanism, SETTING, whole).mu is None:

@@ -1,9 +1,6 @@
 """Runs and releases on rows of persons: the noise is for the person, and every answer names the unit."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,21 +30,6 @@ def spec(k: int, **more: object) -> dpviz.RunSpec:
     return dpviz.RunSpec(rows, mechanism="output-gaussian", lam=0.1, seeds=1, **more)
 
 
-def test_the_noise_of_a_run_is_for_the_person() -> None:
-    """50 persons with 4 rows each, of which 80 % are trained on: with k = 4, 160 rows."""
-    cal = dpviz.run(spec(4)).calibration
-    row = dpviz.calibrate("output-gaussian", n=160, d=2, epsilon=1.0, delta=cal.budget.delta, lam=0.1)
-    assert cal.person_rows == 4
-    assert cal.noise_scale == pytest.approx(4 * row.noise_scale, rel=1e-6)
-
-
-def test_two_numbers_of_rows_have_two_keys() -> None:
-    """All 4 rows of each are kept in both, and the noise differs: a kept result of one must not be taken for the other's."""
-    first, second = (dpviz.load_dataset(spec(k).dataset) for k in (4, 5))
-    assert first.n == second.n
-    assert first.sha256 != second.sha256
-
-
 def test_releases_and_ledgers_name_the_unit(tmp_path: Path) -> None:
     ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(9.0, 1e-5), unit="person")
     for all_rows in (False, True):
@@ -71,31 +53,6 @@ def test_seeds_decide_which_rows_a_run_keeps_and_the_operating_system_for_a_rele
     made = [dpviz.release(spec(1)), dpviz.release(spec(1)), dpviz.private_search(spec(1), {"lam": [0.1, 0.2]}, mean_runs=1.1)]
     assert len({one.dataset.sha256 for one in made} | {dataset_of(spec(1)).sha256}) == 4
     assert {seed: kept(spec(2, split_seed=seed)) for seed in (0, 1)} == chosen
-
-
-@pytest.mark.long
-def test_two_processes_keep_the_same_rows(tmp_path: Path) -> None:
-    """Whatever their hashes and the order in which tables are read."""
-    table().to_csv(tmp_path / "t.csv", index=False)
-    code = (
-        "import dpviz, sys; from dpviz.experiments.run.resolve import dataset_of\n"
-        "for k in map(int, sys.argv[1:]):\n"
-        " rows = dpviz.dataset('t.csv', target='y', ranges={'x': (0, 1)}, person='who', person_rows=k)\n"
-        " print(k, *(dataset_of(dpviz.RunSpec(rows, split_seed=s)).sha256 for s in (0, 5)))"
-    )
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", code, *order],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONHASHSEED": h},
-            check=True,
-            text=True,
-            capture_output=True,
-        ).stdout.split("\n")
-        for order, h in ((["1", "2"], "1"), (["2", "1"], "2"))
-    ]
-    assert sorted(said[0]) == sorted(said[1])
-    assert len({word for line in said[0] for word in line.split()[1:]}) == 4
 
 
 def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,6 +81,7 @@ def insert(path: Path, after: str, line: str) -> None:
     path.write_text(text.replace(after, f"{after}\n{line}"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", [Changes.DATA, Changes.NOISE])
 def test_a_field_that_is_declared_is_everywhere(changes: Changes, copy: Path) -> None:
     run = copy / "dpviz/experiments/run"

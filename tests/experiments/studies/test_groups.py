@@ -81,17 +81,6 @@ def test_the_report_is_what_a_direct_call_gives_and_gaps_are_fairlearns_differen
     assert found.baseline("majority", "mean_score").isna().all()
 
 
-def test_expected_accuracy_of_groups_is_the_mean_over_many_draws() -> None:
-    spec = dpviz.RunSpec("census-2000", mechanism="output-gaussian", seeds=2000, epsilon=1.0)
-    found = report(releases(spec, (1.0,)), Grouping("region"))
-    for _, part in found.draws.groupby("group"):
-        drawn, expected = part["accuracy"], part["expected_accuracy"].iloc[0]
-        assert abs(drawn.mean() - expected) < 4 * drawn.std() / len(drawn) ** 0.5 + 1e-12
-        half = part["accuracy"] + 5 * drawn.std() / len(drawn) ** 0.5
-        assert abs(half.mean() - expected) > drawn.std() / len(drawn) ** 0.5, "a shifted mean would be detected"
-    assert found.curves()["exact"].all()
-
-
 def table(**values: object) -> Dataset:
     n = 40
     frame = pd.DataFrame(values).assign(label=["a", "b"] * (n // 2))

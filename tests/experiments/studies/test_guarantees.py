@@ -28,6 +28,7 @@ def test_each_noise_is_that_of_the_run_at_its_own_automatic_regularisation() -> 
     assert len({setting_of(one.spec).lam for one in found}) > 1
 
 
+@pytest.mark.long
 def test_no_run_of_the_table_lets_an_attacker_do_better_than_is_tolerated() -> None:
     spec, attacker = RunSpec("breast-cancer"), Attacker.parse("advantage=0.9")
     found = [one for one in guarantees.guarantees(spec, attacker) if one.calibration is not None]

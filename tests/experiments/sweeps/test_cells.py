@@ -1,14 +1,10 @@
 """Cells of a sweep: each computed once, by one thread or many, with the same bits."""
 
 import contextlib
-import dataclasses
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +17,7 @@ import dpviz
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cells
-from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems, run_cells, seconds, workers_for
+from dpviz.experiments.sweeps.cells import CellStore, attempts, problems, run_cells, seconds, workers_for
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
 
@@ -44,7 +40,7 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     table = CELL.attempt()
     assert set(table["epsilon"]) == {1.0}
     ((epsilon, why),) = problems(table)
-    assert (epsilon, why.field) == (0.1, "epsilon")
+    assert (epsilon, why.field, why.cause, why.fix) == (0.1, "epsilon", "cannot be met", "Give more.")
     store = CellStore(tmp_path)
     store.put(CELL, table)
     known = store.get(CELL)
@@ -68,48 +64,6 @@ def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(monkeypatch: 
             pd.testing.assert_frame_equal(first, other, check_exact=True)
 
 
-def test_workers_begin_with_noisy_rows_and_hand_out_tables_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    true = Cell.attempt
-
-    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
-        begun.append(cell.spec.mechanism)
-        return true(cell, monitor)
-
-    monkeypatch.setattr(Cell, "attempt", attempt)
-    names = ["dp-gd", "cms-output", "input-perturbation", "dp-sgd"]
-    spec = SweepSpec("teaching", mechanisms=names, epsilons=[1.0], seeds=12)
-    for workers, first in ((1, "dp-gd"), (2, "input-perturbation")):
-        begun.clear()
-        monkeypatch.setattr(cells, "workers_for", lambda _, workers=workers: workers)
-        tables = list(run_cells(spec.cells()))
-        assert [set(table["mechanism"]) for table in tables] == [{name} for name in names] * 2
-        assert begun[0] == first
-        assert sorted(begun) == sorted(2 * names)
-
-
-def test_what_workers_have_finished_is_kept_though_one_before_it_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    spec = SweepSpec("teaching", mechanisms=["dp-gd", "cms-output"], epsilons=[1.0], seeds=2)
-    first, second = spec.cells()
-    store, true = CellStore(tmp_path), Cell.attempt
-
-    def attempt(cell: Cell, monitor: Callable[[float], None]) -> pd.DataFrame:
-        while cell == first:
-            monitor(0.5)
-            time.sleep(0.01)
-        return true(cell, monitor)
-
-    def until_kept(share: float) -> None:
-        if store.get(second) is not None:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(cells, "workers_for", lambda _: 2)
-    monkeypatch.setattr(Cell, "attempt", attempt)
-    with pytest.raises(KeyboardInterrupt):
-        list(run_cells(spec.cells(), store=store, monitor=until_kept))
-    assert store.get(first) is None
-
-
 def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_large(monkeypatch: pytest.MonkeyPatch) -> None:
     made = setup_for(SPEC).problem
     monkeypatch.setattr(cells, "processors", lambda: 4)
@@ -121,43 +75,6 @@ def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_larg
     monkeypatch.setattr(cells, "_ENTRIES", made.rows.X.size - 1)
     assert workers_for([CELL]) == 1
     assert workers_for([]) == 1
-
-
-def test_cells_of_a_sweep_calibrate_each_budget_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[0.1, 1.0], seeds=12)
-    cls, asked = get_mechanism("dp-gd"), []
-    true = cls.calibrate
-
-    def counted(self, setting, budget):  # type: ignore[no-untyped-def]
-        asked.append(budget.epsilon)
-        return true(self, setting, budget)
-
-    monkeypatch.setattr(cls, "calibrate", counted)
-    assert len(spec.cells()) > 1
-    tables = list(run_cells(spec.cells()))
-    assert sorted(asked) == [0.1, 1.0]
-    for table in tables:
-        for epsilon, rows in table.groupby("epsilon"):
-            alone = dpviz.run(dataclasses.replace(SPEC, epsilon=epsilon))
-            assert (rows["noise_scale"] == alone.calibration.noise_scale).all()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-def test_a_worker_that_is_killed_costs_time_and_nothing_else() -> None:
-    spec = SweepSpec("teaching", mechanisms={"output-gaussian": {}, "amp": {}}, epsilons=(0.5, 2.0), seeds=12)
-    killed: list[int] = []
-
-    def kill_one(done: float) -> None:
-        if not killed and done > 0:
-            killed.extend(child.pid for child in multiprocessing.active_children()[:1] if child.pid is not None)
-            os.kill(killed[0], signal.SIGKILL)
-
-    tables = list(attempts(spec.cells(), n_jobs=2, monitor=kill_one))
-    assert killed
-    whole = list(attempts(spec.cells()))
-    assert [len(t) for t in tables] == [len(t) for t in whole]
-    pd.testing.assert_frame_equal(pd.concat(tables), pd.concat(whole))
 
 
 @pytest.mark.long

@@ -201,22 +201,3 @@ def test_a_worker_that_dies_in_the_middle_of_a_sweep(
     assert main([*arguments, "--backend", "dask", "--scheduler", machines.address]) == 0
     assert capsys.readouterr().err == ""
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), expected, check_dtype=False)
-
-
-@pytest.mark.long
-def test_a_scheduler_that_dies_in_the_middle_of_a_sweep(machines: Cluster, tmp_path: Path) -> None:
-    """In a process of its own: what Dask logs goes to the true standard error."""
-    arguments = [sys.executable, "-m", "dpviz", "sweep", *FLAGS, "--seeds", "2000", "--out", str(tmp_path / "a.csv")]
-    call = subprocess.Popen(
-        [*arguments, "--cache", str(tmp_path), "--backend", "dask", "--scheduler", machines.address],
-        env=os.environ | {"PYTHONPATH": str(Path(dpviz.__file__).parents[1])},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    until(lambda: any(tmp_path.glob("cells/*.cell")), "the first finished part")
-    machines.scheduler.kill()
-    _, said = call.communicate(timeout=LIMIT)
-    assert call.returncode == 2
-    assert said.count("\n") == 1, said
-    assert "of 400 parts are finished. They are kept." in said
-    assert "dpviz sweep --dataset teaching" in said

@@ -5,14 +5,16 @@ import errno
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from support_cells import CELL, SPEC
+from support_cells import CELL
 
 from dpviz.experiments.sweeps import cells as store_module
-from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts
+from dpviz.experiments.sweeps.cells import CellStore, attempts
 
 
 def test_the_store_is_bounded_and_clears_what_was_half_written(tmp_path: Path) -> None:
@@ -26,16 +28,6 @@ def test_the_store_is_bounded_and_clears_what_was_half_written(tmp_path: Path) -
     (tmp_path / ".part-new").write_bytes(b"x")
     CellStore(tmp_path).prune(250)
     assert sorted(p.name for p in tmp_path.iterdir()) == [".part-new", "3.cell", "4.cell"]
-
-
-def test_a_store_that_cannot_be_written_is_one_notice(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("in the way")
-    store = CellStore(blocked / "cells")
-    tables = list(attempts([CELL, Cell(SPEC, (3.0,), range(3))], store=store))
-    assert len(tables) == 2
-    assert len(store.notices) == 1
-    assert "cannot be kept" in store.notices[0]
 
 
 @pytest.mark.parametrize(
@@ -69,13 +61,6 @@ def stored(tmp_path: Path) -> tuple[CellStore, Path, pd.DataFrame]:
     return store, path, table
 
 
-@pytest.mark.parametrize("content", [b"", b"7", b"a,b\n1,2\n"])
-def test_what_is_no_cell_is_set_aside(content: bytes, tmp_path: Path) -> None:
-    store, path, table = stored(tmp_path)
-    path.write_bytes(content)
-    set_aside(store, path, table)
-
-
 def test_nothing_of_an_upload_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, table = CellStore(tmp_path), CELL.attempt()
     monkeypatch.setattr(store_module, "is_upload", lambda name: name == CELL.spec.dataset)
@@ -87,18 +72,6 @@ def test_nothing_of_an_upload_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert store.get(CELL) is not None
 
 
-def set_aside(store: CellStore, path: Path, table: pd.DataFrame) -> None:
-    """What lies under the cell's name is not read, is set aside with one notice, and is computed again."""
-    assert store.get(CELL) is None
-    assert len(store.notices) == 1
-    assert os.path.lexists(path.with_suffix(".damaged"))
-    assert not os.path.lexists(path)
-    (again,) = attempts([CELL], store=store)
-    pd.testing.assert_frame_equal(again, table)
-    assert store.get(CELL) is not None
-    assert len(store.notices) == 1
-
-
 def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
     store, _, table = stored(tmp_path)
     known = store.get(CELL)
@@ -107,53 +80,59 @@ def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
     assert not store.notices
 
 
-def test_a_number_that_changed_on_the_disk_is_noticed(tmp_path: Path) -> None:
-    store, path, table = stored(tmp_path)
-    before = f'"objective": [{float(table["objective"][0])!r}'.encode()
-    assert path.read_bytes().count(before) == 1
-    path.write_bytes(path.read_bytes().replace(before, f'"objective": [{float(table["objective"][0]) + 0.001!r}'.encode()))
-    set_aside(store, path, table)
+def changed(path: Path) -> None:
+    """Its first number of the column "objective" has another first digit."""
+    before = path.read_bytes()
+    at = before.index(b'"objective": [') + 14
+    path.write_bytes(before[:at] + (b"8" if before[at : at + 1] != b"8" else b"7") + before[at + 1 :])
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b'{"columns": 3}', b'{"columns": {"a": [1]}}', b"[" * 100_000, b"\xff"])
-def test_a_file_that_is_whole_and_holds_no_table_is_noticed(tmp_path: Path, content: bytes) -> None:
-    store, path, table = stored(tmp_path)
-    store.write(CELL.key(), content)
-    set_aside(store, path, table)
-
-
-def test_a_cell_under_the_name_of_another_one_is_noticed(tmp_path: Path) -> None:
-    """Nothing in its table tells of the other noise seed."""
-    store, path, table = stored(tmp_path)
+def another(path: Path) -> None:
+    """The cell of another noise seed, of which nothing in its table tells."""
     other = dataclasses.replace(CELL, spec=dataclasses.replace(CELL.spec, seed=CELL.spec.seed + 1))
-    store.put(other, other.attempt())
-    os.replace(store.folder / f"{other.key()}.cell", path)
-    set_aside(store, path, table)
+    CellStore(path.parent).put(other, other.attempt())
+    os.replace(path.parent / f"{other.key()}.cell", path)
+
+
+def moved(path: Path) -> Path:
+    return path.rename(path.parent.parent / "away")
+
+
+NOT_OURS: dict[str, Callable[[Path], object]] = {
+    **{f"bytes {text!r}": partial(Path.write_bytes, data=text) for text in (b"", b"7", b"a,b\n1,2\n")},
+    **{
+        f"whole and no table: {text[:20]!r}": lambda path, text=text: CellStore(path.parent).write(CELL.key(), text)
+        for text in (b"{", b"[]", b'{"columns": 3}', b'{"columns": {"a": [1]}}', b"[" * 100_000, b"\xff")
+    },
+    "a number that changed": changed,
+    "another cell": another,
+    "others may write": lambda path: path.chmod(0o622),
+    "link to a device": lambda path: (moved(path), path.symlink_to("/dev/zero")),
+    "link to a cell": lambda path: path.symlink_to(moved(path)),
+    "pipe": lambda path: (moved(path), os.mkfifo(path)),
+    "folder": lambda path: (moved(path), path.mkdir()),
+}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such files there")
-@pytest.mark.parametrize("kind", ["link to a device", "link to a cell", "pipe", "folder", "others may write", "too large"])
-def test_only_plain_files_of_the_owner_are_opened(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", NOT_OURS)
+def test_what_is_no_cell_of_the_owner_is_set_aside_with_one_notice(what: str, tmp_path: Path) -> None:
     store, path, table = stored(tmp_path / "cells")
-    if kind == "others may write":
-        path.chmod(0o622)
-    elif kind == "too large":
-        monkeypatch.setattr(CellStore, "most", path.stat().st_size - 1)
-    else:
-        path.rename(tmp_path / "away")
-        {
-            "link to a device": lambda: path.symlink_to("/dev/zero"),
-            "link to a cell": lambda: path.symlink_to(tmp_path / "away"),
-            "pipe": lambda: os.mkfifo(path),
-            "folder": path.mkdir,
-        }[kind]()
+    NOT_OURS[what](path)
     assert store.get(CELL) is None
-    assert len(store.notices) == 1
     assert os.path.lexists(path.with_suffix(".damaged"))
-    monkeypatch.undo()
+    assert not os.path.lexists(path)
     (again,) = attempts([CELL], store=store)
     pd.testing.assert_frame_equal(again, table)
     assert store.get(CELL) is not None
+    assert len(store.notices) == 1
+
+
+def test_a_cell_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, path, _ = stored(tmp_path)
+    monkeypatch.setattr(CellStore, "most", path.stat().st_size - 1)
+    assert store.get(CELL) is None
+    assert len(store.notices) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a person's folder for that person")

@@ -1,4 +1,4 @@
-"""Noise scales against formulas written out here: every form that declares no event, and every published form.
+"""Noise scales as formulas written out here: every form that declares no event, and every published form.
 
 What declares an event is accounted for from that event alone (`tests/privacy/test_declared_events.py`). For the others, and
 for formulas that are kept because they were published, the event could not tell a wrong constant.
@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mechanisms.test_noise_law import in_twos, numbers, options
 
 import dpviz
-from dpviz.mechanisms import Calibration, DeclaresEvent
+from dpviz.mechanisms import Calibration
 from dpviz.models import get_model
 from dpviz.privacy.accounting.mixture import mixture_rdp_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -167,50 +166,7 @@ BY_HAND: dict[str, tuple[dict[str, tuple[Any, ...]], Scale]] = {
 }
 
 
-def accepted(name: str, params: dict[str, Any]) -> bool:
-    """Whether these options go together."""
-    try:
-        ALL[name].from_params(params).calibrate(SETTING, BUDGET)
-    except dpviz.InvalidInput:
-        return False
-    return True
-
-
-FORMS = [(name, params) for name in ALL for params in options(name)]
-IN_TWOS = [(name, params) for name in ALL for params in in_twos(name)]
-
-
 def by_hand(name: str, params: dict[str, Any]) -> bool:
     """Whether there is a formula here."""
     values = ALL[name].defaults() | params
     return name in BY_HAND and all(values[k] in chosen for k, chosen in BY_HAND[name][0].items())
-
-
-HERE = [form for form in FORMS if by_hand(*form)]
-#: the same forms with every number at another value
-OTHER_NUMBERS = [(name, params | other) for name, params in HERE for other in numbers(name)]
-TWO_OPTIONS = [form for form in IN_TWOS if by_hand(*form) and accepted(*form)]
-
-
-def words(value: Any) -> str:
-    return value if isinstance(value, str) else "-".join(map(str, value.values())) or "defaults"
-
-
-@pytest.mark.parametrize(("name", "params"), [*HERE, *OTHER_NUMBERS, *TWO_OPTIONS], ids=words)
-def test_the_noise_is_that_of_the_formula(name: str, params: dict[str, Any]) -> None:
-    built = ALL[name].from_params(params)
-    cal, values = built.calibrate(SETTING, BUDGET), ALL[name].defaults() | params
-    assert cal.noise_scale == pytest.approx(BY_HAND[name][1](cal, values), rel=1e-6)
-    if values.get("steps"):
-        assert cal.details["steps"] == values["steps"]
-
-
-def test_every_form_with_noise_declares_an_event_or_is_here() -> None:
-    for name, params in [*FORMS, *IN_TWOS]:
-        if by_hand(name, params) or not accepted(name, params):
-            continue
-        built = ALL[name].from_params(params)
-        cal = built.calibrate(SETTING, BUDGET)
-        if cal.noise_scale > 0:
-            assert isinstance(built, DeclaresEvent), name
-            assert built.released(SETTING, cal) is not None, (name, params)
